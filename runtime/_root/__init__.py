@@ -1,0 +1,1 @@
+"""Flink DataStream programs on Spark, from Python."""
