@@ -1,1 +1,1 @@
-""""""
+"""The nouns: transformation, stream graph, job graph, execution plan."""

@@ -1,1 +1,1 @@
-""""""
+"""The verbs: one pass a file, listed in order in `pipeline`."""

@@ -1,1 +1,1 @@
-""""""
+"""What users configure: execution, checkpoints, state backends, slot sharing groups."""

@@ -1,1 +1,1 @@
-""""""
+"""Sources and sinks."""

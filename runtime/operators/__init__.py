@@ -1,1 +1,1 @@
-""""""
+"""Operators: what they are (specs) and how they run."""

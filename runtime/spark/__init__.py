@@ -1,1 +1,1 @@
-""""""
+"""The driver side on Spark; the only folder that imports pyspark."""

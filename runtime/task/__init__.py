@@ -1,1 +1,1 @@
-""""""
+"""The executor side of a job: one stream task per vertex and subtask."""

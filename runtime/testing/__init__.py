@@ -1,1 +1,1 @@
-""""""
+"""The public testing kit: chaining assertions, clocks, harnesses."""

@@ -1,0 +1,136 @@
+"""The JobGraph: chains of operators as vertices, and the data sets that travel between them.
+
+Flink: `JobGraph`, `JobVertex`, `JobEdge`, `IntermediateDataSet`. A vertex holds a *tree* of operators
+with one head; every edge leads from one operator of a chain to the head of another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opchain.compiler.graph.partitioner import Partitioner
+    from opchain.compiler.graph.stream_graph import StreamEdge, StreamNode
+
+
+class DistributionPattern(Enum):
+    """Which subtasks of a consumer a producer subtask may reach."""
+
+    ALL_TO_ALL = "ALL_TO_ALL"
+    POINTWISE = "POINTWISE"
+
+
+class ResultPartitionType(Enum):
+    """How a data set is handed over (Flink's names; on Spark every exchange is blocking)."""
+
+    PIPELINED_BOUNDED = "PIPELINED_BOUNDED"
+    BLOCKING = "BLOCKING"
+    HYBRID_FULL = "HYBRID_FULL"
+    HYBRID_SELECTIVE = "HYBRID_SELECTIVE"
+
+
+@dataclass(frozen=True, slots=True)
+class ChainedOperator:
+    """An operator in its vertex. `inputs` are the edges inside the chain that lead to it: one, or
+    none for the head; the head of a vertex with chained sources has one per chained source.
+    """
+
+    node: StreamNode
+    operator_id: str
+    inputs: tuple[StreamEdge, ...] = ()
+
+    @property
+    def user_defined_operator_id(self) -> str | None:
+        """The uid hash that the user set, as given."""
+        return self.node.uid_hash
+
+
+@dataclass(frozen=True, slots=True)
+class JobVertex:
+    """A chain.
+
+    `operators` come depth first from the head (the order of the name), `chained_sources` in in-edge
+    order; `operator_id_order` lists stream node ids depth first, head last. `parallelism` is -1 where
+    it is left to the adaptive scheduler, `max_parallelism` -1 where unset.
+    """
+
+    id: str
+    name: str
+    parallelism: int
+    max_parallelism: int
+    effective_max_parallelism: int
+    slot_sharing_group: str
+    slot_sharing_group_index: int
+    operators: tuple[ChainedOperator, ...]
+    chained_sources: tuple[ChainedOperator, ...] = ()
+    operator_id_order: tuple[int, ...] = ()
+
+    @property
+    def head(self) -> ChainedOperator:
+        """The operator that the vertex's inputs lead to."""
+        return self.operators[0]
+
+    @property
+    def head_id(self) -> int:
+        """The stream node id of the head; names the vertex inside one compilation."""
+        return self.operators[0].node.id
+
+    def chained_edges(self) -> Iterator[StreamEdge]:
+        """Every edge inside the chain."""
+        for operator in self.operators:
+            yield from operator.inputs
+
+
+@dataclass(frozen=True, slots=True)
+class JobEdge:
+    """An edge between two vertices. Edges with equal `dataset_index` of one producer share a data set.
+
+    `partitioner` is the final one: in dynamic graphs it may differ from the stream edge's.
+    """
+
+    source_vertex: str
+    target_vertex: str
+    edge: StreamEdge
+    partitioner: Partitioner
+    distribution_pattern: DistributionPattern
+    result_partition_type: ResultPartitionType
+    dataset_index: int
+
+    @property
+    def ship_strategy(self) -> str:
+        """FORWARD, HASH, REBALANCE, ..., as Flink prints it."""
+        return self.partitioner.kind.ship_strategy
+
+
+@dataclass(frozen=True, slots=True)
+class JobGraph:
+    """The whole job. `vertices` are in Flink's topological order, `edges` grouped by consumer in the
+    order of its inputs; `creation_order` lists head stream node ids as Flink creates the vertices.
+    """
+
+    job_name: str
+    is_batch: bool
+    is_dynamic: bool
+    vertices: tuple[JobVertex, ...]
+    edges: tuple[JobEdge, ...]
+    creation_order: tuple[int, ...] = ()
+    _by_id: dict[str, JobVertex] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_id", {vertex.id: vertex for vertex in self.vertices})
+
+    def vertex(self, vertex_id: str) -> JobVertex:
+        """The vertex of an id; KeyError where there is none."""
+        return self._by_id[vertex_id]
+
+    def in_edges(self, vertex_id: str) -> list[JobEdge]:
+        """The edges into a vertex in the order of its inputs."""
+        return [edge for edge in self.edges if edge.target_vertex == vertex_id]
+
+    def out_edges(self, vertex_id: str) -> list[JobEdge]:
+        """The edges out of a vertex, grouped by consumer."""
+        return [edge for edge in self.edges if edge.source_vertex == vertex_id]

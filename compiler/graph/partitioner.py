@@ -1,0 +1,86 @@
+"""How records choose the subtask that receives them: Flink's stream partitioners as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+
+class PartitionerKind(Enum):
+    """The partitioners of Flink's `streaming.runtime.partitioner`, the two internal ones included."""
+
+    FORWARD = "FORWARD"
+    FORWARD_FOR_UNSPECIFIED = "FORWARD_FOR_UNSPECIFIED"
+    FORWARD_FOR_CONSECUTIVE_HASH = "FORWARD_FOR_CONSECUTIVE_HASH"
+    REBALANCE = "REBALANCE"
+    RESCALE = "RESCALE"
+    SHUFFLE = "SHUFFLE"
+    BROADCAST = "BROADCAST"
+    GLOBAL = "GLOBAL"
+    CUSTOM = "CUSTOM"
+    HASH = "HASH"
+
+    @property
+    def is_forward(self) -> bool:
+        """Whether it is one of Flink's `ForwardPartitioner` classes."""
+        return self in _FORWARD_KINDS
+
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether each producer subtask reaches only some consumer subtasks (`isPointwise`)."""
+        return self.is_forward or self is PartitionerKind.RESCALE
+
+    @property
+    def ship_strategy(self) -> str:
+        """The name on a job edge (`toString` of Flink's partitioner): the three forwards are one."""
+        return "FORWARD" if self.is_forward else self.value
+
+
+_FORWARD_KINDS = frozenset(
+    {
+        PartitionerKind.FORWARD,
+        PartitionerKind.FORWARD_FOR_UNSPECIFIED,
+        PartitionerKind.FORWARD_FOR_CONSECUTIVE_HASH,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyBy:
+    """The key selector of one `key_by` call, compared by identity as Flink compares selectors.
+
+    Readers of one `key_by` share a data set, two `key_by` calls on one stream do not.
+    """
+
+    selector: Any
+    key_type: Any = None
+    name: str = "key"
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioner:
+    """A partitioner of an edge.
+
+    `key_by` is set for HASH and FORWARD_FOR_CONSECUTIVE_HASH (the HASH that it stands for), and for
+    CUSTOM (whose `custom` callable gets the key and the number of channels).
+    """
+
+    kind: PartitionerKind
+    key_by: KeyBy | None = None
+    custom: Any = None
+
+    @property
+    def is_forward(self) -> bool:
+        """Whether records stay in their subtask."""
+        return self.kind.is_forward
+
+
+class ExchangeMode(Enum):
+    """`StreamExchangeMode`: what the plan asks of an exchange beyond the shuffle mode."""
+
+    PIPELINED = "PIPELINED"
+    BATCH = "BATCH"
+    HYBRID_FULL = "HYBRID_FULL"
+    HYBRID_SELECTIVE = "HYBRID_SELECTIVE"
+    UNDEFINED = "UNDEFINED"

@@ -1,0 +1,245 @@
+"""Transformations: what each DSL call leaves behind, before any graph exists.
+
+Flink: `org.apache.flink.api.dag.Transformation` and its subclasses. They form a DAG through `inputs`,
+are changed only by the DSL's own setters (`uid`, `set_parallelism`, ...), and remember the line of
+the user's program that made them. Everything is checked here that Flink refuses at once.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.errors import GraphError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from opchain.compiler.graph.call_site import CallSite
+    from opchain.compiler.graph.partitioner import ExchangeMode, KeyBy, Partitioner
+    from opchain.runtime.operators.specs import OperatorSpec, SinkSpec
+    from opchain.runtime.output_tag import OutputTag
+
+MAX_PARALLELISM_LIMIT = 32768
+UNSET = -1
+_UID_HASH = re.compile(r"[0-9a-fA-F]{32}")
+
+
+class ChainingStrategy(Enum):
+    """How an operator lets itself be chained (Flink's `ChainingStrategy`)."""
+
+    ALWAYS = "ALWAYS"
+    NEVER = "NEVER"
+    HEAD = "HEAD"
+    HEAD_WITH_SOURCES = "HEAD_WITH_SOURCES"
+
+
+class Transformation:
+    """One node of the program as the user drew it.
+
+    `parallelism` is always a number; `parallelism_configured` says whether the user (or the kind of
+    operator) chose it, or it is the environment's default. `max_parallelism` is -1 where unset.
+    """
+
+    def __init__(
+        self,
+        transformation_id: int,
+        name: str,
+        inputs: Sequence[Transformation],
+        *,
+        parallelism: int,
+        parallelism_configured: bool = False,
+        call_site: CallSite,
+    ) -> None:
+        self.id = transformation_id
+        self.name = name
+        self.inputs = tuple(inputs)
+        self.parallelism = parallelism
+        self.parallelism_configured = parallelism_configured
+        self.max_parallelism = UNSET
+        self.call_site = call_site
+        self.uid: str | None = None
+        self.uid_hash: str | None = None
+        self.slot_sharing_group: str | None = None
+        self.chaining_strategy = ChainingStrategy.ALWAYS
+        self.description: str | None = None
+        self.buffer_timeout: int | None = None
+        self.is_parallel = True
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id} {self.name!r} ({self.call_site})>"
+
+    def set_parallelism(self, parallelism: int, *, configured: bool = True) -> None:
+        """Sets how many subtasks run; refuses what Flink's `Transformation.setParallelism` refuses."""
+        _check_int("parallelism", parallelism, self)
+        if parallelism < 1 and parallelism != UNSET:
+            raise GraphError(
+                f"{self._where()}: parallelism is {parallelism}; it must be at least 1 "
+                "(or -1 for the environment's default)"
+            )
+        if not self.is_parallel and parallelism != 1:
+            raise GraphError(
+                f"{self._where()}: parallelism is set to {parallelism}, but this operator is not "
+                "parallel and runs as 1 subtask; leave its parallelism alone"
+            )
+        self.parallelism = parallelism
+        self.parallelism_configured = configured and parallelism != UNSET
+
+    def set_max_parallelism(self, max_parallelism: int) -> None:
+        """Sets the number of key groups, 1 to 32768."""
+        _check_int("max parallelism", max_parallelism, self)
+        if not 1 <= max_parallelism <= MAX_PARALLELISM_LIMIT:
+            raise GraphError(
+                f"{self._where()}: max parallelism is {max_parallelism}; "
+                f"it must be between 1 and {MAX_PARALLELISM_LIMIT}"
+            )
+        if not self.is_parallel and max_parallelism != 1:
+            raise GraphError(
+                f"{self._where()}: max parallelism is set to {max_parallelism}, but this operator "
+                "is not parallel; its max parallelism is 1"
+            )
+        self.max_parallelism = max_parallelism
+
+    def force_non_parallel(self) -> None:
+        """Fixes parallelism and max parallelism to 1 (Flink's `forceNonParallel`)."""
+        self.parallelism = 1
+        self.parallelism_configured = True
+        self.max_parallelism = 1
+        self.is_parallel = False
+
+    def set_uid_hash(self, uid_hash: str) -> None:
+        """Sets the user-defined operator id: 32 hexadecimal digits."""
+        if not isinstance(uid_hash, str) or not _UID_HASH.fullmatch(uid_hash):
+            raise GraphError(
+                f"{self._where()}: uid hash is {uid_hash!r}; it must be 32 hexadecimal digits"
+            )
+        self.uid_hash = uid_hash
+
+    def _where(self) -> str:
+        return f"'{self.name}' ({self.call_site})"
+
+
+class OperatorTransformation(Transformation):
+    """An operator with a spec and zero, one, two or more inputs.
+
+    Flink: SourceTransformation, LegacySourceTransformation, OneInput-, TwoInput-, MultipleInput-,
+    KeyedMultipleInput- and the two BroadcastState transformations; the spec's class tells them apart.
+    `key_bys` has an entry per input: the key that state is scoped to, or None.
+    """
+
+    def __init__(
+        self,
+        transformation_id: int,
+        name: str,
+        inputs: Sequence[Transformation],
+        *,
+        spec: OperatorSpec,
+        parallelism: int,
+        parallelism_configured: bool = False,
+        key_bys: Sequence[KeyBy | None] = (),
+        call_site: CallSite,
+        output_type: Any = None,
+    ) -> None:
+        super().__init__(
+            transformation_id,
+            name,
+            inputs,
+            parallelism=parallelism,
+            parallelism_configured=parallelism_configured,
+            call_site=call_site,
+        )
+        self.spec = spec
+        self.key_bys = tuple(key_bys) or (None,) * len(self.inputs)
+        self.output_type = output_type
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether any input has a key."""
+        return any(key_by is not None for key_by in self.key_bys)
+
+
+class SinkTransformation(Transformation):
+    """A SinkV2 sink; becomes a writer and, where the sink has one, a committer."""
+
+    def __init__(
+        self,
+        transformation_id: int,
+        name: str,
+        stream: Transformation,
+        *,
+        spec: SinkSpec,
+        parallelism: int,
+        key_by: KeyBy | None = None,
+        call_site: CallSite,
+    ) -> None:
+        super().__init__(
+            transformation_id, name, (stream,), parallelism=parallelism, call_site=call_site
+        )
+        self.spec = spec
+        self.key_by = key_by
+
+    def set_uid_hash(self, uid_hash: str) -> None:
+        """Refuses: a SinkV2 sink is several operators, one hash cannot name them all."""
+        raise GraphError(
+            f"{self._where()}: uid hash {uid_hash!r} is set on a sink of sink_to(), which becomes "
+            "several operators; use uid() instead"
+        )
+
+
+class UnionTransformation(Transformation):
+    """Several streams as one; leaves no node in the StreamGraph."""
+
+
+class PartitionTransformation(Transformation):
+    """A choice of partitioner; leaves no node in the StreamGraph."""
+
+    def __init__(
+        self,
+        transformation_id: int,
+        stream: Transformation,
+        partitioner: Partitioner,
+        exchange_mode: ExchangeMode,
+        *,
+        call_site: CallSite,
+    ) -> None:
+        super().__init__(
+            transformation_id,
+            "Partition",
+            (stream,),
+            parallelism=stream.parallelism,
+            parallelism_configured=stream.parallelism_configured,
+            call_site=call_site,
+        )
+        self.partitioner = partitioner
+        self.exchange_mode = exchange_mode
+
+
+class SideOutputTransformation(Transformation):
+    """The records of one output tag; leaves no node in the StreamGraph."""
+
+    def __init__(
+        self,
+        transformation_id: int,
+        stream: Transformation,
+        tag: OutputTag,
+        *,
+        call_site: CallSite,
+    ) -> None:
+        super().__init__(
+            transformation_id,
+            "SideOutput",
+            (stream,),
+            parallelism=stream.parallelism,
+            parallelism_configured=stream.parallelism_configured,
+            call_site=call_site,
+        )
+        self.tag = tag
+
+
+def _check_int(what: str, value: object, transformation: Transformation) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(
+            f"'{transformation.name}' ({transformation.call_site}): {what} is {value!r}; "
+            "it must be an int"
+        )

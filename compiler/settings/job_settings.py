@@ -1,0 +1,63 @@
+"""The settings of one job, checked: what the passes read instead of any global state."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+BatchShuffleMode = Literal[
+    "ALL_EXCHANGES_PIPELINED",
+    "ALL_EXCHANGES_BLOCKING",
+    "ALL_EXCHANGES_HYBRID_FULL",
+    "ALL_EXCHANGES_HYBRID_SELECTIVE",
+]
+
+
+class JobSettings(BaseModel):
+    """What shapes the graph, and how it runs. Each field names the configuration key that sets it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    job_name: str = Field("Flink Streaming Job", json_schema_extra={"key": "pipeline.name"})
+    parallelism: int = Field(1, ge=1, json_schema_extra={"key": "parallelism.default"})
+    max_parallelism: int = Field(-1, json_schema_extra={"key": "pipeline.max-parallelism"})
+    runtime_mode: Literal["STREAMING", "BATCH", "AUTOMATIC"] = Field(
+        "STREAMING", json_schema_extra={"key": "execution.runtime-mode"}
+    )
+    chaining_enabled: bool = Field(
+        True, json_schema_extra={"key": "pipeline.operator-chaining.enabled"}
+    )
+    chain_different_max_parallelism: bool = Field(
+        True,
+        json_schema_extra={
+            "key": "pipeline.operator-chaining.chain-operators-with-different-max-parallelism"
+        },
+    )
+    scheduler: Literal["Default", "Adaptive", "AdaptiveBatch"] | None = Field(
+        None, json_schema_extra={"key": "jobmanager.scheduler"}
+    )
+    auto_parallelism: bool = Field(
+        True,
+        json_schema_extra={"key": "execution.batch.adaptive.auto-parallelism.enabled"},
+    )
+    batch_shuffle_mode: BatchShuffleMode = Field(
+        "ALL_EXCHANGES_BLOCKING", json_schema_extra={"key": "execution.batch-shuffle-mode"}
+    )
+    auto_generate_uids: bool = Field(True, json_schema_extra={"key": "pipeline.auto-generate-uids"})
+    vertex_name_index_prefix: bool = Field(
+        False, json_schema_extra={"key": "pipeline.vertex-name-include-index-prefix"}
+    )
+    object_reuse: bool = Field(False, json_schema_extra={"key": "pipeline.object-reuse"})
+    buffer_timeout_ms: int = Field(
+        100, ge=-1, json_schema_extra={"key": "execution.buffer-timeout.interval"}
+    )
+    auto_watermark_interval_ms: int = Field(
+        200, ge=0, json_schema_extra={"key": "pipeline.auto-watermark-interval"}
+    )
+    generate_code: bool = Field(True, json_schema_extra={"key": "opchain.codegen.enabled"})
+    inline_functions: bool = Field(True, json_schema_extra={"key": "opchain.codegen.inline"})
+    batch_size: int = Field(4096, ge=1, json_schema_extra={"key": "opchain.batch-size"})
+    job_parameters: dict[str, Any] = Field(
+        default_factory=dict, json_schema_extra={"key": "pipeline.global-job-parameters"}
+    )

@@ -1,0 +1,68 @@
+"""Sinks: where records go, in the shape of Flink's SinkV2: a writer, and maybe a committer."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from opchain.runtime.functions.function import RuntimeContext
+
+T = TypeVar("T")
+
+
+class SinkWriter(ABC, Generic[T]):
+    """Writes the records of one subtask."""
+
+    @abstractmethod
+    def write(self, value: T, timestamp: int | None) -> None:
+        """Takes one record with its event time in milliseconds, or None where it has none."""
+
+    def write_batch(self, values: Sequence[T], timestamps: Sequence[int | None] | None) -> None:
+        """Takes a batch; `timestamps` is None where no record has one. Default: record by record."""
+        if timestamps is None:
+            for value in values:
+                self.write(value, None)
+        else:
+            for value, timestamp in zip(values, timestamps):  # noqa: B905 - equal by construction
+                self.write(value, timestamp)
+
+    def flush(self, *, end_of_input: bool) -> None:
+        """Makes everything written so far durable; called before a checkpoint and at the end."""
+
+    def prepare_commit(self) -> Sequence[Any]:
+        """The committables of what was written since the last call; picklable."""
+        return ()
+
+    def close(self) -> None:
+        """Releases what the writer holds; called once, also after an error."""
+
+
+class Committer(ABC):
+    """Makes written data visible. `commit` must be idempotent: it may be called again."""
+
+    @abstractmethod
+    def commit(self, committables: Sequence[Any]) -> None:
+        """Publishes each committable; one that is already published is left as it is."""
+
+    def close(self) -> None:
+        """Releases what the committer holds."""
+
+
+class Sink(ABC, Generic[T]):
+    """A sink of `sink_to`."""
+
+    @abstractmethod
+    def create_writer(self, context: RuntimeContext) -> SinkWriter[T]:
+        """A writer for one subtask, made on the executor."""
+
+    def create_committer(self) -> Committer | None:
+        """The committer, or None for a sink whose writes are final."""
+        return None
+
+    @property
+    def has_committer(self) -> bool:
+        """Whether the StreamGraph gets a `Committer` operator behind the writer."""
+        return False

@@ -1,0 +1,314 @@
+"""What each operator is: frozen values that the compiler reads and executors receive.
+
+A spec holds what the user handed over (functions, strategies, windows) and no state. How it runs is
+the operator of the same name beside this file, and the emitter in the compiler's codegen.
+
+`default_name` is the name Flink gives; `is_yielding` says that Flink's operator waits for mail while
+it processes, so that it is never chained behind a legacy source; `emits_only_at_end` says that
+nothing comes out before the input ends (`isOutputOnlyAfterEndOfStream`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opchain.runtime.connectors.sink import Sink
+    from opchain.runtime.connectors.source import Source
+    from opchain.runtime.output_tag import OutputTag
+    from opchain.runtime.state.descriptors import MapStateDescriptor
+    from opchain.runtime.watermark_strategy import WatermarkStrategy
+    from opchain.runtime.windows.assigners import WindowAssigner
+    from opchain.runtime.windows.evictors import Evictor
+    from opchain.runtime.windows.triggers import Trigger
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSpec:
+    """The root of all specs."""
+
+    kind: ClassVar[str] = "operator"
+    default_name: ClassVar[str] = "Operator"
+    is_yielding: ClassVar[bool] = False
+    emits_only_at_end: ClassVar[bool] = False
+
+
+# Sources
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec(OperatorSpec):
+    """A source of `from_source`, `from_collection`, `from_sequence`, ...; chains as FLIP-27 sources do."""
+
+    kind: ClassVar[str] = "source"
+    default_name: ClassVar[str] = "Sequence Source"
+    source: Source[Any]
+    watermark_strategy: WatermarkStrategy | None = None
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the source ends by itself."""
+        return self.source.is_bounded
+
+
+@dataclass(frozen=True, slots=True)
+class LegacySourceSpec(OperatorSpec):
+    """A SourceFunction of `add_source`: unbounded, and heads a chain of its own thread."""
+
+    kind: ClassVar[str] = "legacy_source"
+    default_name: ClassVar[str] = "Custom Source"
+    function: Any
+    is_parallel: bool = False
+    is_bounded: bool = False
+
+
+# One input
+
+
+@dataclass(frozen=True, slots=True)
+class MapSpec(OperatorSpec):
+    """`map`: one record out for each record in."""
+
+    kind: ClassVar[str] = "map"
+    default_name: ClassVar[str] = "Map"
+    function: Any
+
+
+@dataclass(frozen=True, slots=True)
+class FilterSpec(OperatorSpec):
+    """`filter`: keeps the records for which the function is true."""
+
+    kind: ClassVar[str] = "filter"
+    default_name: ClassVar[str] = "Filter"
+    function: Any
+
+
+@dataclass(frozen=True, slots=True)
+class FlatMapSpec(OperatorSpec):
+    """`flat_map`: any number of records for each record in."""
+
+    kind: ClassVar[str] = "flat_map"
+    default_name: ClassVar[str] = "Flat Map"
+    function: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSpec(OperatorSpec):
+    """`process` on a stream without key."""
+
+    kind: ClassVar[str] = "process"
+    default_name: ClassVar[str] = "Process"
+    function: Any
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampsWatermarksSpec(OperatorSpec):
+    """`assign_timestamps_and_watermarks`."""
+
+    kind: ClassVar[str] = "assign_watermarks"
+    default_name: ClassVar[str] = "Timestamps/Watermarks"
+    strategy: WatermarkStrategy
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncWaitSpec(OperatorSpec):
+    """`AsyncDataStream.ordered_wait` and `unordered_wait`; `timeout_ms` 0 means none."""
+
+    kind: ClassVar[str] = "async_wait"
+    default_name: ClassVar[str] = "async wait operator"
+    is_yielding: ClassVar[bool] = True
+    function: Any
+    timeout_ms: int
+    capacity: int = 100
+    is_ordered: bool = False
+    retry_strategy: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class MapPartitionSpec(OperatorSpec):
+    """`full_window_partition().map_partition` on a stream: one call per subtask, at the end."""
+
+    kind: ClassVar[str] = "map_partition"
+    default_name: ClassVar[str] = "MapPartition"
+    emits_only_at_end: ClassVar[bool] = True
+    function: Any
+
+
+# One keyed input
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceSpec(OperatorSpec):
+    """`reduce` on a keyed stream, and the rolling `sum`, `min`, `max`, `min_by`, `max_by`."""
+
+    kind: ClassVar[str] = "reduce"
+    default_name: ClassVar[str] = "Keyed Reduce"
+    function: Any
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedProcessSpec(OperatorSpec):
+    """`process` on a keyed stream."""
+
+    kind: ClassVar[str] = "keyed_process"
+    default_name: ClassVar[str] = "KeyedProcess"
+    function: Any
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSpec(OperatorSpec):
+    """A window and what is computed over it.
+
+    Exactly one of these shapes: `reduce` or `aggregate` (incremental), each with an optional
+    `function` behind it, or `function` alone over the buffered elements. `function` is a
+    WindowFunction or ProcessWindowFunction (or their `All` forms for `window_all`).
+    """
+
+    kind: ClassVar[str] = "window"
+    default_name: ClassVar[str] = "Window"
+    assigner: WindowAssigner[Any, Any]
+    trigger: Trigger[Any, Any]
+    evictor: Evictor[Any, Any] | None = None
+    allowed_lateness_ms: int = 0
+    late_tag: OutputTag | None = None
+    reduce: Any = None
+    aggregate: Any = None
+    function: Any = None
+    is_all: bool = False
+    is_co_group: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FullWindowSpec(OperatorSpec):
+    """`full_window_partition().map_partition` on a keyed stream: one call per key, at the end."""
+
+    kind: ClassVar[str] = "full_window"
+    default_name: ClassVar[str] = "GlobalWindows"
+    emits_only_at_end: ClassVar[bool] = True
+    function: Any
+
+
+# Two inputs
+
+
+@dataclass(frozen=True, slots=True)
+class CoMapSpec(OperatorSpec):
+    """`connect(...).map`."""
+
+    kind: ClassVar[str] = "co_map"
+    default_name: ClassVar[str] = "Co-Map"
+    function: Any
+
+
+@dataclass(frozen=True, slots=True)
+class CoFlatMapSpec(OperatorSpec):
+    """`connect(...).flat_map`."""
+
+    kind: ClassVar[str] = "co_flat_map"
+    default_name: ClassVar[str] = "Co-Flat Map"
+    function: Any
+
+
+@dataclass(frozen=True, slots=True)
+class CoProcessSpec(OperatorSpec):
+    """`connect(...).process` with a CoProcessFunction."""
+
+    kind: ClassVar[str] = "co_process"
+    default_name: ClassVar[str] = "Co-Process"
+    function: Any
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedCoProcessSpec(OperatorSpec):
+    """`connect(...).process` with a KeyedCoProcessFunction."""
+
+    kind: ClassVar[str] = "keyed_co_process"
+    default_name: ClassVar[str] = "Co-Keyed-Process"
+    function: Any
+
+
+@dataclass(frozen=True, slots=True)
+class BroadcastProcessSpec(OperatorSpec):
+    """`connect(broadcast).process` on a stream without key."""
+
+    kind: ClassVar[str] = "broadcast_process"
+    default_name: ClassVar[str] = "Co-Process-Broadcast"
+    function: Any
+    descriptors: tuple[MapStateDescriptor, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedBroadcastProcessSpec(OperatorSpec):
+    """`connect(broadcast).process` on a keyed stream."""
+
+    kind: ClassVar[str] = "keyed_broadcast_process"
+    default_name: ClassVar[str] = "Co-Process-Broadcast-Keyed"
+    function: Any
+    descriptors: tuple[MapStateDescriptor, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalJoinSpec(OperatorSpec):
+    """`interval_join`: pairs whose timestamps differ by `lower_ms` to `upper_ms` (right minus left)."""
+
+    kind: ClassVar[str] = "interval_join"
+    default_name: ClassVar[str] = "Interval Join"
+    function: Any
+    lower_ms: int
+    upper_ms: int
+    lower_inclusive: bool = True
+    upper_inclusive: bool = True
+    left_late_tag: OutputTag | None = None
+    right_late_tag: OutputTag | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MultiInputSpec(OperatorSpec):
+    """An operator with any number of inputs: `functions[i]` flat-maps the records of input i."""
+
+    kind: ClassVar[str] = "multi_input"
+    default_name: ClassVar[str] = "Multi Input"
+    functions: tuple[Callable[[Any], Any], ...] = field(default=())
+
+
+# Sinks
+
+
+@dataclass(frozen=True, slots=True)
+class SinkSpec(OperatorSpec):
+    """A sink of `sink_to`, as drawn; the StreamGraph has its writer and its committer."""
+
+    kind: ClassVar[str] = "sink"
+    default_name: ClassVar[str] = "Sink"
+    sink: Sink[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SinkWriterSpec(OperatorSpec):
+    """The writing half of a sink."""
+
+    kind: ClassVar[str] = "sink_writer"
+    default_name: ClassVar[str] = "Writer"
+    is_yielding: ClassVar[bool] = True
+    sink: Sink[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SinkCommitterSpec(OperatorSpec):
+    """The committing half of a sink that has a committer."""
+
+    kind: ClassVar[str] = "sink_committer"
+    default_name: ClassVar[str] = "Committer"
+    sink: Sink[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LegacySinkSpec(OperatorSpec):
+    """A SinkFunction of `add_sink`, and `print`."""
+
+    kind: ClassVar[str] = "legacy_sink"
+    default_name: ClassVar[str] = "Unnamed"
+    function: Any
