@@ -1,0 +1,192 @@
+"""What an executor gets of a job: frozen programs of vertices, and where their buffers go.
+
+The compiler makes these from the JobGraph and the ExecutionPlan; they are pickled once, broadcast,
+and hold no state. Tasks are numbered over the whole job, stage by stage: `first_task + subtask`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from opchain.runtime.operators.specs import OperatorSpec
+
+DRIVER = -1
+"""The target of a buffer that is meant for the driver: acknowledgements and collected results."""
+
+
+class Shipping(Enum):
+    """How an output chooses channels; the runtime's half of the compiler's partitioner kinds."""
+
+    FORWARD = "forward"
+    KEY_GROUP = "key group"
+    REBALANCE = "rebalance"
+    RESCALE = "rescale"
+    SHUFFLE = "shuffle"
+    BROADCAST = "broadcast"
+    GLOBAL = "global"
+    CUSTOM = "custom"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyProgram:
+    """A key selector as executors use it: `selector(value)` gives the key.
+
+    `java_class` names the hasher where the key type says so, None lets the key's Python type decide.
+    """
+
+    selector: Any
+    name: str
+    call_site: str
+    java_class: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorProgram:
+    """One operator of a chain.
+
+    `parent` is the index of the operator that feeds it, -1 for the head; `tag` is the id of the side
+    output that it reads, None for the main output. `keys` has an entry per input.
+    """
+
+    index: int
+    name: str
+    operator_id: str
+    call_site: str
+    spec: OperatorSpec
+    parent: int
+    tag: str | None = None
+    keys: tuple[KeyProgram | None, ...] = ()
+    uid: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputProgram:
+    """One data set that leaves the vertex from operator `operator`, for one consumer edge.
+
+    `first_target` is the task number of the consumer's subtask 0 and `channel_base` the number, at
+    each consumer, of the channel from this vertex's subtask 0: producer subtask s writes channel
+    `channel_base + s` of task `first_target + t`.
+    """
+
+    operator: int
+    tag: str | None
+    shipping: Shipping
+    first_target: int
+    target_parallelism: int
+    target_max_parallelism: int
+    channel_base: int
+    label: str
+    key: KeyProgram | None = None
+    custom_partitioner: Any = None
+    carries_timestamps: bool = True
+    buffer_timeout_ms: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class InputProgram:
+    """One in-edge of a vertex: `parallelism` channels from `channel_base` on, one per producer subtask.
+
+    `input_number` is the input of the head that the records are for, from 0 (edges of a union share
+    one). With `is_pointwise`, only some producers reach a given subtask: `channels_of` tells which.
+    """
+
+    input_number: int
+    channel_base: int
+    producer_parallelism: int
+    is_pointwise: bool
+    carries_timestamps: bool
+    label: str
+
+    def channels_of(self, subtask: int, parallelism: int) -> range:
+        """The channels that reach `subtask` of `parallelism` consumers."""
+        if not self.is_pointwise:
+            return range(self.channel_base, self.channel_base + self.producer_parallelism)
+        first, last = pointwise_producers(subtask, parallelism, self.producer_parallelism)
+        return range(self.channel_base + first, self.channel_base + last)
+
+
+def pointwise_producers(subtask: int, parallelism: int, producers: int) -> tuple[int, int]:
+    """The producers [first, last) that a consumer subtask reads over a pointwise edge.
+
+    Flink: `VertexInputInfoComputationUtils.computeVertexInputInfoForPointwise`. With more producers
+    than consumers each consumer reads a contiguous run, else each producer feeds a run of consumers.
+    """
+    if producers >= parallelism:
+        return subtask * producers // parallelism, (subtask + 1) * producers // parallelism
+    first = subtask * producers // parallelism
+    return first, first + 1
+
+
+def pointwise_consumers(subtask: int, parallelism: int, consumers: int) -> tuple[int, int]:
+    """The consumers [first, last) that a producer subtask of `parallelism` writes to.
+
+    The inverse of `pointwise_producers`.
+    """
+    if parallelism >= consumers:
+        # The consumer c reads [c*p//n, (c+1)*p//n): the one whose run holds this subtask.
+        first = ((subtask + 1) * consumers - 1) // parallelism
+        return first, first + 1
+    return (
+        -(-subtask * consumers // parallelism),
+        -(-(subtask + 1) * consumers // parallelism),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VertexProgram:
+    """Everything a subtask of one vertex needs.
+
+    `operators` come depth first from the head. `source` is the generated module's text and
+    `constants` the objects that it names beyond the operators' own functions; without `source` the
+    chain runs interpreted. `file_name` shows in tracebacks.
+    """
+
+    vertex_id: str
+    name: str
+    parallelism: int
+    max_parallelism: int
+    first_task: int
+    operators: tuple[OperatorProgram, ...]
+    inputs: tuple[InputProgram, ...] = ()
+    outputs: tuple[OutputProgram, ...] = ()
+    chained_sources: tuple[OperatorProgram, ...] = ()
+    source: str | None = None
+    file_name: str = "<generated>"
+    constants: dict[str, Any] = field(default_factory=dict)
+    is_batch: bool = False
+    object_reuse: bool = False
+    batch_size: int = 4096
+    auto_watermark_interval_ms: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class StageProgram:
+    """One stage: tasks `first_task` to `first_task + parallelism - 1`, vertex after vertex.
+
+    Partition p of the stage's RDD runs task `first_task + p`.
+    """
+
+    index: int
+    first_task: int
+    parallelism: int
+    vertices: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobProgram:
+    """A compiled job as it is shipped: the vertices, and the stages that run them in order."""
+
+    job_name: str
+    vertices: tuple[VertexProgram, ...]
+    stages: tuple[StageProgram, ...]
+    job_parameters: dict[str, str] = field(default_factory=dict)
+
+    def vertex_of(self, task: int) -> tuple[VertexProgram, int]:
+        """The vertex and subtask of a task number."""
+        for vertex in self.vertices:
+            if vertex.first_task <= task < vertex.first_task + vertex.parallelism:
+                return vertex, task - vertex.first_task
+        raise KeyError(task)
