@@ -1,0 +1,97 @@
+"""Sees the jobs of a program instead of running them: what `opchain plan FILE` stands on.
+
+The environment reports itself when it is made, and every job when the user executes it. Nobody
+listens in a normal run, and both calls cost one look at a module variable. Inside `capturing()`
+jobs are written down and never run, so that a plan needs no change to the program and no Spark.
+
+The environment's side of the contract:
+
+- `StreamExecutionEnvironment.__init__` calls `environment_made(self)`.
+- `execute`, `execute_async` and `execute_and_collect` first build the program as they would for a
+  real run (job name, collecting sink, clearing of the transformations, all of it), then call
+  `job_intercepted(program, "execute")` with their own name. On True they hand back the result of a
+  job that took 0 ms and gave no records: the program goes on, and may execute another job.
+- `program()` gives what is registered now, also if that is nothing, and changes nothing.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from opchain.compiler.graph.call_site import user_call_site
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opchain.compiler.graph.call_site import CallSite
+    from opchain.compiler.passes.pipeline import Program
+
+
+class Environment(Protocol):
+    """What a capture asks of an environment."""
+
+    def program(self) -> Program:
+        """What is registered now."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedJob:
+    """A job that the program asked for: `method` is what it called, at `call_site`."""
+
+    program: Program
+    method: str
+    call_site: CallSite
+
+    @property
+    def job_name(self) -> str:
+        """The name the program gave the job, or the configured one."""
+        return self.program.settings.job_name
+
+
+@dataclass(slots=True, eq=False)
+class Capture:
+    """The jobs in the order of their execution, and the environments in the order of their making."""
+
+    jobs: list[CapturedJob] = field(default_factory=list)
+    environments: list[tuple[Environment, CallSite]] = field(default_factory=list)
+
+    def never_executed(self) -> list[CapturedJob]:
+        """What was drawn and not executed: operators added behind the last `execute()` included."""
+        drawn = ((env.program(), call_site) for env, call_site in self.environments)
+        return [
+            CapturedJob(program, "nothing", call_site)
+            for program, call_site in drawn
+            if program.transformations
+        ]
+
+
+# A module variable and not a ContextVar: a program may execute its job from a thread of its own,
+# and a thread starts with an empty context.
+_captures: list[Capture] = []
+
+
+@contextmanager
+def capturing() -> Iterator[Capture]:
+    """Within the block jobs are captured, not run; the innermost block takes them."""
+    capture = Capture()
+    _captures.append(capture)
+    try:
+        yield capture
+    finally:
+        _captures.remove(capture)
+
+
+def environment_made(environment: Environment) -> None:
+    """Tells the capture, if there is one, of a new environment."""
+    if _captures:
+        _captures[-1].environments.append((environment, user_call_site()))
+
+
+def job_intercepted(program: Program, method: str) -> bool:
+    """Whether the job was captured, so that the caller must not run it."""
+    if not _captures:
+        return False
+    _captures[-1].jobs.append(CapturedJob(program, method, user_call_site()))
+    return True

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from opchain.compiler.dsl.interception import capturing, environment_made, job_intercepted
+from opchain.compiler.passes.pipeline import Program
+from opchain.compiler.settings.job_settings import JobSettings
+
+if TYPE_CHECKING:
+    from opchain.compiler.graph.transformation import Transformation
+
+
+def program(name: str, operators: int = 1) -> Program:
+    drawn = tuple(cast("Transformation", object()) for _ in range(operators))
+    return Program(drawn, JobSettings(job_name=name), next_id=operators + 1)
+
+
+class Environment:
+    def __init__(self, registered: Program) -> None:
+        self.registered = registered
+        environment_made(self)
+
+    def program(self) -> Program:
+        return self.registered
+
+
+def test_a_job_runs_when_nobody_captures() -> None:
+    assert not job_intercepted(program("real"), "execute")
+
+
+def test_jobs_are_captured_in_the_order_of_their_execution_with_their_line() -> None:
+    with capturing() as capture:
+        assert job_intercepted(program("first"), "execute")
+        assert job_intercepted(program("second"), "execute_async")
+    assert [(job.job_name, job.method) for job in capture.jobs] == [
+        ("first", "execute"),
+        ("second", "execute_async"),
+    ]
+    first, second = (job.call_site for job in capture.jobs)
+    assert str(first).startswith("test_interception.py:")
+    assert second.line == first.line + 1
+
+
+def test_nothing_is_captured_after_the_block_even_if_it_fails() -> None:
+    with pytest.raises(KeyError), capturing():
+        raise KeyError
+    assert not job_intercepted(program("real"), "execute")
+
+
+def test_the_innermost_block_takes_the_job() -> None:
+    with capturing() as outer:
+        with capturing() as inner:
+            job_intercepted(program("inner"), "execute")
+        job_intercepted(program("outer"), "execute")
+    assert [job.job_name for job in inner.jobs] == ["inner"]
+    assert [job.job_name for job in outer.jobs] == ["outer"]
+
+
+def test_a_job_executed_from_a_thread_is_captured() -> None:
+    with capturing() as capture:
+        thread = threading.Thread(target=job_intercepted, args=(program("threaded"), "execute"))
+        thread.start()
+        thread.join()
+    assert [job.job_name for job in capture.jobs] == ["threaded"]
+
+
+def test_environments_with_operators_are_never_executed_until_they_are() -> None:
+    with capturing() as capture:
+        Environment(program("empty", operators=0))
+        Environment(program("drawn", operators=2))
+    drawn = capture.never_executed()
+    assert [job.job_name for job in drawn] == ["drawn"]
+    assert str(drawn[0].call_site).startswith("test_interception.py:")
