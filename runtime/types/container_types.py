@@ -1,0 +1,161 @@
+"""Types of arrays, lists and maps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.type_variables import K, T, V
+from opchain.runtime.types.type_information import BasicType, BasicTypeInfo, TypeInformation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# What Java calls the primitive type behind each boxed one.
+_PRIMITIVES: Mapping[BasicType, str] = {
+    BasicType.BOOLEAN: "boolean",
+    BasicType.BYTE: "byte",
+    BasicType.SHORT: "short",
+    BasicType.INT: "int",
+    BasicType.LONG: "long",
+    BasicType.FLOAT: "float",
+    BasicType.DOUBLE: "double",
+    BasicType.CHAR: "char",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class PrimitiveArrayTypeInfo(TypeInformation[Sequence[T]]):
+    """An array of numbers, bools or characters without None; bytes for the element type BYTE.
+
+    Raises:
+        TypeError: The element type is another.
+
+    Flink: PrimitiveArrayTypeInfo, such as int[].
+    """
+
+    element_type: TypeInformation[T]
+
+    def __post_init__(self) -> None:
+        _require_element("PRIMITIVE_ARRAY", self.element_type, set(_PRIMITIVES))
+
+    @property
+    def java_class(self) -> str:
+        """Such as "int[]"."""
+        element = self.element_type
+        return f"{_PRIMITIVES[element.basic_type]}[]" if isinstance(element, BasicTypeInfo) else ""
+
+    def __repr__(self) -> str:
+        return f"PrimitiveArrayTypeInfo<{self.element_type}>"
+
+
+@dataclass(frozen=True, repr=False)
+class BasicArrayTypeInfo(TypeInformation[Sequence[T]]):
+    """An array of numbers, bools, characters or strings, each of which may be None.
+
+    Raises:
+        TypeError: The element type is another.
+
+    Flink: BasicArrayTypeInfo, such as Integer[].
+    """
+
+    element_type: TypeInformation[T]
+
+    def __post_init__(self) -> None:
+        _require_element("BASIC_ARRAY", self.element_type, {*_PRIMITIVES, BasicType.STRING})
+
+    @property
+    def java_class(self) -> str:
+        """Such as "Integer[]"."""
+        return f"{self.element_type.java_class}[]"
+
+    def __repr__(self) -> str:
+        return f"BasicArrayTypeInfo<{self.element_type}>"
+
+
+@dataclass(frozen=True, repr=False)
+class ObjectArrayTypeInfo(TypeInformation[Sequence[T]]):
+    """An array of anything, each of which may be None.
+
+    Flink: ObjectArrayTypeInfo.
+    """
+
+    element_type: TypeInformation[T]
+
+    def __post_init__(self) -> None:
+        require_type("OBJECT_ARRAY", self.element_type)
+
+    @property
+    def java_class(self) -> str:
+        """Such as "Row[]"."""
+        return f"{self.element_type.java_class}[]"
+
+    def __repr__(self) -> str:
+        return f"ObjectArrayTypeInfo<{self.element_type}>"
+
+
+@dataclass(frozen=True, repr=False)
+class ListTypeInfo(TypeInformation[list[T]]):
+    """A list.
+
+    Flink: ListTypeInfo.
+    """
+
+    element_type: TypeInformation[T]
+
+    def __post_init__(self) -> None:
+        require_type("LIST", self.element_type)
+
+    @property
+    def elem_type(self) -> TypeInformation[T]:
+        """The element type, under PyFlink's name."""
+        return self.element_type
+
+    @property
+    def java_class(self) -> str:
+        """java.util.List."""
+        return "List"
+
+    def __repr__(self) -> str:
+        return f"ListTypeInfo<{self.element_type}>"
+
+
+@dataclass(frozen=True, repr=False)
+class MapTypeInfo(TypeInformation[dict[K, V]]):
+    """A dict.
+
+    Flink: MapTypeInfo.
+    """
+
+    key_type_info: TypeInformation[K]
+    value_type_info: TypeInformation[V]
+
+    def __post_init__(self) -> None:
+        require_type("MAP", self.key_type_info)
+        require_type("MAP", self.value_type_info)
+
+    @property
+    def java_class(self) -> str:
+        """java.util.Map."""
+        return "Map"
+
+    def __repr__(self) -> str:
+        return f"MapTypeInfo<{self.key_type_info}, {self.value_type_info}>"
+
+
+def require_type(where: str, value: Any) -> None:
+    """Refuses what is no type, such as the Python class `int`.
+
+    Raises:
+        TypeError: It is none.
+    """
+    if not isinstance(value, TypeInformation):
+        raise TypeError(f"Types.{where} takes types such as Types.STRING(), not {value!r}")
+
+
+def _require_element(where: str, element_type: Any, allowed: set[BasicType]) -> None:
+    require_type(where, element_type)
+    if not isinstance(element_type, BasicTypeInfo) or element_type.basic_type not in allowed:
+        names = ", ".join(basic.name for basic in BasicType if basic in allowed)
+        raise TypeError(f"Types.{where} has no elements of type {element_type!r}, only of {names}")

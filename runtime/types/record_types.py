@@ -1,0 +1,204 @@
+"""Types of rows and tuples, and the type of what has none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from opchain.runtime.errors import short_repr
+from opchain.runtime.type_variables import T
+from opchain.runtime.types.container_types import require_type
+from opchain.runtime.types.row import Row, RowKind
+from opchain.runtime.types.type_information import TypeInformation
+
+
+@dataclass(frozen=True, repr=False)
+class PickledBytesTypeInfo(TypeInformation[Any]):
+    """Any Python object; what a stream has whose type was not named.
+
+    Flink: PickledByteArrayTypeInfo of PyFlink.
+    """
+
+    def __repr__(self) -> str:
+        return "PickledByteArrayTypeInfo"
+
+
+@dataclass(frozen=True, repr=False)
+class RowTypeInfo(TypeInformation[Row]):
+    """A Row; fields without names are called f0, f1, ...
+
+    Row types are equal when their field types are, whatever the names: Flink's RowTypeInfo.
+
+    Raises:
+        TypeError: A field type is no type.
+        ValueError: There are more or fewer names than types, or a name comes twice.
+    """
+
+    field_types: Sequence[TypeInformation[Any]]
+    field_names: Sequence[str] | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        _keep_types(self, "ROW")
+        if self.field_names is None:
+            return
+        names = tuple(self.field_names)
+        object.__setattr__(self, "field_names", names)
+        if len(names) != len(self.field_types):
+            raise ValueError(
+                f"Types.ROW_NAMED got {len(names)} field names and {len(self.field_types)} field "
+                "types; it needs as many names as types"
+            )
+        if len(set(names)) != len(names):
+            raise ValueError(f"Types.ROW_NAMED got a field name twice in {list(names)}")
+
+    @property
+    def java_class(self) -> str:
+        """Flink's Row."""
+        return "Row"
+
+    def get_field_names(self) -> list[str]:
+        """The names, in order."""
+        if self.field_names is None:
+            return [f"f{position}" for position in range(len(self.field_types))]
+        return list(self.field_names)
+
+    def get_field_index(self, field_name: str) -> int:
+        """The position of a field; -1 for an unknown one of a row type without names.
+
+        Raises:
+            ValueError: The row type has names, and this is none of them.
+        """
+        names = self.get_field_names()
+        if field_name in names:
+            return names.index(field_name)
+        if self.field_names is None:
+            return -1
+        raise ValueError(f"{field_name!r} is none of the fields {names} of {self!r}")
+
+    def get_field_types(self) -> list[TypeInformation[Any]]:
+        """The types, in order."""
+        return list(self.field_types)
+
+    def need_conversion(self) -> bool:
+        """True."""
+        return True
+
+    def to_internal_type(self, obj: Any) -> tuple[Any, ...] | None:
+        """The number of the row's kind, then the fields, converted.
+
+        Takes a Row, a tuple or list in field order, a dict, or an object with attributes of the
+        fields' names; what a dict or an object lacks is None.
+
+        Raises:
+            ValueError: It is none of these.
+        """
+        if obj is None:
+            return None
+        kind = obj.get_row_kind() if isinstance(obj, Row) else RowKind.INSERT
+        return (kind.value, *_convert(self.field_types, self._values_of(obj)))
+
+    def from_internal_type(self, obj: Any) -> Any:
+        """The fields, converted, as a tuple; a tuple or list is taken to be converted already."""
+        return _restore(self.field_types, obj)
+
+    def _values_of(self, obj: Any) -> Sequence[Any]:
+        if isinstance(obj, Row):
+            names = self.get_field_names()
+            return obj.get_fields_by_names(names) if obj.has_field_names() else list(obj)
+        if isinstance(obj, (tuple, list)):
+            return obj
+        by_name = obj if isinstance(obj, Mapping) else getattr(obj, "__dict__", None)
+        if by_name is None:
+            raise ValueError(f"{short_repr(obj)} is no row of type {self!r}")
+        return [by_name.get(name) for name in self.get_field_names()]
+
+    def __repr__(self) -> str:
+        if self.field_names is None:
+            return f"RowTypeInfo({', '.join(map(str, self.field_types))})"
+        fields = zip(self.field_names, self.field_types, strict=True)
+        return f"RowTypeInfo({', '.join(f'{name}: {type_}' for name, type_ in fields)})"
+
+
+@dataclass(frozen=True, repr=False)
+class TupleTypeInfo(TypeInformation[tuple[Any, ...]]):
+    """A tuple.
+
+    Flink: TupleTypeInfo.
+
+    Raises:
+        TypeError: A field type is no type.
+    """
+
+    field_types: Sequence[TypeInformation[Any]]
+
+    def __post_init__(self) -> None:
+        _keep_types(self, "TUPLE")
+
+    @property
+    def java_class(self) -> str:
+        """Flink's Tuple, of any length."""
+        return "Tuple"
+
+    def get_field_types(self) -> list[TypeInformation[Any]]:
+        """The types, in order."""
+        return list(self.field_types)
+
+    def need_conversion(self) -> bool:
+        """True."""
+        return True
+
+    def to_internal_type(self, obj: Any) -> tuple[Any, ...] | None:
+        """The fields, converted.
+
+        Raises:
+            ValueError: It is no tuple, list or Row.
+        """
+        if obj is None:
+            return None
+        if not isinstance(obj, (tuple, list, Row)):
+            raise ValueError(f"{short_repr(obj)} is no tuple of type {self!r}")  # noqa: TRY004 - PyFlink's error
+        return _convert(self.field_types, list(obj))
+
+    def from_internal_type(self, obj: Any) -> Any:
+        """The fields, converted, as a tuple; a tuple or list is taken to be converted already."""
+        return _restore(self.field_types, obj)
+
+    def __repr__(self) -> str:
+        return f"TupleTypeInfo({', '.join(map(str, self.field_types))})"
+
+
+@dataclass(frozen=True, repr=False)
+class ExternalTypeInfo(TypeInformation[T]):
+    """A type that comes from a table's schema, around the plain one.
+
+    Flink: ExternalTypeInfo.
+    """
+
+    type_info: TypeInformation[T]
+
+    @property
+    def java_class(self) -> str:
+        """That of the plain type."""
+        return self.type_info.java_class
+
+    def __repr__(self) -> str:
+        return f"ExternalTypeInfo<{self.type_info}>"
+
+
+def _keep_types(of: RowTypeInfo | TupleTypeInfo, where: str) -> None:
+    field_types = tuple(of.field_types)
+    for field_type in field_types:
+        require_type(where, field_type)
+    object.__setattr__(of, "field_types", field_types)
+
+
+def _convert(types: Sequence[TypeInformation[Any]], values: Sequence[Any]) -> tuple[Any, ...]:
+    # Flink's rows are not checked for their length here either: the shorter side decides.
+    return tuple(t.to_internal_type(value) for t, value in zip(types, values, strict=False))
+
+
+def _restore(types: Sequence[TypeInformation[Any]], obj: Any) -> Any:
+    if obj is None or isinstance(obj, (tuple, list)):
+        return obj
+    return tuple(t.from_internal_type(value) for t, value in zip(types, obj, strict=False))

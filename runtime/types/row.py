@@ -1,0 +1,242 @@
+"""Rows: records with positions, and names if they were given."""
+
+from __future__ import annotations
+
+import copy
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+class RowKind(Enum):
+    """What a row says about a table: that it is new, changed (before, after), or gone."""
+
+    INSERT = 0
+    UPDATE_BEFORE = 1
+    UPDATE_AFTER = 2
+    DELETE = 3
+
+    def __str__(self) -> str:
+        return _SHORT_NAMES[self]
+
+    def to_j_row_kind(self) -> Any:
+        """Not available: there is no Java behind this project.
+
+        Raises:
+            UnsupportedFeatureError: Always.
+        """
+        from opchain.runtime.java_objects import no_java  # noqa: PLC0415 - keeps rows light
+
+        raise no_java("RowKind.to_j_row_kind()")
+
+
+_SHORT_NAMES = {
+    RowKind.INSERT: "+I",
+    RowKind.UPDATE_BEFORE: "-U",
+    RowKind.UPDATE_AFTER: "+U",
+    RowKind.DELETE: "-D",
+}
+
+
+class Row:
+    """A record of a fixed number of values, by position and, where given, by name.
+
+    Made from values alone, or from names and values; not from both. A row made from values is also a
+    template: calling it makes a row whose field names are those values.
+
+    >>> alice = Row(name="Alice", age=11)
+    >>> alice.name, alice["age"], alice[0], "age" in alice
+    ('Alice', 11, 'Alice', True)
+    >>> Row("name", "age")("Bob", 5)
+    Row(name='Bob', age=5)
+
+    Rows are equal when kind, names (in any order) and the values under them are. A value is changed
+    with `row["age"] = 12`; attributes only read.
+
+    Flink: Row of PyFlink. A hash does not depend on the order of the names, as it does there.
+    """
+
+    __slots__ = ("_fields", "_row_kind", "_values")
+
+    _fields: list[str] | None
+    _row_kind: RowKind
+    _values: list[Any]
+
+    def __init__(self, /, *args: Any, **kwargs: Any) -> None:
+        if kwargs:
+            if args:
+                raise ValueError(
+                    f"Row takes values or names with values, not both: got {len(args)} values and "
+                    f"the names {', '.join(kwargs)}"
+                )
+            self._fields = list(kwargs)
+            self._values = list(kwargs.values())
+        else:
+            self._fields = None
+            self._values = list(args)
+        self._row_kind = RowKind.INSERT
+
+    @staticmethod
+    def of_kind(row_kind: RowKind, *args: Any, **kwargs: Any) -> Row:
+        """A row of another kind than INSERT."""
+        row = Row(*args, **kwargs)
+        row._row_kind = row_kind
+        return row
+
+    def as_dict(self, recursive: bool = False) -> dict[str, Any]:
+        """The values by name.
+
+        Args:
+            recursive: Whether rows inside values, lists and dicts become dicts too.
+
+        Raises:
+            TypeError: The row has no names.
+        """
+        if self._fields is None:
+            raise TypeError(f"{self!r} has no field names, so it cannot become a dict")
+        values = map(_rows_as_dicts, self._values) if recursive else self._values
+        return dict(zip(self._fields, values, strict=False))
+
+    def get_row_kind(self) -> RowKind:
+        """The kind; INSERT unless another was set."""
+        return self._row_kind
+
+    def set_row_kind(self, row_kind: RowKind) -> None:
+        """Changes the kind."""
+        self._row_kind = row_kind
+
+    def has_field_names(self) -> bool:
+        """Whether the values can be read by name."""
+        return self._fields is not None
+
+    def set_field_names(self, field_names: Sequence[str]) -> None:
+        """Names the values, in order; earlier names are gone."""
+        self._fields = list(field_names)
+
+    def get_fields_by_names(self, names: Sequence[str]) -> list[Any]:
+        """The values under these names, in their order; all values where the row has no names.
+
+        Raises:
+            ValueError: The row has no field of such a name.
+        """
+        fields = self._fields
+        if fields is None or list(names) == fields:
+            return list(self._values)
+        unknown = [name for name in names if name not in fields]
+        if unknown:
+            raise ValueError(f"{_listed(unknown)} not among the fields {_listed(fields)} of a row")
+        return [self._values[fields.index(name)] for name in names]
+
+    def __call__(self, *args: Any) -> Row:
+        """A row of these values whose field names are this row's values.
+
+        Raises:
+            ValueError: There are more values than names.
+        """
+        if len(args) > len(self._values):
+            raise ValueError(
+                f"a row with the fields {_listed(self._values)} has {len(self._values)} values, "
+                f"got {len(args)}"
+            )
+        return _restored_row(self._values, args, self._row_kind)
+
+    def __contains__(self, item: object) -> bool:
+        return item in (self._values if self._fields is None else self._fields)
+
+    def __getitem__(self, item: Any) -> Any:
+        if isinstance(item, (int, slice)):
+            return self._values[item]
+        return self._values[self._position(item)]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if isinstance(key, (int, slice)):
+            self._values[key] = value
+        else:
+            self._values[self._position(key)] = value
+
+    def _position(self, name: Any) -> int:
+        if self._fields is None:
+            raise KeyError(f"{name!r}: {self!r} has no field names")
+        try:
+            return self._fields.index(name)
+        except ValueError:
+            raise ValueError(f"{name!r} is not among the fields {_listed(self._fields)}") from None
+
+    def __getattr__(self, name: str) -> Any:
+        # Only reached for what is no attribute. Names with an underscore are never fields: copy and
+        # pickle ask for them before a row has any state.
+        if name.startswith("_") or self._fields is None or name not in self._fields:
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute or field {name!r}"
+            )
+        return self._values[self._fields.index(name)]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Row) or self.__class__ != other.__class__:
+            return False
+        if self._row_kind is not other._row_kind:
+            return False
+        if self._fields == other._fields:
+            return self._values == other._values
+        if self._fields is None or other._fields is None:
+            return False
+        return self._by_name() == other._by_name()
+
+    def __hash__(self) -> int:
+        if self._fields is None:
+            return hash(tuple(self._values))
+        return hash(tuple(value for _, value in self._by_name()))
+
+    def _by_name(self) -> list[tuple[str, Any]]:
+        """Names and values in the order of the names; equal names keep the order of the fields."""
+        fields = self._fields or ()
+        return sorted(zip(fields, self._values, strict=False), key=lambda field: field[0])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored_row, (self._fields, tuple(self._values), self._row_kind)
+
+    def __copy__(self) -> Row:
+        return _restored_row(self._fields, self._values, self._row_kind)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Row:
+        # Registered before its values are copied: one of them may lead back to this row.
+        row = memo[id(self)] = self.__copy__()
+        row._values[:] = [copy.deepcopy(value, memo) for value in self._values]  # noqa: SLF001 - its own class
+        return row
+
+    def __repr__(self) -> str:
+        if self._fields is None:
+            return f"<Row({', '.join(map(repr, self._values))})>"
+        fields = zip(self._fields, self._values, strict=False)
+        return f"Row({', '.join(f'{name}={value!r}' for name, value in fields)})"
+
+
+def _restored_row(fields: Sequence[str] | None, values: Sequence[Any], row_kind: RowKind) -> Row:
+    """A row of these parts; what a pickled row is read with."""
+    row = Row(*values)
+    if fields is not None:
+        row.set_field_names(fields)
+    row.set_row_kind(row_kind)
+    return row
+
+
+def _rows_as_dicts(value: Any) -> Any:
+    if isinstance(value, Row):
+        return value.as_dict(recursive=True)
+    if isinstance(value, list):
+        return [_rows_as_dicts(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _rows_as_dicts(item) for key, item in value.items()}
+    return value
+
+
+def _listed(names: Sequence[Any]) -> str:
+    return ", ".join(map(repr, names))
