@@ -4,7 +4,6 @@ import threading
 from typing import TYPE_CHECKING, cast
 
 import pytest
-
 from opchain.compiler.dsl.interception import capturing, environment_made, job_intercepted
 from opchain.compiler.passes.pipeline import Program
 from opchain.compiler.settings.job_settings import JobSettings
