@@ -1,0 +1,71 @@
+"""What can go wrong, as one tree of exceptions.
+
+`StreamError` is the root, so that a program can catch everything this project raises on purpose. Below
+it, the class says whose move it is: the program's author (`GraphError`), whoever looks after state and
+checkpoints (`StateError`, `CheckpointError`), or us (`InternalError`). Wrong arguments to a single call
+are plain `TypeError` and `ValueError`; an exception from a user's function keeps its own type.
+"""
+
+_REPORT = "this is a mistake in opchain, not in the program: please report it with this text"
+
+
+class StreamError(Exception):
+    """Root of every error raised on purpose."""
+
+
+class GraphError(StreamError):
+    """The program is wrong: its operators cannot be wired, translated or run as written."""
+
+
+class UnsupportedFeatureError(GraphError):
+    """The program asks for something that Flink has and this project does not."""
+
+
+class KeyTypeError(StreamError, TypeError):
+    """A key is not of the type that its stream declares."""
+
+
+class UnstableKeyError(KeyTypeError):
+    """A key whose hash would differ between processes, so that it has no key group."""
+
+
+class StateError(StreamError):
+    """Keyed or operator state cannot be read, written or restored as asked."""
+
+
+class CheckpointError(StreamError):
+    """A checkpoint or savepoint cannot be taken, completed or found."""
+
+
+class InternalError(StreamError):
+    """A promise that this project makes to itself is broken.
+
+    Args:
+        message: What was found and what was expected.
+        plan: Text of the plan at hand, attached so that a report holds all that is needed.
+    """
+
+    def __init__(self, message: str, plan: str | None = None) -> None:
+        super().__init__(message, plan)
+        self.message = message
+        self.plan = plan
+
+    def __str__(self) -> str:
+        text = f"{self.message} ({_REPORT})"
+        return text if self.plan is None else f"{text}\nplan:\n{self.plan}"
+
+
+def short_repr(value: object, limit: int = 80) -> str:
+    """One line that shows a value in a message, at most `limit` characters long.
+
+    A user's `__repr__` may fail or return many lines; the message about the value must not fail with it.
+
+    >>> short_repr("abc" * 40, limit=12)
+    "'abcabcab..."
+    """
+    try:
+        text = repr(value)
+    except Exception as error:  # noqa: BLE001  (a user's __repr__ may raise anything)
+        text = f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
+    text = " ".join(text.splitlines())
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
