@@ -11,7 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from opchain.compiler.graph.partitioner import Partitioner
     from opchain.compiler.graph.stream_graph import StreamEdge, StreamNode
@@ -35,8 +35,10 @@ class ResultPartitionType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ChainedOperator:
-    """An operator in its vertex. `inputs` are the edges inside the chain that lead to it: one, or
-    none for the head; the head of a vertex with chained sources has one per chained source.
+    """An operator in its vertex.
+
+    `inputs` are the edges inside the chain that lead to it: one, or none for the head; the head of a
+    vertex with chained sources has one per chained source.
     """
 
     node: StreamNode
@@ -55,7 +57,8 @@ class JobVertex:
 
     `operators` come depth first from the head (the order of the name), `chained_sources` in in-edge
     order; `operator_id_order` lists stream node ids depth first, head last. `parallelism` is -1 where
-    it is left to the adaptive scheduler, `max_parallelism` -1 where unset.
+    it is left to the adaptive scheduler, `max_parallelism` -1 where unset; `effective_max_parallelism`
+    is then the default for the parallelism, and -1 where both are open.
     """
 
     id: str
@@ -108,8 +111,10 @@ class JobEdge:
 
 @dataclass(frozen=True, slots=True)
 class JobGraph:
-    """The whole job. `vertices` are in Flink's topological order, `edges` grouped by consumer in the
-    order of its inputs; `creation_order` lists head stream node ids as Flink creates the vertices.
+    """The whole job.
+
+    `vertices` are in Flink's topological order, `edges` grouped by consumer in the order of its
+    inputs; `creation_order` lists head stream node ids as Flink creates the vertices.
     """
 
     job_name: str
@@ -119,18 +124,27 @@ class JobGraph:
     edges: tuple[JobEdge, ...]
     creation_order: tuple[int, ...] = ()
     _by_id: dict[str, JobVertex] = field(init=False, repr=False, compare=False)
+    _in_edges: dict[str, list[JobEdge]] = field(init=False, repr=False, compare=False)
+    _out_edges: dict[str, list[JobEdge]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        in_edges: dict[str, list[JobEdge]] = {vertex.id: [] for vertex in self.vertices}
+        out_edges: dict[str, list[JobEdge]] = {vertex.id: [] for vertex in self.vertices}
+        for edge in self.edges:
+            in_edges[edge.target_vertex].append(edge)
+            out_edges[edge.source_vertex].append(edge)
         object.__setattr__(self, "_by_id", {vertex.id: vertex for vertex in self.vertices})
+        object.__setattr__(self, "_in_edges", in_edges)
+        object.__setattr__(self, "_out_edges", out_edges)
 
     def vertex(self, vertex_id: str) -> JobVertex:
         """The vertex of an id; KeyError where there is none."""
         return self._by_id[vertex_id]
 
-    def in_edges(self, vertex_id: str) -> list[JobEdge]:
+    def in_edges(self, vertex_id: str) -> Sequence[JobEdge]:
         """The edges into a vertex in the order of its inputs."""
-        return [edge for edge in self.edges if edge.target_vertex == vertex_id]
+        return self._in_edges[vertex_id]
 
-    def out_edges(self, vertex_id: str) -> list[JobEdge]:
+    def out_edges(self, vertex_id: str) -> Sequence[JobEdge]:
         """The edges out of a vertex, grouped by consumer."""
-        return [edge for edge in self.edges if edge.source_vertex == vertex_id]
+        return self._out_edges[vertex_id]

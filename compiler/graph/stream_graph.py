@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
-
 from opchain.compiler.graph.partitioner import ExchangeMode
 from opchain.compiler.graph.transformation import UNSET, ChainingStrategy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from opchain.compiler.graph.call_site import CallSite
     from opchain.compiler.graph.partitioner import KeyBy, Partitioner
@@ -60,12 +59,19 @@ class StreamNode:
         """Whether nothing comes out before the input ends (`isOutputOnlyAfterEndOfStream`)."""
         return self.spec.emits_only_at_end
 
+    @property
+    def label(self) -> str:
+        """How messages name it: `'Map' (clicks.py:14)`."""
+        return f"'{self.name}' ({self.call_site})"
+
 
 @dataclass(frozen=True, slots=True)
 class StreamEdge:
     """An edge; two edges between the same nodes are distinct by `index`.
 
     `type_number` is 0 for a one-input target, else the number of the input from 1.
+    `partitioner_is_explicit` says that the program asked for the partitioner; else it follows from
+    the parallelism of both ends.
     """
 
     index: int
@@ -74,7 +80,8 @@ class StreamEdge:
     type_number: int
     partitioner: Partitioner
     exchange_mode: ExchangeMode = ExchangeMode.UNDEFINED
-    tag: OutputTag | None = None
+    tag: OutputTag[Any] | None = None
+    partitioner_is_explicit: bool = False
 
 
 @dataclass(slots=True)
@@ -83,6 +90,9 @@ class StreamGraph:
 
     `is_batch` and `is_dynamic` are decided when the graph is made (see generate_stream_graph).
     `slot_group_resources` are those registered with the environment, by group name.
+
+    networkx groups the edges of a node by neighbour; Flink's order, which decides operator ids, runs
+    across neighbours. So each node's edges are also kept as lists in the order in which they came.
     """
 
     job_name: str
@@ -90,49 +100,61 @@ class StreamGraph:
     is_dynamic: bool
     graph: nx.MultiDiGraph[int] = field(default_factory=nx.MultiDiGraph)
     slot_group_resources: dict[str, Any] = field(default_factory=dict)
+    _nodes: dict[int, StreamNode] = field(init=False, repr=False, default_factory=dict)
+    _edges: list[StreamEdge] = field(init=False, repr=False, default_factory=list)
+    _out_edges: dict[int, list[StreamEdge]] = field(init=False, repr=False, default_factory=dict)
+    _in_edges: dict[int, list[StreamEdge]] = field(init=False, repr=False, default_factory=dict)
 
     def add_node(self, node: StreamNode) -> None:
         """Adds a node; its id must be new."""
+        assert node.id not in self._nodes, f"stream node {node.id} exists"
         self.graph.add_node(node.id, node=node)
+        self._nodes[node.id] = node
+        self._out_edges[node.id] = []
+        self._in_edges[node.id] = []
 
     def add_edge(self, edge: StreamEdge) -> None:
-        """Adds an edge between nodes that exist."""
+        """Adds an edge between nodes that exist; its index must be the number of edges so far."""
+        assert edge.index == len(self._edges), f"edge index {edge.index} is out of turn"
         self.graph.add_edge(edge.source, edge.target, key=edge.index, edge=edge)
+        self._edges.append(edge)
+        self._out_edges[edge.source].append(edge)
+        self._in_edges[edge.target].append(edge)
 
     def node(self, node_id: int) -> StreamNode:
         """The node of an id; KeyError where there is none."""
-        node: StreamNode = self.graph.nodes[node_id]["node"]
-        return node
+        return self._nodes[node_id]
+
+    def edge(self, index: int) -> StreamEdge:
+        """The edge of an index; IndexError where there is none."""
+        return self._edges[index]
 
     def nodes(self) -> Iterator[StreamNode]:
-        """All nodes in the order of creation."""
-        return (data["node"] for _, data in self.graph.nodes(data=True))
+        """All nodes in the order of creation: inputs before their consumers."""
+        return iter(self._nodes.values())
 
     def edges(self) -> Iterator[StreamEdge]:
         """All edges, grouped by producer in order of creation, each producer's in out-edge order."""
-        for node_id in self.graph:
-            yield from self.out_edges(node_id)
+        for edges in self._out_edges.values():
+            yield from edges
 
-    def out_edges(self, node_id: int) -> list[StreamEdge]:
+    @property
+    def edge_count(self) -> int:
+        """How many edges there are; also the index of the next one."""
+        return len(self._edges)
+
+    def out_edges(self, node_id: int) -> Sequence[StreamEdge]:
         """The out-edges of a node in the order of its consumers."""
-        found = [data["edge"] for *_, data in self.graph.out_edges(node_id, data=True)]
-        return sorted(found, key=_by_index)
+        return self._out_edges[node_id]
 
-    def in_edges(self, node_id: int) -> list[StreamEdge]:
+    def in_edges(self, node_id: int) -> Sequence[StreamEdge]:
         """The in-edges of a node in the order of inputs, union legs in order within one."""
-        found = [data["edge"] for *_, data in self.graph.in_edges(node_id, data=True)]
-        return sorted(found, key=_by_index)
+        return self._in_edges[node_id]
 
     def sources(self) -> list[StreamNode]:
         """Nodes without inputs, in ascending order of id."""
-        return sorted(
-            (node for node in self.nodes() if not self.graph.in_degree(node.id)),
-            key=lambda node: node.id,
-        )
-
-
-def _by_index(edge: StreamEdge) -> int:
-    return edge.index
+        found = [node for node in self.nodes() if not self._in_edges[node.id]]
+        return sorted(found, key=lambda node: node.id)
 
 
 __all__ = ["UNSET", "ChainingStrategy", "StreamEdge", "StreamGraph", "StreamNode"]

@@ -1,43 +1,110 @@
 """The compiler is this table: passes in order, the word each leaves, and what then holds.
 
-    Program -> StreamGraph -> operator ids -> chains -> JobGraph -> ExecutionPlan -> generated source
+    Program -> StreamGraph -> chained edges -> operator ids -> chains -> JobGraph
 
-A pass is a function `Plan -> Plan` that fills one field. Options travel in the plan's settings; no
-pass reads the environment or any global state.
+A pass is a function `Plan -> Plan` that fills the next fields of the plan. Options travel in the
+program's settings; no pass reads the environment or any global state.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
+
+from opchain.compiler.graph.plan import Plan, Program
+from opchain.compiler.passes import (
+    assign_operator_ids,
+    assign_slot_sharing_groups,
+    chain_operators,
+    create_job_graph,
+    form_chains,
+    generate_stream_graph,
+    name_vertices,
+    set_dynamic_parallelism,
+    set_partitioners,
+    share_data_sets,
+    sort_vertices,
+)
 
 if TYPE_CHECKING:
-    from opchain.compiler.graph.job_graph import JobGraph
-    from opchain.compiler.graph.stream_graph import StreamGraph
-    from opchain.compiler.graph.transformation import Transformation
-    from opchain.compiler.settings.job_settings import JobSettings
+    from collections.abc import Callable
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
-    """What the user drew: registered transformations in the order of the calls, and the settings.
+class Pass(NamedTuple):
+    """A step of the compiler.
 
-    `next_id` is the first id that translating may take (stream nodes of sinks take some).
+    `leaves` names what the plan has afterwards and is a stage to stop at; `holds` raises
+    InternalError where the pass broke its promise. It always runs: it is as linear as the pass.
     """
 
-    transformations: tuple[Transformation, ...]
-    settings: JobSettings
-    next_id: int
-    slot_group_resources: dict[str, Any] = field(default_factory=dict)
-    cached_files: tuple[tuple[str, str, bool], ...] = ()
+    leaves: str
+    run: Callable[[Plan], Plan]
+    holds: Callable[[Plan], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A program on its way to a job; each pass fills one more field."""
+PASSES: tuple[Pass, ...] = (
+    Pass(
+        "stream-graph",
+        generate_stream_graph.generate_stream_graph,
+        generate_stream_graph.inputs_come_first,
+    ),
+    Pass("chained-edges", chain_operators.chain_operators, chain_operators.chains_are_trees),
+    Pass(
+        "operator-ids",
+        assign_operator_ids.assign_operator_ids,
+        assign_operator_ids.every_operator_has_its_own_id,
+    ),
+    Pass(
+        "partitioners",
+        set_partitioners.set_partitioners,
+        set_partitioners.cut_edges_have_real_partitioners,
+    ),
+    Pass("chains", form_chains.form_chains, form_chains.every_operator_is_in_one_chain),
+    Pass(
+        "vertex-sizes",
+        set_dynamic_parallelism.set_dynamic_parallelism,
+        set_dynamic_parallelism.forward_edges_join_equal_sizes,
+    ),
+    Pass(
+        "data-sets",
+        share_data_sets.share_data_sets,
+        share_data_sets.every_cut_edge_reads_one_data_set,
+    ),
+    Pass("vertex-order", sort_vertices.sort_vertices, sort_vertices.producers_come_first),
+    Pass(
+        "slot-groups",
+        assign_slot_sharing_groups.assign_slot_sharing_groups,
+        assign_slot_sharing_groups.every_vertex_is_in_a_group,
+    ),
+    Pass("vertex-names", name_vertices.name_vertices, name_vertices.every_vertex_has_a_name),
+    Pass(
+        "job-graph",
+        create_job_graph.create_job_graph,
+        create_job_graph.job_graph_holds_everything,
+    ),
+)
 
-    program: Program
-    stream_graph: StreamGraph | None = None
-    operator_ids: dict[int, str] | None = None
-    chained_edges: frozenset[int] | None = None
-    job_graph: JobGraph | None = None
+STAGES: tuple[str, ...] = tuple(step.leaves for step in PASSES)
+
+
+def compile_program(program: Program, until: str | None = None) -> Plan:
+    """Runs the passes over a program, all of them or up to a stage.
+
+    Args:
+        program: What the user drew.
+        until: One of STAGES, the last thing to make; None makes everything.
+
+    Raises:
+        GraphError: The program is refused; `phase` says in which of Flink's layers.
+    """
+    if until is not None and until not in STAGES:
+        raise ValueError(f"there is no stage {until!r}; the stages are {', '.join(STAGES)}")
+    plan = Plan(program)
+    for step in PASSES:
+        plan = step.run(plan)
+        step.holds(plan)
+        if step.leaves == until:
+            break
+    return plan
+
+
+__all__ = ["PASSES", "STAGES", "Pass", "Plan", "Program", "compile_program"]

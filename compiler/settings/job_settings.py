@@ -19,7 +19,11 @@ class JobSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    job_name: str = Field("Flink Streaming Job", json_schema_extra={"key": "pipeline.name"})
+    job_name: str | None = Field(
+        None,
+        json_schema_extra={"key": "pipeline.name"},
+        description="None: 'Flink Streaming Job' or 'Flink Batch Job'",
+    )
     parallelism: int = Field(1, ge=1, json_schema_extra={"key": "parallelism.default"})
     max_parallelism: int = Field(-1, json_schema_extra={"key": "pipeline.max-parallelism"})
     runtime_mode: Literal["STREAMING", "BATCH", "AUTOMATIC"] = Field(
@@ -47,6 +51,9 @@ class JobSettings(BaseModel):
     auto_generate_uids: bool = Field(True, json_schema_extra={"key": "pipeline.auto-generate-uids"})
     vertex_name_index_prefix: bool = Field(
         False, json_schema_extra={"key": "pipeline.vertex-name-include-index-prefix"}
+    )
+    vertex_description_mode: Literal["TREE", "CASCADING"] = Field(
+        "TREE", json_schema_extra={"key": "pipeline.vertex-description-mode"}
     )
     object_reuse: bool = Field(False, json_schema_extra={"key": "pipeline.object-reuse"})
     buffer_timeout_ms: int = Field(

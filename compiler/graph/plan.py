@@ -1,0 +1,73 @@
+"""A program, and the plan that grows from it while the passes run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from opchain.runtime.errors import InternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from opchain.compiler.graph.chain import Chain, DataSet, VertexSize
+    from opchain.compiler.graph.job_graph import JobGraph
+    from opchain.compiler.graph.partitioner import Partitioner
+    from opchain.compiler.graph.stream_graph import StreamGraph
+    from opchain.compiler.graph.transformation import Transformation
+    from opchain.compiler.settings.job_settings import JobSettings
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What the user drew: registered transformations in the order of the calls, and the settings.
+
+    `next_id` is the first id that translating may take (stream nodes of sinks take some).
+    """
+
+    transformations: tuple[Transformation, ...]
+    settings: JobSettings
+    next_id: int
+    slot_group_resources: dict[str, Any] = field(default_factory=dict)
+    cached_files: tuple[tuple[str, str, bool], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A program on its way to a job; each pass fills the next field or two and leaves the rest.
+
+    Stream nodes go by id, stream edges by index, chains and vertices by the id of their head.
+    `chained_edges` are all edges inside chains, those from `chained_sources` (which run inside the
+    head that they feed) included; `heads` gives the head of every node's chain. `partitioners` has
+    the edges whose partitioner is not that of the stream graph. `chains` come in the order in which
+    Flink creates the vertices, `vertex_order` is topological.
+    """
+
+    program: Program
+    stream_graph: StreamGraph | None = None
+    chained_edges: frozenset[int] | None = None
+    chained_sources: frozenset[int] | None = None
+    heads: Mapping[int, int] | None = None
+    operator_ids: Mapping[int, str] | None = None
+    partitioners: Mapping[int, Partitioner] | None = None
+    chains: tuple[Chain, ...] | None = None
+    vertex_sizes: Mapping[int, VertexSize] | None = None
+    data_sets: Mapping[int, tuple[DataSet, ...]] | None = None
+    vertex_order: tuple[int, ...] | None = None
+    slot_groups: Mapping[int, int] | None = None
+    vertex_names: Mapping[int, str] | None = None
+    job_graph: JobGraph | None = None
+
+    def partitioner(self, edge_index: int) -> Partitioner:
+        """The partitioner that an edge has in the end."""
+        replaced = made(self.partitioners).get(edge_index)
+        return replaced or made(self.stream_graph).edge(edge_index).partitioner
+
+
+def made(field_of_plan: T | None) -> T:
+    """A field of the plan that an earlier pass has filled."""
+    if field_of_plan is None:
+        raise InternalError("a compiler pass ran before the pass that makes what it reads")
+    return field_of_plan

@@ -1,0 +1,357 @@
+"""Program -> StreamGraph: transformations become nodes; unions, partitionings and side outputs edges.
+
+Flink: `StreamGraphGenerator` with its `TransformationTranslator`s. The order of translation decides
+ids and edge order, and through them operator ids, so it is Flink's: registered transformations in the
+order of the calls, each behind its inputs. Flink recurses; here the order is a list, made first, so
+that a chain of a hundred thousand operators needs no stack.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from opchain.compiler.graph.partitioner import ExchangeMode, Partitioner, PartitionerKind
+from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
+from opchain.compiler.graph.transformation import (
+    UNSET,
+    ChainingStrategy,
+    OperatorTransformation,
+    PartitionTransformation,
+    SideOutputTransformation,
+    SinkTransformation,
+    Transformation,
+    UnionTransformation,
+)
+from opchain.compiler.passes.rejections import StreamGraphError
+from opchain.runtime.errors import InternalError
+from opchain.runtime.operators import specs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from opchain.compiler.graph.partitioner import KeyBy
+    from opchain.compiler.graph.plan import Plan, Program
+    from opchain.runtime.output_tag import OutputTag
+
+DEFAULT_SLOT_SHARING_GROUP = "default"
+_DEFAULT_JOB_NAMES = {True: "Flink Batch Job", False: "Flink Streaming Job"}
+
+# Flink's translators of the two broadcast-state operators never pass the chaining strategy on.
+_STRATEGY_IS_LOST = (specs.BroadcastProcessSpec, specs.KeyedBroadcastProcessSpec)
+
+
+class _Leg(NamedTuple):
+    """A stream as its consumer sees it: a node, and what lies on the way (Flink's virtual nodes)."""
+
+    node: StreamNode
+    partitioner: Partitioner | None = None
+    exchange_mode: ExchangeMode | None = None
+    tag: OutputTag | None = None
+
+
+def generate_stream_graph(plan: Plan) -> Plan:
+    """Fills `stream_graph`.
+
+    Raises:
+        StreamGraphError: The program is empty or circular, BATCH has an unbounded source, a forward
+            edge changes parallelism, or an operator has no uid where all must.
+    """
+    program = plan.program
+    order = _translation_order(program.transformations)
+    is_batch = _runs_as_batch(order, program.settings.runtime_mode)
+    scheduler = program.settings.scheduler or "AdaptiveBatch"
+    graph = StreamGraph(
+        job_name=program.settings.job_name or _DEFAULT_JOB_NAMES[is_batch],
+        is_batch=is_batch,
+        is_dynamic=is_batch and scheduler == "AdaptiveBatch",
+        slot_group_resources=dict(program.slot_group_resources),
+    )
+    translator = _Translator(program, graph)
+    for transformation in order:
+        translator.translate(transformation)
+    return replace(plan, stream_graph=graph)
+
+
+def inputs_come_first(plan: Plan) -> None:
+    """The invariant: every edge leads from an earlier node to a later one, so there is no cycle."""
+    graph = made(plan.stream_graph)
+    position = {node.id: place for place, node in enumerate(graph.nodes())}
+    for edge in graph.edges():
+        if position[edge.source] >= position[edge.target]:
+            raise InternalError(f"stream edge {edge.source} -> {edge.target} runs backwards")
+
+
+def _translation_order(registered: Sequence[Transformation]) -> list[Transformation]:
+    """Every reachable transformation behind its inputs, else in the order of the calls."""
+    if not registered:
+        raise StreamGraphError(
+            "the program has no operator or sink: nothing would run; a source alone is not enough, "
+            "add a sink with sink_to(), add_sink() or print() before execute()"
+        )
+    order: list[Transformation] = []
+    done: set[Transformation] = set()
+    entered: set[Transformation] = set()
+    stack = list(reversed(registered))
+    while stack:
+        transformation = stack[-1]
+        if transformation in entered:
+            stack.pop()
+            if transformation not in done:
+                done.add(transformation)
+                order.append(transformation)
+            continue
+        entered.add(transformation)
+        for upstream in reversed(transformation.inputs):
+            if upstream in entered and upstream not in done:
+                raise StreamGraphError(
+                    f"'{transformation.name}' ({transformation.call_site}) reads its own output "
+                    f"through '{upstream.name}' ({upstream.call_site}); a program must not have cycles"
+                )
+            if upstream not in done:
+                stack.append(upstream)
+    return order
+
+
+def _runs_as_batch(transformations: Iterable[Transformation], runtime_mode: str) -> bool:
+    unbounded = next((each for each in transformations if _is_unbounded(each)), None)
+    if runtime_mode == "BATCH" and unbounded is not None:
+        raise StreamGraphError(
+            f"the runtime mode is BATCH, but source '{unbounded.name}' ({unbounded.call_site}) is "
+            "unbounded; use a bounded source, or runtime mode STREAMING or AUTOMATIC"
+        )
+    return runtime_mode != "STREAMING" and unbounded is None
+
+
+def _is_unbounded(transformation: Transformation) -> bool:
+    return (
+        isinstance(transformation, OperatorTransformation)
+        and isinstance(transformation.spec, specs.SourceSpec | specs.LegacySourceSpec)
+        and not transformation.spec.is_bounded
+    )
+
+
+class _Translator:
+    """Translates one transformation after the other; inputs are always translated before."""
+
+    def __init__(self, program: Program, graph: StreamGraph) -> None:
+        self._settings = program.settings
+        self._graph = graph
+        self._next_id = program.next_id
+        self._legs: dict[Transformation, list[_Leg]] = {}
+
+    def translate(self, transformation: Transformation) -> None:
+        """Adds what a transformation becomes; remembers the legs that its consumers connect to."""
+        if isinstance(transformation, OperatorTransformation):
+            legs = [_Leg(self._add_operator(transformation))]
+        elif isinstance(transformation, SinkTransformation):
+            self._add_sink(transformation)
+            legs = []
+        elif isinstance(transformation, UnionTransformation):
+            legs = [leg for stream in transformation.inputs for leg in self._legs[stream]]
+        elif isinstance(transformation, PartitionTransformation):
+            legs = self._partitioned(transformation)
+        elif isinstance(transformation, SideOutputTransformation):
+            legs = self._side_outputs(transformation)
+        else:
+            raise InternalError(f"no translation for {transformation!r}")
+        self._legs[transformation] = legs
+
+    def _take_id(self) -> int:
+        taken = self._next_id
+        self._next_id += 1
+        return taken
+
+    def _partitioned(self, transformation: PartitionTransformation) -> list[_Leg]:
+        mode = transformation.exchange_mode
+        if mode is ExchangeMode.BATCH and not self._graph.is_batch:
+            mode = ExchangeMode.UNDEFINED
+        legs = []
+        for leg in self._legs[transformation.inputs[0]]:
+            self._take_id()  # Flink makes a virtual node here, and later ids show it
+            # Nearest to the consumer wins for the partitioner, nearest to the producer for the mode.
+            nearest_producer = mode if leg.exchange_mode is None else leg.exchange_mode
+            legs.append(
+                leg._replace(partitioner=transformation.partitioner, exchange_mode=nearest_producer)
+            )
+        return legs
+
+    def _side_outputs(self, transformation: SideOutputTransformation) -> list[_Leg]:
+        legs = []
+        for leg in self._legs[transformation.inputs[0]]:
+            self._take_id()
+            legs.append(leg._replace(tag=transformation.tag))
+        return legs
+
+    def _add_operator(self, transformation: OperatorTransformation) -> StreamNode:
+        spec = transformation.spec
+        inputs = [self._legs[stream] for stream in transformation.inputs]
+        strategy = transformation.chaining_strategy
+        if isinstance(spec, _STRATEGY_IS_LOST):
+            strategy = ChainingStrategy.ALWAYS
+        return self._add_node(
+            transformation,
+            node_id=transformation.id,
+            name=_node_name(transformation),
+            spec=spec,
+            inputs=inputs,
+            key_bys=transformation.key_bys,
+            strategy=strategy,
+            uid=transformation.uid,
+            description=transformation.description,
+            numbers_inputs=len(inputs) > 1 or isinstance(spec, specs.MultiInputSpec),
+        )
+
+    def _add_sink(self, transformation: SinkTransformation) -> None:
+        """Expands a sink in place (Flink's `SinkTransformationTranslator`)."""
+        sink = transformation.spec.sink
+        writer_id = self._take_id()
+        committer_id = None
+        if sink.has_committer:
+            self._take_id()  # the partitioning between writer and committer
+            committer_id = self._take_id()
+        writer = self._add_node(
+            transformation,
+            node_id=writer_id,
+            name=f"{transformation.name}: {specs.SinkWriterSpec.default_name}",
+            spec=specs.SinkWriterSpec(sink),
+            inputs=[self._legs[transformation.inputs[0]]],
+            key_bys=(transformation.key_by,),
+            strategy=transformation.chaining_strategy,
+            uid=transformation.uid,
+        )
+        if committer_id is None:
+            return
+        self._take_id()  # the virtual node of that partitioning
+        forward = Partitioner(PartitionerKind.FORWARD)
+        mode = ExchangeMode.BATCH if self._graph.is_batch else ExchangeMode.UNDEFINED
+        self._add_node(
+            transformation,
+            node_id=committer_id,
+            name=f"{transformation.name}: {specs.SinkCommitterSpec.default_name}",
+            spec=specs.SinkCommitterSpec(sink),
+            inputs=[[_Leg(writer, forward, mode)]],
+            key_bys=(None,),
+            strategy=transformation.chaining_strategy,
+            uid=None if transformation.uid is None else f"Sink Committer: {transformation.uid}",
+        )
+
+    def _add_node(
+        self,
+        transformation: OperatorTransformation | SinkTransformation,
+        *,
+        node_id: int,
+        name: str,
+        spec: specs.OperatorSpec,
+        inputs: Sequence[Sequence[_Leg]],
+        key_bys: tuple[KeyBy | None, ...],
+        strategy: ChainingStrategy,
+        uid: str | None,
+        description: str | None = None,
+        numbers_inputs: bool = False,
+    ) -> StreamNode:
+        self._check_uid(transformation, uid)
+        is_keyed = any(key_by is not None for key_by in key_bys)
+        parallelism = transformation.parallelism
+        max_parallelism = transformation.max_parallelism
+        node = StreamNode(
+            id=node_id,
+            transformation_id=transformation.id,
+            name=name,
+            spec=spec,
+            parallelism=self._settings.parallelism if parallelism == UNSET else parallelism,
+            parallelism_configured=transformation.parallelism_configured,
+            max_parallelism=max_parallelism if max_parallelism > 0 else self._max_parallelism(),
+            slot_sharing_group=transformation.slot_sharing_group or _common_group(inputs),
+            chaining_strategy=self._adjusted(strategy, spec, is_keyed=is_keyed),
+            call_site=transformation.call_site,
+            key_bys=key_bys,
+            uid=uid,
+            uid_hash=transformation.uid_hash,
+            description=description,
+            buffer_timeout=transformation.buffer_timeout,
+            output_type=getattr(transformation, "output_type", None),
+        )
+        self._graph.add_node(node)
+        for number, legs in enumerate(inputs, start=1):
+            for leg in legs:
+                self._connect(leg, node, number if numbers_inputs else 0)
+        return node
+
+    def _max_parallelism(self) -> int:
+        return self._settings.max_parallelism if self._settings.max_parallelism > 0 else UNSET
+
+    def _adjusted(
+        self, strategy: ChainingStrategy, spec: specs.OperatorSpec, *, is_keyed: bool
+    ) -> ChainingStrategy:
+        """A keyed operator whose input Flink sorts heads its chain (`BatchExecutionUtils`)."""
+        sorts_input = is_keyed and (self._graph.is_batch or spec.emits_only_at_end)
+        joins_a_chain = strategy in (ChainingStrategy.ALWAYS, ChainingStrategy.HEAD_WITH_SOURCES)
+        return ChainingStrategy.HEAD if sorts_input and joins_a_chain else strategy
+
+    def _check_uid(self, transformation: Transformation, uid: str | None) -> None:
+        if self._settings.auto_generate_uids or uid is not None or transformation.uid_hash:
+            return
+        raise StreamGraphError(
+            f"'{transformation.name}' ({transformation.call_site}) has neither a uid nor a uid hash, "
+            "and pipeline.auto-generate-uids is false; call uid() on it, or allow generated ids"
+        )
+
+    def _connect(self, leg: _Leg, target: StreamNode, type_number: int) -> None:
+        source = leg.node
+        partitioner = leg.partitioner
+        same = source.parallelism == target.parallelism
+        if partitioner is None:
+            partitioner = Partitioner(self._default_partitioner_kind(same_parallelism=same))
+        elif partitioner.is_forward and not same:
+            if partitioner.kind is not PartitionerKind.FORWARD_FOR_CONSECUTIVE_HASH:
+                raise StreamGraphError(_forward_refusal(source, target))
+            partitioner = Partitioner(PartitionerKind.HASH, key_by=partitioner.key_by)
+        self._graph.add_edge(
+            StreamEdge(
+                index=self._graph.edge_count,
+                source=source.id,
+                target=target.id,
+                type_number=type_number,
+                partitioner=partitioner,
+                exchange_mode=leg.exchange_mode or ExchangeMode.UNDEFINED,
+                tag=leg.tag,
+                partitioner_is_explicit=leg.partitioner is not None,
+            )
+        )
+
+    def _default_partitioner_kind(self, *, same_parallelism: bool) -> PartitionerKind:
+        if not same_parallelism:
+            return PartitionerKind.REBALANCE
+        if self._graph.is_dynamic:
+            return PartitionerKind.FORWARD_FOR_UNSPECIFIED
+        return PartitionerKind.FORWARD
+
+
+def _node_name(transformation: OperatorTransformation) -> str:
+    if isinstance(transformation.spec, specs.SourceSpec | specs.LegacySourceSpec):
+        return f"Source: {transformation.name}"
+    if isinstance(transformation.spec, specs.LegacySinkSpec):
+        return f"Sink: {transformation.name}"
+    return transformation.name
+
+
+def _common_group(inputs: Sequence[Sequence[_Leg]]) -> str:
+    """The group of all inputs, `default` where they differ or there are none."""
+    common: str | None = None
+    for legs in inputs:
+        for leg in legs:
+            if common is None:
+                common = leg.node.slot_sharing_group
+            elif common != leg.node.slot_sharing_group:
+                return DEFAULT_SLOT_SHARING_GROUP
+    return common or DEFAULT_SLOT_SHARING_GROUP
+
+
+def _forward_refusal(source: StreamNode, target: StreamNode) -> str:
+    return (
+        f"{source.label} runs {source.parallelism} tasks and {target.label} runs "
+        f"{target.parallelism}, but forward(), or reinterpreting a stream as keyed, keeps every record "
+        "in its task; give both the same parallelism, or use rebalance(), rescale() or key_by()"
+    )

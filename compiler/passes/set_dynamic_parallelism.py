@@ -1,0 +1,95 @@
+"""Chains -> how many subtasks each vertex has.
+
+Outside dynamic graphs these are the head's numbers. In a dynamic graph a vertex in which nobody chose a
+parallelism is left to the adaptive scheduler, and vertices joined by forward edges get common numbers,
+because the scheduler must decide on them together. Flink:
+`setVertexParallelismsForDynamicGraphIfNecessary`, `ForwardGroupComputeUtil`, `JobVertexForwardGroup`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from networkx.utils import UnionFind
+from opchain.compiler.graph.chain import VertexSize
+from opchain.compiler.graph.partitioner import PartitionerKind
+from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.transformation import UNSET
+from opchain.compiler.passes.rejections import JobGraphError
+from opchain.runtime.errors import InternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from opchain.compiler.graph.chain import Chain
+    from opchain.compiler.graph.plan import Plan
+    from opchain.compiler.graph.stream_graph import StreamGraph
+
+
+def set_dynamic_parallelism(plan: Plan) -> Plan:
+    """Fills `vertex_sizes`.
+
+    Raises:
+        JobGraphError: A forward group has a max parallelism below its parallelism.
+    """
+    graph = made(plan.stream_graph)
+    sizes = {chain.head: _size_of_head(graph, chain) for chain in made(plan.chains)}
+    if graph.is_dynamic:
+        if plan.program.settings.auto_parallelism:
+            sizes |= {
+                chain.head: VertexSize(UNSET, sizes[chain.head].max_parallelism)
+                for chain in made(plan.chains)
+                if not _is_configured(graph, chain)
+            }
+        for group in _forward_groups(plan):
+            common = _common_size(graph, group, [sizes[head] for head in group])
+            sizes |= dict.fromkeys(group, common)
+    return replace(plan, vertex_sizes=sizes)
+
+
+def forward_edges_join_equal_sizes(plan: Plan) -> None:
+    """The invariant: a forward edge between vertices has the same number of subtasks at both ends."""
+    sizes, heads = made(plan.vertex_sizes), made(plan.heads)
+    for chain in made(plan.chains):
+        for edge in chain.outputs:
+            ends = sizes[chain.head].parallelism, sizes[heads[edge.target]].parallelism
+            if plan.partitioner(edge.index).is_forward and ends[0] != ends[1]:
+                raise InternalError(f"forward edge {edge} joins {ends[0]} and {ends[1]} subtasks")
+
+
+def _size_of_head(graph: StreamGraph, chain: Chain) -> VertexSize:
+    head = graph.node(chain.head)
+    return VertexSize(head.parallelism, head.max_parallelism)
+
+
+def _is_configured(graph: StreamGraph, chain: Chain) -> bool:
+    return any(
+        graph.node(node).parallelism_configured for node in chain.operators + chain.chained_sources
+    )
+
+
+def _forward_groups(plan: Plan) -> Iterable[list[int]]:
+    """Heads of vertices joined by forward edges, two or more to a group."""
+    joined: UnionFind[int] = UnionFind()
+    for chain in made(plan.chains):
+        for edge in chain.outputs:
+            if plan.partitioner(edge.index).kind is PartitionerKind.FORWARD:
+                joined.union(chain.head, edge.target)
+    return [sorted(group) for group in joined.to_sets()]
+
+
+def _common_size(graph: StreamGraph, group: list[int], sizes: list[VertexSize]) -> VertexSize:
+    """One configured parallelism counts for all, and the smallest max parallelism that is set."""
+    parallelism = max(size.parallelism for size in sizes)
+    set_ones = [size.max_parallelism for size in sizes if size.max_parallelism > 0]
+    max_parallelism = min(set_ones, default=UNSET)
+    if parallelism > max_parallelism > 0:
+        culprit = graph.node(group[[size.max_parallelism for size in sizes].index(max_parallelism)])
+        names = ", ".join(graph.node(head).label for head in group)
+        raise JobGraphError(
+            f"{culprit.label} has max parallelism {max_parallelism}, but forward edges join it with "
+            f"operators that run {parallelism} tasks ({names}); raise its max parallelism to "
+            f"{parallelism} or more, or lower the parallelism"
+        )
+    return VertexSize(parallelism, max_parallelism)

@@ -1,0 +1,170 @@
+"""Cut edges -> data sets: how each is handed over, and which consumers read the same one.
+
+Flink: `getResultPartitionType`, `mayReuseNonChainedOutputs` and `createOrReuseOutput` of
+`StreamingJobGraphGenerator`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from opchain.compiler.graph.chain import DataSet
+from opchain.compiler.graph.job_graph import ResultPartitionType
+from opchain.compiler.graph.partitioner import ExchangeMode, PartitionerKind
+from opchain.compiler.graph.plan import made
+from opchain.compiler.passes.rejections import JobGraphError
+from opchain.runtime.errors import InternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from opchain.compiler.graph.chain import Chain
+    from opchain.compiler.graph.plan import Plan
+    from opchain.compiler.graph.stream_graph import StreamEdge
+
+_PIPELINED = ResultPartitionType.PIPELINED_BOUNDED
+_BLOCKING = ResultPartitionType.BLOCKING
+_HYBRID_FULL = ResultPartitionType.HYBRID_FULL
+_HYBRID_SELECTIVE = ResultPartitionType.HYBRID_SELECTIVE
+
+_HYBRIDS = (_HYBRID_FULL, _HYBRID_SELECTIVE)
+
+_BY_EXCHANGE_MODE = {
+    ExchangeMode.PIPELINED: _PIPELINED,
+    ExchangeMode.BATCH: _BLOCKING,
+    ExchangeMode.HYBRID_FULL: _HYBRID_FULL,
+    ExchangeMode.HYBRID_SELECTIVE: _HYBRID_SELECTIVE,
+}
+_BY_SHUFFLE_MODE = {
+    "ALL_EXCHANGES_PIPELINED": _PIPELINED,
+    "ALL_EXCHANGES_BLOCKING": _BLOCKING,
+    "ALL_EXCHANGES_HYBRID_FULL": _HYBRID_FULL,
+    "ALL_EXCHANGES_HYBRID_SELECTIVE": _HYBRID_SELECTIVE,
+}
+
+
+@dataclass(slots=True)
+class _Output:
+    result_partition_type: ResultPartitionType
+    edges: list[StreamEdge]
+
+
+def share_data_sets(plan: Plan) -> Plan:
+    """Fills `data_sets`: those of each vertex in the order in which its edges come.
+
+    Raises:
+        JobGraphError: A hybrid exchange in streaming mode, or a buffer timeout on an operator whose
+            output is read only when it is complete.
+    """
+    data_sets = {chain.head: _share(plan, chain) for chain in made(plan.chains)}
+    return replace(plan, data_sets=data_sets)
+
+
+def every_cut_edge_reads_one_data_set(plan: Plan) -> None:
+    """The invariant: the data sets of a vertex partition its outputs."""
+    data_sets = made(plan.data_sets)
+    for chain in made(plan.chains):
+        read = [edge.index for data_set in data_sets[chain.head] for edge in data_set.edges]
+        if sorted(read) != sorted(edge.index for edge in chain.outputs):
+            raise InternalError(f"the data sets of chain {chain.head} do not match its outputs")
+
+
+def _share(plan: Plan, chain: Chain) -> tuple[DataSet, ...]:
+    silent_until_end = _silent_until_end(plan, chain)
+    outputs: list[_Output] = []
+    shareable: dict[Hashable, _Output] = {}
+    for edge in chain.outputs:
+        kind = _result_partition_type(plan, edge, is_silent=edge.source in silent_until_end)
+        if kind is _PIPELINED:
+            outputs.append(_Output(kind, [edge]))
+            continue
+        key = _what_sharers_agree_on(plan, edge, kind)
+        output = shareable.get(key)
+        if output is None:
+            outputs.append(_Output(kind, [edge]))
+            shareable[key] = outputs[-1]
+        else:
+            output.edges.append(edge)
+            if kind in _HYBRIDS:
+                output.result_partition_type = _HYBRID_FULL
+    return tuple(DataSet(output.result_partition_type, tuple(output.edges)) for output in outputs)
+
+
+def _what_sharers_agree_on(plan: Plan, edge: StreamEdge, kind: ResultPartitionType) -> Hashable:
+    partitioner = plan.partitioner(edge.index)
+    return (
+        edge.source,  # data sets belong to operators; those of one vertex do not mix
+        kind in _HYBRIDS,
+        made(plan.vertex_sizes)[edge.target],
+        None if edge.tag is None else edge.tag.tag_id,
+        partitioner.kind,
+        partitioner.key_by,
+        id(partitioner.custom),
+    )
+
+
+def _silent_until_end(plan: Plan, chain: Chain) -> set[int]:
+    """Operators of a chain that put nothing out before the input ends.
+
+    Everything behind such an operator is silent as well, and everything in front of it counts as
+    such. Siblings that were chained on do not: Flink marks on the way down, then on the way up.
+    """
+    graph, chained_edges = made(plan.stream_graph), made(plan.chained_edges)
+    emitting_at_end = {node for node in chain.operators if graph.node(node).emits_only_at_end}
+    if not emitting_at_end:
+        return emitting_at_end
+    parents = {
+        node: edge.source
+        for node in chain.operators[1:]
+        for edge in graph.in_edges(node)
+        if edge.index in chained_edges
+    }
+    below = set(emitting_at_end)
+    for node in chain.operators:  # parents first
+        if parents.get(node) in below:
+            below.add(node)
+    silent = set(below)
+    for node in chain.children_first:
+        if node in silent and node in parents:
+            silent.add(parents[node])
+    return silent
+
+
+def _result_partition_type(plan: Plan, edge: StreamEdge, *, is_silent: bool) -> ResultPartitionType:
+    graph, settings = made(plan.stream_graph), plan.program.settings
+    if edge.exchange_mode is not ExchangeMode.UNDEFINED:
+        kind = _BY_EXCHANGE_MODE[edge.exchange_mode]
+    elif is_silent:
+        return _BLOCKING
+    elif not graph.is_batch:
+        return _PIPELINED
+    elif graph.slot_group_resources:
+        kind = _BLOCKING  # pipelined vertices could wait for each other's resources for ever
+    else:
+        kind = _BY_SHUFFLE_MODE[settings.batch_shuffle_mode]
+    if kind in _HYBRIDS and not graph.is_batch:
+        raise JobGraphError(
+            f"{_between(plan, edge)} has a hybrid exchange, which exists in batch mode only; set the "
+            "runtime mode to BATCH, or another exchange mode"
+        )
+    if kind is _BLOCKING:
+        _check_buffer_timeout(plan, edge)
+    if kind is _HYBRID_SELECTIVE and plan.partitioner(edge.index).kind is PartitionerKind.BROADCAST:
+        return _HYBRID_FULL
+    return kind
+
+
+def _check_buffer_timeout(plan: Plan, edge: StreamEdge) -> None:
+    source = made(plan.stream_graph).node(edge.source)
+    if source.buffer_timeout is not None and source.buffer_timeout >= 0:
+        raise JobGraphError(
+            f"{source.label} has a buffer timeout of {source.buffer_timeout} ms, but "
+            f"{_between(plan, edge)} is read only when all is written; drop set_buffer_timeout(), or "
+            "use a pipelined shuffle mode"
+        )
+
+
+def _between(plan: Plan, edge: StreamEdge) -> str:
+    graph = made(plan.stream_graph)
+    return f"the edge from {graph.node(edge.source).label} to {graph.node(edge.target).label}"

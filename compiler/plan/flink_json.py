@@ -1,0 +1,130 @@
+"""A plan as Flink's own JSON, which Flink's plan visualizer and web interface read.
+
+Flink: `JsonPlanGenerator.generatePlan`, with the descriptions of
+`StreamingJobGraphGenerator.setVertexDescription`.
+"""
+
+from __future__ import annotations
+
+from html.entities import codepoint2name
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.graph.plan import made
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from opchain.compiler.graph.job_graph import ChainedOperator, JobGraph, JobVertex
+    from opchain.compiler.graph.plan import Plan
+
+# The HTML 4 entities, which are what Flink's StringEscapeUtils.escapeHtml4 replaces.
+_ENTITIES = {code: f"&{name};" for code, name in codepoint2name.items()}
+_NO_JOB_ID = "0" * 32
+
+
+def execution_plan(plan: Plan) -> dict[str, Any]:
+    """Flink's JSON plan of a compiled plan: a node per vertex, consumers before their producers.
+
+    `jid` is all zeros: a plan that has not been submitted has no job id.
+    """
+    job_graph = made(plan.job_graph)
+    mode = plan.program.settings.vertex_description_mode
+    by_head = {vertex.head_id: vertex for vertex in job_graph.vertices}
+    return {
+        "jid": _NO_JOB_ID,
+        "name": job_graph.job_name,
+        "type": "BATCH" if job_graph.is_batch else "STREAMING",
+        "nodes": [
+            _node(job_graph, by_head[head], _DESCRIBE[mode](by_head[head]))
+            for head in job_graph.creation_order
+        ],
+    }
+
+
+def _node(job_graph: JobGraph, vertex: JobVertex, description: str) -> dict[str, Any]:
+    node: dict[str, Any] = {
+        "id": vertex.id,
+        "operator": "",
+        "parallelism": vertex.parallelism,
+        "operator_strategy": "",
+        "description": _as_html(description),
+        "optimizer_properties": {},
+    }
+    inputs = [
+        {
+            "id": edge.source_vertex,
+            "num": number,
+            "exchange": edge.result_partition_type.value.lower(),
+            "ship_strategy": edge.ship_strategy,
+        }
+        for number, edge in enumerate(job_graph.in_edges(vertex.id))
+    ]
+    if inputs:
+        node["inputs"] = inputs
+    return node
+
+
+def _as_html(description: str) -> str:
+    escaped = description.translate(_ENTITIES)
+    return escaped.replace("\n", "<br/>").replace("\\", "&#92;")
+
+
+def _tree_description(vertex: JobVertex) -> str:
+    """A line per operator, indented below the one that it is chained behind."""
+    children = _children(vertex)
+    lines: list[str] = []
+    stack = [(vertex.head, "", "")]
+    while stack:
+        operator, own_prefix, prefix_below = stack.pop()
+        lines.append(f"{own_prefix}{_description(vertex, operator)}\n")
+        below = children[operator.node.id]
+        for child in reversed(below):
+            branch, indent = ("+- ", "   ") if child is below[-1] else (":- ", ":  ")
+            stack.append((child, prefix_below + branch, prefix_below + indent))
+    return "".join(lines)
+
+
+def _cascading_description(vertex: JobVertex) -> str:
+    """One line, like a vertex name, but of descriptions and with spaces around the commas."""
+    children = _children(vertex)
+    pieces: list[str] = []
+    stack: list[ChainedOperator | str] = [vertex.head]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, str):
+            pieces.append(top)
+            continue
+        pieces.append(_description(vertex, top))
+        below = children[top.node.id]
+        if len(below) == 1:
+            stack += [below[0], " -> "]
+        elif below:
+            stack.append(")")
+            for child in reversed(below):
+                stack += [child, " , "]
+            stack[-1] = " -> ("
+    return "".join(pieces)
+
+
+_DESCRIBE = {"TREE": _tree_description, "CASCADING": _cascading_description}
+
+
+def _children(vertex: JobVertex) -> dict[int, Sequence[ChainedOperator]]:
+    """Who is chained behind whom; operators come depth first, so siblings are in order."""
+    children: dict[int, list[ChainedOperator]] = {
+        operator.node.id: [] for operator in vertex.operators
+    }
+    for operator in vertex.operators[1:]:
+        children[operator.inputs[0].source].append(operator)
+    return dict(children)
+
+
+def _description(vertex: JobVertex, operator: ChainedOperator) -> str:
+    own = _text(operator)
+    if operator is not vertex.head or not vertex.chained_sources:
+        return own
+    return f"{own} [{', '.join(_text(source) for source in vertex.chained_sources)}]"
+
+
+def _text(operator: ChainedOperator) -> str:
+    return operator.node.description or operator.node.name
