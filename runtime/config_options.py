@@ -138,8 +138,12 @@ class ConfigOptions:
             )
 
         def default_value(self, value: T) -> ConfigOption[T]:
-            """The option, with what reading it gives where nothing is set."""
-            return ConfigOption(self._key, self._value_type, value)
+            """The option, with what reading it gives where nothing is set.
+
+            Raises:
+                ValueError: The default does not fit the type.
+            """
+            return ConfigOption(self._key, self._value_type, self._value_type.convert(value))
 
         def no_default_value(self) -> ConfigOption[T]:
             """The option; reading it gives None where nothing is set."""

@@ -148,7 +148,10 @@ class Configuration:
             return _converted(key, self._values[key], option.value_type)
         if option.value_type == MAP and (gathered := self._below(option.key)):
             return _converted(option.key, gathered, option.value_type)
-        return option.default if default_value is None else default_value
+        if default_value is None and option.default is not None:
+            # Converted, so that nobody gets hold of the option's own list or dict.
+            return option.value_type.convert(option.default)
+        return default_value
 
     def set(self, option: ConfigOption[T], value: T) -> Configuration:
         """Sets an option.

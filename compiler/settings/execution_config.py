@@ -1,0 +1,267 @@
+"""How a program runs, as the user sets it on the environment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from opchain.compiler.settings import pipeline_options as options
+from opchain.compiler.settings.pipeline_options import ClosureCleanerLevel
+from opchain.runtime.configuration import Configuration
+from opchain.runtime.errors import short_repr
+from opchain.runtime.java_objects import no_java
+from opchain.runtime.time import Duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from opchain.runtime.config_options import ConfigOption
+
+T = TypeVar("T")
+
+
+class ExecutionConfig:
+    """Settings of a program, as a view of its configuration: each method reads or writes one key.
+
+    Two are equal when their configurations are. Every setter gives the same object back.
+
+    Some settings do nothing here, and are kept for programs that have them: the closure cleaner
+    (Python closures need none), and the interval and time-out of task cancellation (Spark's
+    settings decide).
+
+    Flink: ExecutionConfig.
+
+    Args:
+        configuration: The configuration to read and write; a new one if not given.
+    """
+
+    PARALLELISM_DEFAULT: ClassVar[int] = -1
+    """Set as parallelism: the environment's default."""
+
+    PARALLELISM_UNKNOWN: ClassVar[int] = -2
+    """Set as parallelism: whatever it was."""
+
+    def __init__(self, configuration: Configuration | None = None) -> None:
+        self._configuration = Configuration() if configuration is None else configuration
+
+    def configure(self, configuration: Configuration) -> None:
+        """Takes over those keys of a configuration that belong here; others stay as they are."""
+        option: ConfigOption[Any]
+        for option in options.EXECUTION_CONFIG_OPTIONS:
+            if configuration.contains(option):
+                self._write(option, configuration.get(option))
+
+    def to_configuration(self) -> Configuration:
+        """A copy of the configuration behind this."""
+        return Configuration(self._configuration)
+
+    def enable_closure_cleaner(self) -> ExecutionConfig:
+        """Does nothing here but to be remembered."""
+        return self._write(options.CLOSURE_CLEANER_LEVEL, ClosureCleanerLevel.RECURSIVE)
+
+    def disable_closure_cleaner(self) -> ExecutionConfig:
+        """Does nothing here but to be remembered."""
+        return self._write(options.CLOSURE_CLEANER_LEVEL, ClosureCleanerLevel.NONE)
+
+    def is_closure_cleaner_enabled(self) -> bool:
+        """True unless it was disabled."""
+        return self._read(options.CLOSURE_CLEANER_LEVEL) is not ClosureCleanerLevel.NONE
+
+    def set_auto_watermark_interval(self, interval: int) -> ExecutionConfig:
+        """Sets how often generators are asked for watermarks, in milliseconds; 0 is never.
+
+        Raises:
+            ValueError: It is negative.
+        """
+        _require_at_least(0, "set_auto_watermark_interval", interval)
+        return self._write(options.AUTO_WATERMARK_INTERVAL, Duration.of_millis(interval))
+
+    def get_auto_watermark_interval(self) -> int:
+        """Milliseconds between two watermarks of a generator; 200 unless set."""
+        return self._read(options.AUTO_WATERMARK_INTERVAL).to_millis()
+
+    def set_latency_tracking_interval(self, interval: int) -> ExecutionConfig:
+        """Sets how often sources send latency markers, in milliseconds; 0 or less is never."""
+        return self._write(options.LATENCY_TRACKING_INTERVAL, Duration.of_millis(interval))
+
+    def get_latency_tracking_interval(self) -> int:
+        """Milliseconds between two latency markers of a source; 0 unless set."""
+        return self._read(options.LATENCY_TRACKING_INTERVAL).to_millis()
+
+    def get_parallelism(self) -> int:
+        """The number of subtasks of operators that have none of their own; 1 unless set."""
+        return self._read(options.PARALLELISM)
+
+    def set_parallelism(self, parallelism: int) -> ExecutionConfig:
+        """Sets the number of subtasks of operators that have none of their own.
+
+        Raises:
+            ValueError: It is below 1 and neither PARALLELISM_DEFAULT nor PARALLELISM_UNKNOWN.
+        """
+        if parallelism == self.PARALLELISM_UNKNOWN:
+            return self
+        if parallelism != self.PARALLELISM_DEFAULT:
+            _require_at_least(1, "set_parallelism", parallelism)
+        return self._write(options.PARALLELISM, parallelism)
+
+    def get_max_parallelism(self) -> int:
+        """The number of key groups of operators that have none of their own; -1 unless set."""
+        return self._read(options.MAX_PARALLELISM)
+
+    def set_max_parallelism(self, max_parallelism: int) -> ExecutionConfig:
+        """Sets the number of key groups, and so the greatest parallelism state can be restored at.
+
+        Raises:
+            ValueError: It is below 1.
+        """
+        _require_at_least(1, "set_max_parallelism", max_parallelism)
+        return self._write(options.MAX_PARALLELISM, max_parallelism)
+
+    def get_task_cancellation_interval(self) -> int:
+        """Milliseconds; 30,000 unless set. Without effect here."""
+        return self._read(options.TASK_CANCELLATION_INTERVAL).to_millis()
+
+    def set_task_cancellation_interval(self, interval: int) -> ExecutionConfig:
+        """Does nothing here but to be remembered."""
+        return self._write(options.TASK_CANCELLATION_INTERVAL, Duration.of_millis(interval))
+
+    def get_task_cancellation_timeout(self) -> int:
+        """Milliseconds; 180,000 unless set. Without effect here."""
+        return self._read(options.TASK_CANCELLATION_TIMEOUT).to_millis()
+
+    def set_task_cancellation_timeout(self, timeout: int) -> ExecutionConfig:
+        """Does nothing here but to be remembered.
+
+        Raises:
+            ValueError: It is negative.
+        """
+        _require_at_least(0, "set_task_cancellation_timeout", timeout)
+        return self._write(options.TASK_CANCELLATION_TIMEOUT, Duration.of_millis(timeout))
+
+    def enable_force_kryo(self) -> ExecutionConfig:
+        """Not available: Kryo serializes Java objects.
+
+        Raises:
+            UnsupportedFeatureError: Always.
+        """
+        raise no_java("ExecutionConfig.enable_force_kryo()")
+
+    def disable_force_kryo(self) -> ExecutionConfig:
+        """Says what is so already."""
+        return self._write(options.FORCE_KRYO, False)
+
+    def is_force_kryo_enabled(self) -> bool:
+        """Whether a configuration asks for it; nothing follows from it here."""
+        return self._read(options.FORCE_KRYO)
+
+    def enable_generic_types(self) -> ExecutionConfig:
+        """Lets records be of any class that can be pickled."""
+        return self._write(options.GENERIC_TYPES, True)
+
+    def disable_generic_types(self) -> ExecutionConfig:
+        """Asks for a type that is more than "any object" wherever records are exchanged."""
+        return self._write(options.GENERIC_TYPES, False)
+
+    def has_generic_types_disabled(self) -> bool:
+        """False unless they were disabled."""
+        return not self._read(options.GENERIC_TYPES)
+
+    def enable_auto_generated_uids(self) -> ExecutionConfig:
+        """Gives ids to operators without uid."""
+        return self._write(options.AUTO_GENERATE_UIDS, True)
+
+    def disable_auto_generated_uids(self) -> ExecutionConfig:
+        """Refuses programs that have an operator without uid."""
+        return self._write(options.AUTO_GENERATE_UIDS, False)
+
+    def has_auto_generated_uids_enabled(self) -> bool:
+        """True unless they were disabled."""
+        return self._read(options.AUTO_GENERATE_UIDS)
+
+    def enable_force_avro(self) -> ExecutionConfig:
+        """Not available: it is about Java objects.
+
+        Raises:
+            UnsupportedFeatureError: Always.
+        """
+        raise no_java("ExecutionConfig.enable_force_avro()")
+
+    def disable_force_avro(self) -> ExecutionConfig:
+        """Says what is so already."""
+        return self._write(options.FORCE_AVRO, False)
+
+    def is_force_avro_enabled(self) -> bool:
+        """Whether a configuration asks for it; nothing follows from it here."""
+        return self._read(options.FORCE_AVRO)
+
+    def enable_object_reuse(self) -> ExecutionConfig:
+        """Passes records along a chain as they are: functions must not change or keep them."""
+        return self._write(options.OBJECT_REUSE, True)
+
+    def disable_object_reuse(self) -> ExecutionConfig:
+        """Copies mutable records between the operators of a chain."""
+        return self._write(options.OBJECT_REUSE, False)
+
+    def is_object_reuse_enabled(self) -> bool:
+        """False unless it was enabled."""
+        return self._read(options.OBJECT_REUSE)
+
+    def get_global_job_parameters(self) -> dict[str, str]:
+        """A copy of the parameters that every function can read; empty unless set."""
+        return self._read(options.GLOBAL_JOB_PARAMETERS)
+
+    def set_global_job_parameters(
+        self, global_job_parameters_dict: Mapping[str, Any]
+    ) -> ExecutionConfig:
+        """Sets the parameters that every function can read; values that are no strings become ones."""
+        parameters = {
+            key: value if isinstance(value, str) else str(value)
+            for key, value in global_job_parameters_dict.items()
+        }
+        return self._write(options.GLOBAL_JOB_PARAMETERS, parameters)
+
+    def get_default_kryo_serializer_classes(self) -> dict[str, str]:
+        """Empty: there are no Java classes to register."""
+        return {}
+
+    def get_registered_kryo_types(self) -> list[str]:
+        """Empty: there are no Java classes to register."""
+        return []
+
+    def get_registered_pojo_types(self) -> list[str]:
+        """Empty: there are no Java classes to register."""
+        return []
+
+    def is_use_snapshot_compression(self) -> bool:
+        """False unless it was set."""
+        return self._read(options.SNAPSHOT_COMPRESSION)
+
+    def set_use_snapshot_compression(self, use_snapshot_compression: bool) -> ExecutionConfig:
+        """Sets whether keyed state is compressed in checkpoints and savepoints."""
+        return self._write(options.SNAPSHOT_COMPRESSION, use_snapshot_compression)
+
+    def _read(self, option: ConfigOption[T]) -> T:
+        value = self._configuration.get(option)
+        assert value is not None, f"{option.key} has no default"
+        return value
+
+    def _write(self, option: ConfigOption[T], value: T) -> ExecutionConfig:
+        self._configuration.set(option, value)
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ExecutionConfig):
+            return NotImplemented
+        return self._configuration == other._configuration
+
+    def __hash__(self) -> int:
+        return hash(self._configuration)
+
+    def __repr__(self) -> str:
+        return f"ExecutionConfig({self._configuration})"
+
+
+def _require_at_least(least: int, method: str, value: Any) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{method}({short_repr(value)}): it must be an int")
+    if value < least:
+        raise ValueError(f"{method}({value}): it must be at least {least}")

@@ -1,0 +1,80 @@
+"""The configuration keys behind ExecutionConfig, with Flink's defaults.
+
+Flink: PipelineOptions, and the few keys of CoreOptions, ExecutionOptions, MetricOptions and
+TaskManagerOptions that an ExecutionConfig also holds.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from opchain.runtime.config_options import ConfigOptions
+from opchain.runtime.time import Duration
+
+
+class ClosureCleanerLevel(Enum):
+    """How deep Flink cleans functions. Flink: ExecutionConfig.ClosureCleanerLevel."""
+
+    NONE = "NONE"
+    TOP_LEVEL = "TOP_LEVEL"
+    RECURSIVE = "RECURSIVE"
+
+
+PARALLELISM = ConfigOptions.key("parallelism.default").int_type().default_value(1)
+MAX_PARALLELISM = ConfigOptions.key("pipeline.max-parallelism").int_type().default_value(-1)
+GLOBAL_JOB_PARAMETERS = (
+    ConfigOptions.key("pipeline.global-job-parameters").map_type().default_value({})
+)
+AUTO_WATERMARK_INTERVAL = (
+    ConfigOptions.key("pipeline.auto-watermark-interval")
+    .duration_type()
+    .default_value(Duration.of_millis(200))
+)
+LATENCY_TRACKING_INTERVAL = (
+    ConfigOptions.key("metrics.latency.interval").duration_type().default_value(Duration(0))
+)
+OBJECT_REUSE = ConfigOptions.key("pipeline.object-reuse").boolean_type().default_value(False)
+AUTO_GENERATE_UIDS = (
+    ConfigOptions.key("pipeline.auto-generate-uids").boolean_type().default_value(True)
+)
+GENERIC_TYPES = ConfigOptions.key("pipeline.generic-types").boolean_type().default_value(True)
+FORCE_KRYO = ConfigOptions.key("pipeline.force-kryo").boolean_type().default_value(False)
+FORCE_AVRO = ConfigOptions.key("pipeline.force-avro").boolean_type().default_value(False)
+CLOSURE_CLEANER_LEVEL = (
+    ConfigOptions.key("pipeline.closure-cleaner-level")
+    .enum_type(ClosureCleanerLevel)
+    .default_value(ClosureCleanerLevel.RECURSIVE)
+)
+SNAPSHOT_COMPRESSION = (
+    ConfigOptions.key("execution.checkpointing.snapshot-compression")
+    .boolean_type()
+    .default_value(False)
+)
+TASK_CANCELLATION_INTERVAL = (
+    ConfigOptions.key("task.cancellation.interval")
+    .duration_type()
+    .default_value(Duration.of_seconds(30))
+)
+TASK_CANCELLATION_TIMEOUT = (
+    ConfigOptions.key("task.cancellation.timeout")
+    .duration_type()
+    .default_value(Duration.of_minutes(3))
+)
+
+EXECUTION_CONFIG_OPTIONS = (
+    PARALLELISM,
+    MAX_PARALLELISM,
+    GLOBAL_JOB_PARAMETERS,
+    AUTO_WATERMARK_INTERVAL,
+    LATENCY_TRACKING_INTERVAL,
+    OBJECT_REUSE,
+    AUTO_GENERATE_UIDS,
+    GENERIC_TYPES,
+    FORCE_KRYO,
+    FORCE_AVRO,
+    CLOSURE_CLEANER_LEVEL,
+    SNAPSHOT_COMPRESSION,
+    TASK_CANCELLATION_INTERVAL,
+    TASK_CANCELLATION_TIMEOUT,
+)
+"""What `ExecutionConfig.configure` takes over."""
