@@ -45,7 +45,6 @@ class ExecutionConfig:
 
     def configure(self, configuration: Configuration) -> None:
         """Takes over those keys of a configuration that belong here; others stay as they are."""
-        option: ConfigOption[Any]
         for option in options.EXECUTION_CONFIG_OPTIONS:
             if configuration.contains(option):
                 self._write(option, configuration.get(option))

@@ -7,8 +7,9 @@ TaskManagerOptions that an ExecutionConfig also holds.
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any
 
-from opchain.runtime.config_options import ConfigOptions
+from opchain.runtime.config_options import ConfigOption, ConfigOptions
 from opchain.runtime.time import Duration
 
 
@@ -61,7 +62,7 @@ TASK_CANCELLATION_TIMEOUT = (
     .default_value(Duration.of_minutes(3))
 )
 
-EXECUTION_CONFIG_OPTIONS = (
+EXECUTION_CONFIG_OPTIONS: tuple[ConfigOption[Any], ...] = (
     PARALLELISM,
     MAX_PARALLELISM,
     GLOBAL_JOB_PARAMETERS,

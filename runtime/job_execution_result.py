@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from opchain.runtime.job.job_id import JobID
+    from opchain.runtime.job_id import JobID
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from opchain.runtime.job.completable_future import CompletableFuture
-    from opchain.runtime.job.job_execution_result import JobExecutionResult
-    from opchain.runtime.job.job_id import JobID
-    from opchain.runtime.job.job_status import JobStatus
+    from opchain.runtime.completable_future import CompletableFuture
+    from opchain.runtime.job_execution_result import JobExecutionResult
+    from opchain.runtime.job_id import JobID
+    from opchain.runtime.job_status import JobStatus
 
 
 class JobClient(ABC):
