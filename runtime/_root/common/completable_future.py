@@ -1,0 +1,9 @@
+"""A result that comes later. PyFlink: pyflink.common.completable_future."""
+
+from __future__ import annotations
+
+from opchain.runtime.completable_future import CompletableFuture
+
+__all__ = [
+    "CompletableFuture",
+]

@@ -1,0 +1,10 @@
+"""Configuration options. PyFlink: pyflink.common.config_options."""
+
+from __future__ import annotations
+
+from opchain.runtime.config_options import ConfigOption, ConfigOptions
+
+__all__ = [
+    "ConfigOption",
+    "ConfigOptions",
+]

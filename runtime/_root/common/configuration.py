@@ -1,0 +1,9 @@
+"""The configuration of a program. PyFlink: pyflink.common.configuration."""
+
+from __future__ import annotations
+
+from opchain.runtime.configuration import Configuration
+
+__all__ = [
+    "Configuration",
+]

@@ -1,0 +1,11 @@
+"""Bounds of timestamps, and the name of the main output. PyFlink: pyflink.common.constants."""
+
+from __future__ import annotations
+
+from opchain.runtime.constants import DEFAULT_OUTPUT_TAG, MAX_LONG_VALUE, MIN_LONG_VALUE
+
+__all__ = [
+    "DEFAULT_OUTPUT_TAG",
+    "MAX_LONG_VALUE",
+    "MIN_LONG_VALUE",
+]

@@ -1,0 +1,9 @@
+"""How a program runs. PyFlink: pyflink.common.execution_config."""
+
+from __future__ import annotations
+
+from opchain.compiler.settings.execution_config import ExecutionConfig
+
+__all__ = [
+    "ExecutionConfig",
+]

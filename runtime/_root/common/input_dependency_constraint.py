@@ -1,0 +1,9 @@
+"""When a task with several inputs may start. PyFlink: pyflink.common.input_dependency_constraint."""
+
+from __future__ import annotations
+
+from opchain.compiler.settings.input_dependency_constraint import InputDependencyConstraint
+
+__all__ = [
+    "InputDependencyConstraint",
+]

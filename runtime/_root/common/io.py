@@ -1,0 +1,9 @@
+"""Input formats, which are Java objects in Flink. PyFlink: pyflink.common.io."""
+
+from __future__ import annotations
+
+from opchain.runtime.java_objects import InputFormat
+
+__all__ = [
+    "InputFormat",
+]

@@ -1,0 +1,9 @@
+"""The handle of one job. PyFlink: pyflink.common.job_client."""
+
+from __future__ import annotations
+
+from opchain.runtime.job_client import JobClient
+
+__all__ = [
+    "JobClient",
+]

@@ -1,0 +1,9 @@
+"""What is left of a job when it is over. PyFlink: pyflink.common.job_execution_result."""
+
+from __future__ import annotations
+
+from opchain.runtime.job_execution_result import JobExecutionResult
+
+__all__ = [
+    "JobExecutionResult",
+]

@@ -1,0 +1,9 @@
+"""The id of one run of a job. PyFlink: pyflink.common.job_id."""
+
+from __future__ import annotations
+
+from opchain.runtime.job_id import JobID
+
+__all__ = [
+    "JobID",
+]

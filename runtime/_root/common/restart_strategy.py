@@ -1,0 +1,13 @@
+"""What happens when a job fails. PyFlink: pyflink.common.restart_strategy."""
+
+from __future__ import annotations
+
+from opchain.compiler.settings.restart_strategy import (
+    RestartStrategies,
+    RestartStrategyConfiguration,
+)
+
+__all__ = [
+    "RestartStrategies",
+    "RestartStrategyConfiguration",
+]

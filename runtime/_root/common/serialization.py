@@ -1,0 +1,27 @@
+"""Records as bytes. PyFlink: pyflink.common.serialization."""
+
+from __future__ import annotations
+
+from opchain.runtime.serialization import (
+    BulkWriter,
+    BulkWriterFactory,
+    ByteArraySchema,
+    DeserializationSchema,
+    Encoder,
+    RowDataBulkWriterFactory,
+    RowFieldExtractorSchema,
+    SerializationSchema,
+    SimpleStringSchema,
+)
+
+__all__ = [
+    "BulkWriter",
+    "BulkWriterFactory",
+    "ByteArraySchema",
+    "DeserializationSchema",
+    "Encoder",
+    "RowDataBulkWriterFactory",
+    "RowFieldExtractorSchema",
+    "SerializationSchema",
+    "SimpleStringSchema",
+]

@@ -1,0 +1,11 @@
+"""Serializers that users write. PyFlink: pyflink.common.serializer."""
+
+from __future__ import annotations
+
+from opchain.runtime.type_serializer import TypeSerializer, VoidNamespaceSerializer, void
+
+__all__ = [
+    "TypeSerializer",
+    "VoidNamespaceSerializer",
+    "void",
+]

@@ -1,0 +1,11 @@
+"""Spans and points of time. PyFlink: pyflink.common.time."""
+
+from __future__ import annotations
+
+from opchain.runtime.time import Duration, Instant, Time
+
+__all__ = [
+    "Duration",
+    "Instant",
+    "Time",
+]

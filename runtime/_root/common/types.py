@@ -1,0 +1,10 @@
+"""Rows. PyFlink: pyflink.common.types."""
+
+from __future__ import annotations
+
+from opchain.runtime.types.row import Row, RowKind
+
+__all__ = [
+    "Row",
+    "RowKind",
+]

@@ -1,0 +1,9 @@
+"""Wrappers of Java objects. PyFlink: pyflink.common.utils."""
+
+from __future__ import annotations
+
+from opchain.runtime.java_objects import JavaObjectWrapper
+
+__all__ = [
+    "JavaObjectWrapper",
+]
