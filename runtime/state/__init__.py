@@ -1,1 +1,1 @@
-""""""
+"""State as functions see it: descriptors, states, stores, and time to live."""

@@ -1,0 +1,155 @@
+"""Plain callables in the place of functions: which are taken, and how they become a Function."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+
+from opchain.runtime.errors import short_repr
+from opchain.runtime.functions.aggregate_functions import ReduceFunction
+from opchain.runtime.functions.async_functions import AsyncFunction
+from opchain.runtime.functions.delta_function import DeltaFunction
+from opchain.runtime.functions.function import Function
+from opchain.runtime.functions.join_functions import CoGroupFunction, FlatJoinFunction, JoinFunction
+from opchain.runtime.functions.key_selectors import KeySelector, Partitioner
+from opchain.runtime.functions.map_functions import FilterFunction, FlatMapFunction, MapFunction
+from opchain.runtime.functions.source_sink_functions import SinkFunction
+from opchain.runtime.functions.window_functions import AllWindowFunction, WindowFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+F = TypeVar("F", bound=Function)
+
+
+class _Method(NamedTuple):
+    """The one method that a callable can stand for, and what it is called with."""
+
+    name: str
+    arguments: tuple[str, ...]
+
+
+_METHODS: dict[type[Function], _Method] = {
+    MapFunction: _Method("map", ("value",)),
+    FlatMapFunction: _Method("flat_map", ("value",)),
+    FilterFunction: _Method("filter", ("value",)),
+    ReduceFunction: _Method("reduce", ("value1", "value2")),
+    KeySelector: _Method("get_key", ("value",)),
+    Partitioner: _Method("partition", ("key", "num_partitions")),
+    JoinFunction: _Method("join", ("first", "second")),
+    FlatJoinFunction: _Method("join", ("first", "second")),
+    CoGroupFunction: _Method("co_group", ("first", "second")),
+    WindowFunction: _Method("apply", ("key", "window", "inputs")),
+    AllWindowFunction: _Method("apply", ("window", "inputs")),
+    AsyncFunction: _Method("async_invoke", ("value",)),
+    DeltaFunction: _Method("get_delta", ("old_data_point", "new_data_point")),
+    SinkFunction: _Method("invoke", ("value",)),
+}
+
+
+class CallableFunction(Function):
+    """A plain callable as a Function of some kind, made by `as_function`.
+
+    The callable itself stands in the place of the method, so it costs no further call.
+    """
+
+    _kind: type[Function]
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __repr__(self) -> str:
+        return f"{self._kind.__name__}({name_of(self.function)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return as_function, (self._kind, self.function)
+
+
+def as_function(kind: type[F], function: object, where: str = "") -> F:
+    """The function itself if it is of the kind, else a plain callable as one.
+
+    >>> as_function(MapFunction, str.upper).map("a")
+    'A'
+
+    Args:
+        kind: What is wanted: MapFunction, KeySelector, ...; a ProcessFunction can't be a callable.
+        function: What the user gave.
+        where: The start of the message, such as `map 'parse' (clicks.py:14)`.
+
+    Raises:
+        TypeError: it is neither, it is a class instead of an object, a coroutine function where
+            an ordinary one is needed (or the other way round), or takes other arguments.
+    """
+    if isinstance(function, kind):
+        return function
+    start = f"{where}: " if where else ""
+    if inspect.isclass(function) and issubclass(function, Function):
+        name = function.__name__
+        raise TypeError(f"{start}{name} is a class; give an object of it, such as {name}()")
+    method = _METHODS.get(kind)
+    if method is None or not callable(function) or isinstance(function, Function):
+        wanted = kind.__name__ if method is None else f"{kind.__name__} or a callable"
+        found = f"{type(function).__name__} {short_repr(function)}"
+        raise TypeError(f"{start}expected a {wanted}, got {found}")
+    _check_is_async(function, kind, start)
+    _check_arguments(function, method, start)
+    return cast("F", _class_of(kind)(function))
+
+
+def name_of(function: object) -> str:
+    """What a function is called in plans, metrics and messages.
+
+    >>> name_of(str.upper), name_of(lambda value: value), name_of(functools.partial(int, base=2))
+    ('upper', 'lambda', 'int')
+    """
+    if isinstance(function, CallableFunction):
+        return name_of(function.function)
+    if isinstance(function, functools.partial):
+        return name_of(function.func)
+    name = getattr(function, "__name__", None)
+    if not isinstance(name, str):
+        return type(function).__name__
+    owner = getattr(function, "__self__", None)
+    if inspect.ismethod(function):
+        return f"{owner.__name__ if inspect.isclass(owner) else type(owner).__name__}.{name}"
+    return "lambda" if name == "<lambda>" else name
+
+
+@functools.cache
+def _class_of(kind: type[Function]) -> type[CallableFunction]:
+    body: dict[str, Any] = {"_kind": kind, "__doc__": CallableFunction.__doc__}
+    if kind is SinkFunction:
+        body["invoke"] = lambda self, value, context: self.function(value)  # noqa: ARG005
+    else:
+        body[_METHODS[kind].name] = property(attrgetter("function"))
+    return type(f"Callable{kind.__name__}", (CallableFunction, kind), body)
+
+
+def _check_is_async(function: Callable[..., Any], kind: type[Function], start: str) -> None:
+    is_async = inspect.iscoroutinefunction(function)
+    if is_async and kind is not AsyncFunction:
+        raise TypeError(
+            f"{start}'{name_of(function)}' is a coroutine function, and a {kind.__name__} is called "
+            "without waiting; use AsyncDataStream for it"
+        )
+    if not is_async and kind is AsyncFunction:
+        raise TypeError(
+            f"{start}'{name_of(function)}' is not a coroutine function; declare it with 'async def' "
+            "(and call blocking code in it with 'await asyncio.to_thread(...)')"
+        )
+
+
+def _check_arguments(function: Callable[..., Any], method: _Method, start: str) -> None:
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # some built-ins, such as int, don't tell
+        return
+    try:
+        signature.bind(*method.arguments)
+    except TypeError as error:
+        raise TypeError(
+            f"{start}'{name_of(function)}{signature}' can't be called with "
+            f"({', '.join(method.arguments)}): {error}"
+        ) from None

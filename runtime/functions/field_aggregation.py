@@ -1,0 +1,78 @@
+"""Rolling aggregates of one field: sum, min, max, min_by, max_by."""
+
+from __future__ import annotations
+
+from operator import add
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.errors import short_repr
+from opchain.runtime.functions.aggregate_functions import ReduceFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _smaller(old: Any, new: Any) -> Any:
+    return min(old, new)
+
+
+def _greater(old: Any, new: Any) -> Any:
+    return max(old, new)
+
+
+_OF_FIELD: dict[str, Callable[[Any, Any], Any]] = {"sum": add, "min": _smaller, "max": _greater}
+
+
+class FieldAggregation(ReduceFunction[Any]):
+    """Folds one field of records that share a key.
+
+    `sum`, `min` and `max` give the first record with its field replaced; `min_by` and `max_by` give
+    the record that has the extreme, the earlier one of equals. Records may be tuples, lists, rows,
+    or plain values, which have field 0 alone: themselves. Neither record is changed.
+
+    >>> FieldAggregation("sum", 1).reduce(("a", 1), ("b", 2))
+    ('a', 3)
+    """
+
+    def __init__(self, kind: str, field: int | str) -> None:
+        self.kind = kind
+        self.field = field
+
+    def __repr__(self) -> str:
+        return f"{self.kind}({self.field!r})"
+
+    def reduce(self, value1: Any, value2: Any) -> Any:
+        """The aggregate of the records so far and one more."""
+        has_fields = isinstance(value1, (tuple, list)) or _is_row(value1)
+        if not has_fields and self.field != 0:
+            raise TypeError(
+                f"{self.kind}({self.field!r}) got the plain value {short_repr(value1)} of type "
+                f"{type(value1).__name__}, which has no field but 0, itself"
+            )
+        combine = _OF_FIELD.get(self.kind)
+        if combine is None:
+            return self._extreme(value1, value2, has_fields)
+        if not has_fields:
+            return combine(value1, value2)
+        return _with_field(value1, self.field, combine(value1[self.field], value2[self.field]))
+
+    def _extreme(self, value1: Any, value2: Any, has_fields: bool) -> Any:
+        old, new = (value1[self.field], value2[self.field]) if has_fields else (value1, value2)
+        is_better = new < old if self.kind == "min_by" else new > old
+        return value2 if is_better else value1
+
+
+def _is_row(value: Any) -> bool:
+    # Rows are told by their class only if anyone has loaded it: records without rows need not.
+    return type(value).__name__ == "Row" and hasattr(value, "get_row_kind")
+
+
+def _with_field(record: Any, field: Any, value: Any) -> Any:
+    if isinstance(record, tuple):
+        items = list(record)
+        index = record._fields.index(field) if isinstance(field, str) else field  # type: ignore[attr-defined]
+        items[index] = value
+        return type(record)(*items) if hasattr(record, "_fields") else tuple(items)
+    changed = record[:] if isinstance(record, list) else record.copy()
+    changed[field] = value
+    return changed

@@ -1,0 +1,40 @@
+"""Functions that decide where a record goes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Generic
+
+from opchain.runtime.functions.function import Function
+from opchain.runtime.type_variables import IN_contra, KEY_co, KEY_contra
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class KeySelector(Function, Generic[IN_contra, KEY_co]):
+    """Extracts a record's key.
+
+    The key must be the same whenever and wherever it is extracted from an equal record, and of a type
+    with a stable hash: int, str, bytes, bool, float, tuples and dataclasses of these, ...
+    """
+
+    @abstractmethod
+    def get_key(self, value: IN_contra) -> KEY_co:
+        """The key; never None."""
+
+
+class NullByteKeySelector(KeySelector["Any", int]):
+    """Gives every record the key 0: the one key behind `window_all`."""
+
+    def get_key(self, value: Any) -> int:  # noqa: ARG002 - that is the point
+        """0, whatever the record."""
+        return 0
+
+
+class Partitioner(Function, Generic[KEY_contra]):
+    """Chooses the receiving subtask of a record, for `partition_custom`."""
+
+    @abstractmethod
+    def partition(self, key: KEY_contra, num_partitions: int) -> int:
+        """The subtask's number, from 0 to num_partitions - 1."""

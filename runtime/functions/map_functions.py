@@ -1,0 +1,60 @@
+"""Functions of one record at a time: map, flat map, filter, and their two-input forms."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Generic
+
+from opchain.runtime.functions.function import Function
+from opchain.runtime.type_variables import IN1_contra, IN2_contra, IN_contra, OUT_co
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class MapFunction(Function, Generic[IN_contra, OUT_co]):
+    """Turns each record into exactly one."""
+
+    @abstractmethod
+    def map(self, value: IN_contra) -> OUT_co:
+        """The record that takes the place of `value`."""
+
+
+class FlatMapFunction(Function, Generic[IN_contra, OUT_co]):
+    """Turns each record into any number of records."""
+
+    @abstractmethod
+    def flat_map(self, value: IN_contra) -> Iterable[OUT_co]:
+        """Yields, or returns as an iterable, the records made of `value`."""
+
+
+class FilterFunction(Function, Generic[IN_contra]):
+    """Keeps some records and drops the others."""
+
+    @abstractmethod
+    def filter(self, value: IN_contra) -> bool:
+        """Whether the record stays."""
+
+
+class CoMapFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
+    """Maps two connected streams to one; a single object sees both, so they can share state."""
+
+    @abstractmethod
+    def map1(self, value: IN1_contra) -> OUT_co | None:
+        """The result for a record of the first stream; None emits nothing, as in PyFlink."""
+
+    @abstractmethod
+    def map2(self, value: IN2_contra) -> OUT_co | None:
+        """The result for a record of the second stream; None emits nothing, as in PyFlink."""
+
+
+class CoFlatMapFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
+    """Flat-maps two connected streams to one; a single object sees both."""
+
+    @abstractmethod
+    def flat_map1(self, value: IN1_contra) -> Iterable[OUT_co] | None:
+        """Yields the results for a record of the first stream."""
+
+    @abstractmethod
+    def flat_map2(self, value: IN2_contra) -> Iterable[OUT_co] | None:
+        """Yields the results for a record of the second stream."""

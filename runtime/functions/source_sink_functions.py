@@ -1,0 +1,87 @@
+"""Legacy sources and sinks, written by subclassing.
+
+Flink: `SourceFunction` and `SinkFunction` of its `legacy` packages. PyFlink only wraps Java ones.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Generic
+
+from opchain.runtime.functions.function import Function
+from opchain.runtime.type_variables import IN_contra, OUT_co, T_contra
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+
+class SourceFunction(Function, Generic[OUT_co]):
+    """A source that runs a loop of its own, in one subtask.
+
+    `run` lives on a thread of its own. A source with state changes it and collects under
+    `ctx.get_checkpoint_lock()`, so that no snapshot falls between the two.
+    """
+
+    class SourceContext(ABC, Generic[T_contra]):
+        """Where a source puts its records; each call waits while downstream is busy."""
+
+        @abstractmethod
+        def collect(self, element: T_contra) -> None:
+            """Emits a record without a timestamp."""
+
+        @abstractmethod
+        def collect_with_timestamp(self, element: T_contra, timestamp: int) -> None:
+            """Emits a record with its event time in milliseconds."""
+
+        @abstractmethod
+        def emit_watermark(self, timestamp: int) -> None:
+            """Says that no record at or before this event time (milliseconds) will follow."""
+
+        @abstractmethod
+        def mark_as_temporarily_idle(self) -> None:
+            """Lets downstream go on without this source's watermark, until the next record."""
+
+        @abstractmethod
+        def get_checkpoint_lock(self) -> AbstractContextManager[Any]:
+            """The lock that a snapshot takes: `with ctx.get_checkpoint_lock(): ...`."""
+
+        def close(self) -> None:
+            """Releases what the context holds; called after `run` has returned."""
+
+    @abstractmethod
+    def run(self, ctx: SourceFunction.SourceContext[OUT_co]) -> None:
+        """Emits records until there are no more, or `cancel` was called."""
+
+    @abstractmethod
+    def cancel(self) -> None:
+        """Makes `run` return soon; called from another thread, maybe after `run` has returned."""
+
+
+class ParallelSourceFunction(SourceFunction[OUT_co]):
+    """A SourceFunction that may run in several subtasks, each with a copy of it."""
+
+
+class SinkFunction(Function, Generic[IN_contra]):
+    """A sink that is called with each record."""
+
+    class Context(ABC):
+        """The clocks, and the record's timestamp."""
+
+        @abstractmethod
+        def current_processing_time(self) -> int:
+            """The machine's time in milliseconds."""
+
+        @abstractmethod
+        def current_watermark(self) -> int:
+            """The event time reached so far, in milliseconds."""
+
+        @abstractmethod
+        def timestamp(self) -> int | None:
+            """The record's event time in milliseconds, or None where it has none."""
+
+    @abstractmethod
+    def invoke(self, value: IN_contra, context: SinkFunction.Context) -> None:
+        """Writes one record; may be called again with it after a failure."""
+
+    def finish(self) -> None:
+        """Runs after the last record, before `close`: the place to flush. Not called on failure."""

@@ -1,0 +1,82 @@
+"""What a window assigner is: it says which windows a record falls into.
+
+The assigners themselves are in time_windows, session_windows, count_windows and global_windows.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Generic
+
+from opchain.runtime.type_variables import T_contra, W, W_contra
+from opchain.runtime.windows.window_serializers import PickledWindowSerializer
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from opchain.runtime.functions.function import RuntimeContext
+    from opchain.runtime.type_serializer import TypeSerializer
+    from opchain.runtime.windows.triggers import Trigger
+
+
+class WindowAssigner(ABC, Generic[T_contra, W]):
+    """Puts each record into zero or more windows.
+
+    The class's name is the operator's name in the plan, as in Flink.
+    """
+
+    class WindowAssignerContext(ABC):
+        """What an assigner can ask about the task."""
+
+        @abstractmethod
+        def get_current_processing_time(self) -> int:
+            """The machine's time in milliseconds."""
+
+        @abstractmethod
+        def get_runtime_context(self) -> RuntimeContext:
+            """The window operator's context, with state of the current key. PyFlink only."""
+
+    @abstractmethod
+    def assign_windows(
+        self, element: T_contra, timestamp: int, context: WindowAssigner.WindowAssignerContext
+    ) -> Collection[W]:
+        """The windows of a record.
+
+        Args:
+            element: The record.
+            timestamp: Its event time in milliseconds; -2**63 where it has none.
+            context: See WindowAssignerContext.
+        """
+
+    @abstractmethod
+    def get_default_trigger(self, env: Any) -> Trigger[Any, W]:
+        """The trigger of a stream that doesn't name one.
+
+        Args:
+            env: The StreamExecutionEnvironment.
+        """
+
+    def get_window_serializer(self) -> TypeSerializer[W]:
+        """How PyFlink stores the windows. Here they are pickled, and this is never asked."""
+        return PickledWindowSerializer()
+
+    @abstractmethod
+    def is_event_time(self) -> bool:
+        """Whether windows end by event time: lateness and late records exist only then."""
+
+
+class MergingWindowAssigner(WindowAssigner[T_contra, W]):
+    """An assigner whose windows grow together, such as sessions."""
+
+    class MergeCallback(ABC, Generic[W_contra]):
+        """Where an assigner reports what is to be merged."""
+
+        @abstractmethod
+        def merge(self, to_be_merged: Iterable[W_contra], merge_result: W_contra) -> None:
+            """Says that these windows become that one."""
+
+    @abstractmethod
+    def merge_windows(
+        self, windows: Iterable[W], callback: MergingWindowAssigner.MergeCallback[W]
+    ) -> None:
+        """Looks for windows that belong together, and reports each group of them once."""

@@ -1,0 +1,205 @@
+# ruff: noqa: ARG002 - the arguments are the assigner contract's
+"""Tumbling and sliding windows of a fixed size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.constants import MIN_LONG_VALUE
+from opchain.runtime.errors import short_repr
+from opchain.runtime.time import millis_of
+from opchain.runtime.windows.assigners import WindowAssigner
+from opchain.runtime.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
+from opchain.runtime.windows.window import TimeWindow
+from opchain.runtime.windows.window_serializers import TimeWindowSerializer
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+    from typing import TypeAlias
+
+    from opchain.runtime.time import Duration, Time
+
+    Span: TypeAlias = Time | Duration | timedelta | int
+
+
+class _TumblingWindows(WindowAssigner[Any, TimeWindow]):
+    def __init__(self, size: int, offset: int) -> None:
+        if abs(offset) >= size:
+            raise ValueError(
+                f"{type(self).__name__}: size is {size} ms and offset {offset} ms; "
+                "the offset must be smaller than the size, and the size positive"
+            )
+        self._size = size
+        self._offset = offset
+
+    def _windows_at(self, timestamp: int) -> list[TimeWindow]:
+        start = timestamp - (timestamp - self._offset) % self._size
+        return [TimeWindow(start, start + self._size)]
+
+    def get_window_serializer(self) -> TimeWindowSerializer:
+        """Flink's."""
+        return TimeWindowSerializer()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._size}, {self._offset})"
+
+
+class TumblingEventTimeWindows(_TumblingWindows):
+    """Windows of one size without gaps, by the records' timestamps."""
+
+    @staticmethod
+    def of(size: Span, offset: Span | None = None) -> TumblingEventTimeWindows:
+        """The assigner. Spans may be a Time, Duration, timedelta, or an int of milliseconds.
+
+        >>> TumblingEventTimeWindows.of(3_600_000, offset=-900_000)
+        TumblingEventTimeWindows(3600000, -900000)
+
+        Args:
+            size: How long a window is.
+            offset: How far windows start from the full multiple: -8 hours for days in China.
+
+        Raises:
+            ValueError: the offset is not smaller than the size, or the size not positive.
+        """
+        return TumblingEventTimeWindows(millis_of(size), millis_of(offset or 0))
+
+    def assign_windows(
+        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
+    ) -> list[TimeWindow]:
+        """The one window that holds the timestamp."""
+        check_timestamp(element, timestamp, self)
+        return self._windows_at(timestamp)
+
+    def get_default_trigger(self, env: Any = None) -> EventTimeTrigger:
+        """Fires at the end of the window."""
+        return EventTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        """It is."""
+        return True
+
+
+class TumblingProcessingTimeWindows(_TumblingWindows):
+    """Windows of one size without gaps, by the machine's time when a record comes."""
+
+    @staticmethod
+    def of(size: Span, offset: Span | None = None) -> TumblingProcessingTimeWindows:
+        """The assigner; see TumblingEventTimeWindows.of."""
+        return TumblingProcessingTimeWindows(millis_of(size), millis_of(offset or 0))
+
+    def assign_windows(
+        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
+    ) -> list[TimeWindow]:
+        """The one window that holds the machine's time."""
+        return self._windows_at(context.get_current_processing_time())
+
+    def get_default_trigger(self, env: Any = None) -> ProcessingTimeTrigger:
+        """Fires at the end of the window."""
+        return ProcessingTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        """It is not."""
+        return False
+
+
+class _SlidingWindows(WindowAssigner[Any, TimeWindow]):
+    def __init__(self, size: int, slide: int, offset: int) -> None:
+        if abs(offset) >= slide or size <= 0:
+            raise ValueError(
+                f"{type(self).__name__}: size is {size} ms, slide {slide} ms and offset {offset} ms; "
+                "the offset must be smaller than the slide, and size and slide positive"
+            )
+        self._size = size
+        self._slide = slide
+        self._offset = offset
+
+    def _windows_at(self, timestamp: int) -> list[TimeWindow]:
+        # The latest window first, as Flink lists them.
+        last_start = timestamp - (timestamp - self._offset) % self._slide
+        return [
+            TimeWindow(start, start + self._size)
+            for start in range(last_start, timestamp - self._size, -self._slide)
+        ]
+
+    def get_window_serializer(self) -> TimeWindowSerializer:
+        """Flink's."""
+        return TimeWindowSerializer()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._size}, {self._slide}, {self._offset})"
+
+
+class SlidingEventTimeWindows(_SlidingWindows):
+    """Windows of one size that start every so often, by the records' timestamps.
+
+    They overlap where the slide is smaller than the size; where it is larger, records between two
+    windows fall into none.
+    """
+
+    @staticmethod
+    def of(size: Span, slide: Span, offset: Span | None = None) -> SlidingEventTimeWindows:
+        """The assigner. Spans may be a Time, Duration, timedelta, or an int of milliseconds.
+
+        Args:
+            size: How long a window is.
+            slide: How far apart windows start.
+            offset: How far windows start from the full multiple of the slide.
+
+        Raises:
+            ValueError: the offset is not smaller than the slide, or a length not positive.
+        """
+        return SlidingEventTimeWindows(millis_of(size), millis_of(slide), millis_of(offset or 0))
+
+    def assign_windows(
+        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
+    ) -> list[TimeWindow]:
+        """The windows that hold the timestamp, the latest one first."""
+        check_timestamp(element, timestamp, self)
+        return self._windows_at(timestamp)
+
+    def get_default_trigger(self, env: Any = None) -> EventTimeTrigger:
+        """Fires at the end of the window."""
+        return EventTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        """It is."""
+        return True
+
+
+class SlidingProcessingTimeWindows(_SlidingWindows):
+    """Windows of one size that start every so often, by the machine's time when a record comes."""
+
+    @staticmethod
+    def of(size: Span, slide: Span, offset: Span | None = None) -> SlidingProcessingTimeWindows:
+        """The assigner; see SlidingEventTimeWindows.of."""
+        return SlidingProcessingTimeWindows(
+            millis_of(size), millis_of(slide), millis_of(offset or 0)
+        )
+
+    def assign_windows(
+        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
+    ) -> list[TimeWindow]:
+        """The windows that hold the machine's time, the latest one first."""
+        return self._windows_at(context.get_current_processing_time())
+
+    def get_default_trigger(self, env: Any = None) -> ProcessingTimeTrigger:
+        """Fires at the end of the window."""
+        return ProcessingTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        """It is not."""
+        return False
+
+
+def check_timestamp(element: Any, timestamp: int, assigner: WindowAssigner[Any, Any]) -> None:
+    """Refuses a record without event time.
+
+    Raises:
+        ValueError: the timestamp is -2**63, the mark of a record that has none.
+    """
+    if timestamp <= MIN_LONG_VALUE:
+        raise ValueError(
+            f"{type(assigner).__name__} needs event time, and record {short_repr(element)} has no "
+            "timestamp; call assign_timestamps_and_watermarks() before the window, or use the "
+            "processing-time windows"
+        )
