@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from opchain.compiler.graph.call_site import CallSite
-    from opchain.compiler.passes.pipeline import Program
+    from opchain.compiler.graph.plan import Program
 
 
 class Environment(Protocol):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 from opchain.compiler.dsl.interception import capturing, environment_made, job_intercepted
-from opchain.compiler.passes.pipeline import Program
+from opchain.compiler.graph.plan import Program
 from opchain.compiler.settings.job_settings import JobSettings
 
 if TYPE_CHECKING:

@@ -1,0 +1,130 @@
+"""A compiled plan as the model that is printed and saved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opchain.compiler.graph.plan import made
+from opchain.compiler.passes.chain_operators import why_not_chained
+from opchain.compiler.plan.model import (
+    BrokenRule,
+    JobPlan,
+    PlannedEdge,
+    PlannedOperator,
+    PlannedStreamEdge,
+    PlannedVertex,
+    StreamPlan,
+)
+from opchain.compiler.plan.state_kind import state_kind
+
+if TYPE_CHECKING:
+    from opchain.compiler.graph.job_graph import JobEdge, JobVertex
+    from opchain.compiler.graph.partitioner import Partitioner
+    from opchain.compiler.graph.plan import Plan
+    from opchain.compiler.graph.stream_graph import StreamEdge, StreamNode
+
+
+def job_plan(plan: Plan) -> JobPlan:
+    """The model of a plan that has its job graph."""
+    graph, job_graph = made(plan.stream_graph), made(plan.job_graph)
+    ids = made(plan.operator_ids)
+    job_edges = {edge.edge.index: edge for edge in job_graph.edges}
+    return JobPlan(
+        job_name=job_graph.job_name,
+        mode="BATCH" if job_graph.is_batch else "STREAMING",
+        is_dynamic=job_graph.is_dynamic,
+        vertices=tuple(_vertex(vertex) for vertex in job_graph.vertices),
+        operators=tuple(_operator(node, ids[node.id]) for node in graph.nodes()),
+        edges=tuple(_edge(plan, edge, job_edges.get(edge.index)) for edge in graph.edges()),
+    )
+
+
+def stream_plan(plan: Plan) -> StreamPlan:
+    """The model of a plan whose operators have their ids, whether or not it becomes a job graph."""
+    graph, ids = made(plan.stream_graph), made(plan.operator_ids)
+    return StreamPlan(
+        job_name=graph.job_name,
+        mode="BATCH" if graph.is_batch else "STREAMING",
+        is_dynamic=graph.is_dynamic,
+        operators=tuple(_operator(node, ids[node.id]) for node in graph.nodes()),
+        edges=tuple(
+            PlannedStreamEdge(
+                source=edge.source,
+                target=edge.target,
+                input=edge.type_number,
+                partitioner=edge.partitioner.kind.value,
+                key=key_name(edge.partitioner),
+                tag=None if edge.tag is None else edge.tag.tag_id,
+                exchange_mode=edge.exchange_mode.value,
+            )
+            for edge in graph.edges()
+        ),
+    )
+
+
+def key_name(partitioner: Partitioner) -> str | None:
+    """What an exchange groups records by; None where it has no key."""
+    return None if partitioner.key_by is None else partitioner.key_by.name
+
+
+def _vertex(vertex: JobVertex) -> PlannedVertex:
+    return PlannedVertex(
+        id=vertex.id,
+        name=vertex.name,
+        parallelism=vertex.parallelism,
+        max_parallelism=vertex.max_parallelism,
+        effective_max_parallelism=vertex.effective_max_parallelism,
+        slot_sharing_group=vertex.slot_sharing_group,
+        operators=tuple(operator.node.id for operator in vertex.operators),
+        chained_sources=tuple(operator.node.id for operator in vertex.chained_sources),
+    )
+
+
+def _operator(node: StreamNode, operator_id: str) -> PlannedOperator:
+    return PlannedOperator(
+        node=node.id,
+        id=operator_id,
+        user_id=node.uid_hash,
+        uid=node.uid,
+        name=node.name,
+        kind=node.spec.kind,
+        parallelism=node.parallelism,
+        max_parallelism=node.max_parallelism,
+        slot_sharing_group=node.slot_sharing_group,
+        chaining_strategy=node.chaining_strategy.value,
+        state=state_kind(node),
+        keys=tuple(key_by.name for key_by in node.key_bys if key_by is not None),
+        description=node.description,
+        call_site=str(node.call_site),
+    )
+
+
+def _edge(plan: Plan, edge: StreamEdge, job_edge: JobEdge | None) -> PlannedEdge:
+    partitioner = plan.partitioner(edge.index)
+    tag = None if edge.tag is None else edge.tag.tag_id
+    if job_edge is None:
+        return PlannedEdge(
+            source=edge.source,
+            target=edge.target,
+            input=edge.type_number,
+            is_chained=True,
+            ship_strategy=partitioner.kind.ship_strategy,
+            key=key_name(partitioner),
+            tag=tag,
+        )
+    return PlannedEdge(
+        source=edge.source,
+        target=edge.target,
+        input=edge.type_number,
+        is_chained=False,
+        ship_strategy=job_edge.ship_strategy,
+        key=key_name(partitioner),
+        tag=tag,
+        pattern=job_edge.distribution_pattern.value,
+        result_type=job_edge.result_partition_type.value,
+        data_set=job_edge.dataset_index,
+        not_chained_because=tuple(
+            BrokenRule(code=reason.code, reason=reason.text, advice=reason.remedy)
+            for reason in why_not_chained(plan, edge)
+        ),
+    )

@@ -1,0 +1,136 @@
+"""Lines of text in aligned columns, for terminals and golden files.
+
+Nothing here knows of plans. Widths are columns of a terminal: a CJK character takes two.
+"""
+
+from __future__ import annotations
+
+import textwrap
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+DEFAULT_WIDTH = 100
+"""Where there is no terminal: files, pipes and goldens are the same everywhere."""
+
+_NARROWEST = 40
+_LONGEST_CELL = 48
+_GAP = "  "
+_ASCII = str.maketrans({"├": "|", "└": "`", "┌": ",", "─": "-", "│": "|", "…": "."})
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Cells of a table; rows of one text share the widths of all columns but the last."""
+
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Running text: broken at the width, all lines behind `indent`, the first one behind `mark`."""
+
+    indent: str
+    mark: str
+    text: str
+
+
+Line = Row | Paragraph | str
+
+
+def set_lines(lines: Sequence[Line], width: int = DEFAULT_WIDTH) -> str:
+    """The lines as text that ends in a line break.
+
+    Rows are aligned with each other and never broken; a paragraph is broken between words.
+    """
+    widths = _column_widths([line for line in lines if isinstance(line, Row)])
+    out: list[str] = []
+    for line in lines:
+        if isinstance(line, Row):
+            out.append(_aligned(line, widths))
+        elif isinstance(line, Paragraph):
+            out += _broken(line, max(width, _NARROWEST))
+        else:
+            out.append(line)
+    return "\n".join(out) + "\n"
+
+
+def as_ascii(text: str) -> str:
+    """Box drawing replaced by ASCII, for an output that cannot show it; names stay as they are."""
+    return text.translate(_ASCII)
+
+
+def display_width(text: str) -> int:
+    """How many columns a terminal gives to a text.
+
+    >>> display_width("word"), display_width("単語"), display_width("é")
+    (4, 4, 1)
+    """
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in "WF")
+        for char in text
+    )
+
+
+def one_line(text: str, limit: int = _LONGEST_CELL) -> str:
+    r"""A user's text as a cell: control characters escaped, cut at `limit` columns.
+
+    >>> one_line("two\nlines"), one_line("a" * 50, limit=5)
+    ('two\\nlines', 'aa...')
+    """
+    printable = "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )
+    if display_width(printable) <= limit:
+        return printable
+    while display_width(printable) > limit - 3:
+        printable = printable[:-1]
+    return f"{printable}..."
+
+
+def listed(things: Iterable[str]) -> str:
+    """Things with commas between them."""
+    return ", ".join(things)
+
+
+def counted(number: int, thing: str, plural: str | None = None) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "vertex", "vertices"), counted(2, "operator")
+    ('1 vertex', '2 operators')
+    """
+    return f"{number} {thing if number == 1 else plural or thing + 's'}"
+
+
+def _column_widths(rows: Sequence[Row]) -> list[int]:
+    columns = max((len(row.cells) for row in rows), default=0)
+    return [
+        max(display_width(row.cells[column]) for row in rows if column < len(row.cells))
+        for column in range(columns)
+    ]
+
+
+def _aligned(row: Row, widths: Sequence[int]) -> str:
+    padded = [
+        cell + " " * (width - display_width(cell))
+        for cell, width in zip(row.cells, widths)  # noqa: B905 - a row may have fewer cells
+    ]
+    return _GAP.join(padded).rstrip()
+
+
+def _broken(paragraph: Paragraph, width: int) -> list[str]:
+    # Below a deep tree there is no room to the right of the indent: then long lines beat a ribbon.
+    room = max(width, len(paragraph.indent) + len(paragraph.mark) + _NARROWEST)
+    return textwrap.wrap(
+        paragraph.text,
+        room,
+        initial_indent=paragraph.indent + paragraph.mark,
+        subsequent_indent=paragraph.indent + " " * len(paragraph.mark),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,240 @@
+"""A plan as it is written down: what is printed, saved as JSON, read back and compared.
+
+Every printer but Flink's own JSON reads this model and nothing else, so what can be printed can be
+saved. It holds no call that is not deterministic: same program, same bytes, on every machine.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from opchain.runtime.errors import StreamError
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+SCHEMA_VERSION = 1
+"""Raised by one when an old reader would misread a new file; a new optional field leaves it."""
+
+
+class PlanFileError(StreamError):
+    """A saved plan cannot be read."""
+
+
+class _Written(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class BrokenRule(_Written):
+    """Why two operators are not chained: the rule's code, what is the case, what would chain them."""
+
+    code: str
+    reason: str
+    advice: str
+
+
+class PlannedOperator(_Written):
+    """An operator. `node` is its number in the stream graph, by which edges name it.
+
+    `state` says what a savepoint holds of it, None where there is nothing; `keys` has the name of
+    the key of each keyed input. `id` and `user_id` are the operator ids: generated, and as set by
+    `set_uid_hash`. `max_parallelism` is -1 where the program sets none.
+    """
+
+    node: int
+    id: str
+    user_id: str | None = None
+    uid: str | None = None
+    name: str
+    kind: str
+    parallelism: int
+    max_parallelism: int = -1
+    slot_sharing_group: str = "default"
+    chaining_strategy: str = "ALWAYS"
+    state: str | None = None
+    keys: tuple[str, ...] = ()
+    description: str | None = None
+    call_site: str
+
+
+class PlannedEdge(_Written):
+    """An edge between two operators, inside a vertex where `is_chained`.
+
+    `input` is 0 for an operator with one input, else the input's number from 1. `key` is what
+    records are grouped by, `tag` the side output that is read. `pattern` and `result_type` are empty
+    inside a vertex. Edges out of one vertex with equal `data_set` share their data.
+    """
+
+    source: int
+    target: int
+    input: int = 0
+    is_chained: bool
+    ship_strategy: str
+    key: str | None = None
+    tag: str | None = None
+    pattern: Literal["", "POINTWISE", "ALL_TO_ALL"] = ""
+    result_type: str = ""
+    data_set: int = -1
+    not_chained_because: tuple[BrokenRule, ...] = ()
+
+
+class PlannedVertex(_Written):
+    """A chain: operators by node number, depth first from the head; sources that run inside the head.
+
+    `parallelism` is -1 where the adaptive scheduler decides, `max_parallelism` -1 where unset.
+    """
+
+    id: str
+    name: str
+    parallelism: int
+    max_parallelism: int
+    effective_max_parallelism: int
+    slot_sharing_group: str
+    operators: tuple[int, ...]
+    chained_sources: tuple[int, ...] = ()
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """All operators of the vertex: chained sources, then the chain."""
+        return self.chained_sources + self.operators
+
+
+class PlannedStreamEdge(_Written):
+    """An edge as the program drew it, before chaining; `partitioner` may be one of Flink's internal ones."""
+
+    source: int
+    target: int
+    input: int = 0
+    partitioner: str
+    key: str | None = None
+    tag: str | None = None
+    exchange_mode: str = "UNDEFINED"
+
+
+class StreamPlan(_Written):
+    """The stream graph: operators in the order of translation, edges by producer."""
+
+    schema_version: Literal[1] = 1
+    job_name: str
+    mode: Literal["STREAMING", "BATCH"]
+    is_dynamic: bool = False
+    operators: tuple[PlannedOperator, ...]
+    edges: tuple[PlannedStreamEdge, ...]
+
+
+class JobPlan(_Written):
+    """A job: vertices in topological order, operators in the order of the program, edges by producer."""
+
+    schema_version: Literal[1] = 1
+    job_name: str
+    mode: Literal["STREAMING", "BATCH"]
+    is_dynamic: bool = False
+    vertices: tuple[PlannedVertex, ...]
+    operators: tuple[PlannedOperator, ...]
+    edges: tuple[PlannedEdge, ...]
+
+    @cached_property
+    def operator_at(self) -> Mapping[int, PlannedOperator]:
+        """Operators by node number."""
+        return {operator.node: operator for operator in self.operators}
+
+    @cached_property
+    def vertex_number_of(self) -> Mapping[int, int]:
+        """The number, from 1, of the vertex that each node is in."""
+        return {
+            node: number
+            for number, vertex in enumerate(self.vertices, start=1)
+            for node in vertex.nodes
+        }
+
+    @cached_property
+    def out_edges(self) -> Mapping[int, Sequence[PlannedEdge]]:
+        """The edges out of each node, in order."""
+        found: dict[int, list[PlannedEdge]] = {operator.node: [] for operator in self.operators}
+        for edge in self.edges:
+            found[edge.source].append(edge)
+        return found
+
+    @cached_property
+    def in_edges(self) -> Mapping[int, Sequence[PlannedEdge]]:
+        """The edges into each node, in the order of its inputs."""
+        found: dict[int, list[PlannedEdge]] = {operator.node: [] for operator in self.operators}
+        for edge in sorted(self.edges, key=lambda edge: edge.input):
+            found[edge.target].append(edge)
+        return found
+
+
+def to_json(plan: JobPlan | StreamPlan) -> str:
+    """The plan as JSON text that ends in a line break; the same bytes for the same program."""
+    return json.dumps(plan.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
+
+
+def from_json(text: str | bytes, origin: str = "the saved plan") -> JobPlan:
+    """Reads what `to_json` wrote.
+
+    Args:
+        text: The JSON text.
+        origin: What the message calls it: the file's name.
+
+    Raises:
+        PlanFileError: If it is no JSON, no plan, of another version, or contradicts itself.
+    """
+    document = _parsed(text, origin)
+    version = document.get("schema_version")
+    if version is None:
+        raise PlanFileError(
+            f"{origin} is JSON, but no saved plan: it has no schema_version; "
+            "make one with 'opchain plan FILE --format json'"
+        )
+    if version != SCHEMA_VERSION:
+        raise PlanFileError(
+            f"{origin} has schema_version {version!r} and this opchain reads {SCHEMA_VERSION}; "
+            "make it again with 'opchain plan FILE --format json'"
+        )
+    try:
+        plan = JobPlan.model_validate(document)
+    except ValidationError as error:
+        raise PlanFileError(f"{origin} is not a saved plan: {_first_problem(error)}") from None
+    _check_references(plan, origin)
+    return plan
+
+
+def _parsed(text: str | bytes, origin: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise PlanFileError(f"{origin} is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise PlanFileError(
+            f"{origin} is not a saved plan: it holds a JSON {type(document).__name__}, "
+            "expected an object"
+        )
+    return document
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in problem["loc"]) or "the document"
+    others = error.error_count() - 1
+    more = f" (and {others} more)" if others else ""
+    return f"at {where}: {problem['msg']}{more}"
+
+
+def _check_references(plan: JobPlan, origin: str) -> None:
+    """Every node number must lead to one operator, and every operator stand in one vertex."""
+    nodes = [operator.node for operator in plan.operators]
+    placed = [node for vertex in plan.vertices for node in vertex.nodes]
+    ends = [node for edge in plan.edges for node in (edge.source, edge.target)]
+    if len(set(nodes)) != len(nodes):
+        raise PlanFileError(f"{origin} is not a saved plan: two operators have one node number")
+    if sorted(placed) != sorted(nodes) or not all(vertex.operators for vertex in plan.vertices):
+        raise PlanFileError(
+            f"{origin} is not a saved plan: its vertices do not hold each operator once"
+        )
+    if stray := sorted(set(ends) - set(nodes)):
+        raise PlanFileError(
+            f"{origin} is not a saved plan: an edge leads to no operator ({stray[0]})"
+        )
