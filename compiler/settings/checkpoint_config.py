@@ -1,0 +1,234 @@
+"""The settings of checkpoints, as the user sets them on the environment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from opchain.compiler.settings import checkpoint_options as options
+from opchain.compiler.settings.checkpointing_mode import CheckpointingMode
+from opchain.compiler.settings.externalized_checkpoint_retention import (
+    ExternalizedCheckpointRetention,
+)
+from opchain.compiler.settings.graph_options import RUNTIME_MODE
+from opchain.runtime.configuration import Configuration
+from opchain.runtime.errors import short_repr
+from opchain.runtime.time import Duration, millis_of
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from opchain.runtime.config_options import ConfigOption
+    from opchain.runtime.time import Time
+
+T = TypeVar("T")
+
+_DISABLED = -1
+_SHORTEST_MS = 10
+_ANY_NUMBER_OF_FAILURES = 2147483647
+
+
+class CheckpointConfig:
+    """Settings of checkpoints, as a view of the program's configuration.
+
+    Setters give the same object back. Three kinds of settings do nothing here, and are kept for
+    programs that have them: unaligned checkpoints with their time-outs (nothing is in flight at the end
+    of a micro-batch), and more than one checkpoint at a time.
+
+    Flink: CheckpointConfig.
+
+    Args:
+        configuration: The configuration to read and write; a new one if not given.
+    """
+
+    def __init__(self, configuration: Configuration | None = None) -> None:
+        self._configuration = Configuration() if configuration is None else configuration
+
+    def is_checkpointing_enabled(self) -> bool:
+        """Whether an interval is set."""
+        return self.get_checkpoint_interval() > 0
+
+    def disable_checkpointing(self) -> None:
+        """Forgets the interval. Java only in Flink."""
+        self._configuration.remove_config(options.INTERVAL.key)
+
+    def get_checkpointing_mode(self) -> CheckpointingMode:
+        """EXACTLY_ONCE unless set; AT_LEAST_ONCE while checkpoints are off, and in batch jobs."""
+        is_batch = (self._configuration.get(RUNTIME_MODE) or "").upper() == "BATCH"
+        if is_batch or not self.is_checkpointing_enabled():
+            return CheckpointingMode.AT_LEAST_ONCE
+        return self._read(options.MODE)
+
+    def set_checkpointing_mode(self, checkpointing_mode: CheckpointingMode) -> CheckpointConfig:
+        """Sets what a checkpoint promises."""
+        _require_enum("set_checkpointing_mode", checkpointing_mode, CheckpointingMode)
+        return self._write(options.MODE, checkpointing_mode)
+
+    def get_checkpoint_interval(self) -> int:
+        """Milliseconds from one checkpoint to the next, or -1 where there are none."""
+        interval = self._configuration.get(options.INTERVAL)
+        return _DISABLED if interval is None else interval.to_millis()
+
+    def set_checkpoint_interval(self, checkpoint_interval: int) -> CheckpointConfig:
+        """Switches checkpoints on, that many milliseconds apart.
+
+        Raises:
+            ValueError: It is less than 10.
+        """
+        _require_at_least(_SHORTEST_MS, "set_checkpoint_interval", checkpoint_interval)
+        return self._write(options.INTERVAL, Duration.of_millis(checkpoint_interval))
+
+    def get_checkpoint_timeout(self) -> int:
+        """Milliseconds after which a checkpoint is given up; 10 minutes unless set."""
+        return self._read(options.TIMEOUT).to_millis()
+
+    def set_checkpoint_timeout(self, checkpoint_timeout: int) -> CheckpointConfig:
+        """Sets the milliseconds after which a checkpoint is given up.
+
+        Raises:
+            ValueError: It is less than 10.
+        """
+        _require_at_least(_SHORTEST_MS, "set_checkpoint_timeout", checkpoint_timeout)
+        return self._write(options.TIMEOUT, Duration.of_millis(checkpoint_timeout))
+
+    def get_min_pause_between_checkpoints(self) -> int:
+        """Milliseconds from the end of a checkpoint to the next one; 0 unless set."""
+        return self._read(options.MIN_PAUSE).to_millis()
+
+    def set_min_pause_between_checkpoints(
+        self, min_pause_between_checkpoints: int
+    ) -> CheckpointConfig:
+        """Sets how many milliseconds pass at least from the end of a checkpoint to the next one.
+
+        Raises:
+            ValueError: It is negative.
+        """
+        _require_at_least(0, "set_min_pause_between_checkpoints", min_pause_between_checkpoints)
+        return self._write(options.MIN_PAUSE, Duration.of_millis(min_pause_between_checkpoints))
+
+    def get_max_concurrent_checkpoints(self) -> int:
+        """How many checkpoints may be under way in Flink; 1 unless set. Here it is always 1."""
+        return self._read(options.MAX_CONCURRENT)
+
+    def set_max_concurrent_checkpoints(self, max_concurrent_checkpoints: int) -> CheckpointConfig:
+        """Is remembered and does nothing.
+
+        Raises:
+            ValueError: It is less than 1.
+        """
+        _require_at_least(1, "set_max_concurrent_checkpoints", max_concurrent_checkpoints)
+        return self._write(options.MAX_CONCURRENT, max_concurrent_checkpoints)
+
+    def is_fail_on_checkpointing_errors(self) -> bool:
+        """Whether the first failed checkpoint fails the job."""
+        return self.get_tolerable_checkpoint_failure_number() == 0
+
+    def set_fail_on_checkpointing_errors(
+        self, fail_on_checkpointing_errors: bool
+    ) -> CheckpointConfig:
+        """Lets the first failed checkpoint fail the job, or none."""
+        return self.set_tolerable_checkpoint_failure_number(
+            0 if fail_on_checkpointing_errors else _ANY_NUMBER_OF_FAILURES
+        )
+
+    def get_tolerable_checkpoint_failure_number(self) -> int:
+        """How many checkpoints in a row may fail before the job does; 0 unless set."""
+        return self._read(options.TOLERABLE_FAILURES)
+
+    def set_tolerable_checkpoint_failure_number(
+        self, tolerable_checkpoint_failure_number: int
+    ) -> CheckpointConfig:
+        """Sets how many checkpoints in a row may fail before the job does.
+
+        Raises:
+            ValueError: It is negative.
+        """
+        call = "set_tolerable_checkpoint_failure_number"
+        _require_at_least(0, call, tolerable_checkpoint_failure_number)
+        return self._write(options.TOLERABLE_FAILURES, tolerable_checkpoint_failure_number)
+
+    def set_externalized_checkpoint_retention(
+        self, retention_mode: ExternalizedCheckpointRetention
+    ) -> CheckpointConfig:
+        """Sets what becomes of the checkpoints when the job is cancelled."""
+        call = "set_externalized_checkpoint_retention"
+        _require_enum(call, retention_mode, ExternalizedCheckpointRetention)
+        return self._write(options.RETENTION, retention_mode)
+
+    def is_externalized_checkpoints_enabled(self) -> bool:
+        """Whether checkpoints may stay when the job ends."""
+        return (
+            self.get_externalized_checkpoint_retention()
+            is not ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS
+        )
+
+    def get_externalized_checkpoint_retention(self) -> ExternalizedCheckpointRetention:
+        """What becomes of the checkpoints; NO_EXTERNALIZED_CHECKPOINTS unless set."""
+        return self._read(options.RETENTION)
+
+    def is_unaligned_checkpoints_enabled(self) -> bool:
+        """Whether they were asked for, and the mode is EXACTLY_ONCE."""
+        is_exact = self.get_checkpointing_mode() is CheckpointingMode.EXACTLY_ONCE
+        return is_exact and self._read(options.UNALIGNED)
+
+    def enable_unaligned_checkpoints(self, enabled: bool = True) -> CheckpointConfig:
+        """Is remembered and does nothing."""
+        return self._write(options.UNALIGNED, bool(enabled))
+
+    def disable_unaligned_checkpoints(self) -> CheckpointConfig:
+        """Is remembered and does nothing."""
+        return self.enable_unaligned_checkpoints(False)
+
+    def set_aligned_checkpoint_timeout(
+        self, alignment_timeout: Duration | Time | timedelta | int
+    ) -> CheckpointConfig:
+        """Is remembered and does nothing; an int is milliseconds."""
+        return self._write(
+            options.ALIGNED_TIMEOUT, Duration.of_millis(millis_of(alignment_timeout))
+        )
+
+    def get_aligned_checkpoint_timeout(self) -> Duration:
+        """What was set, or 0."""
+        return self._read(options.ALIGNED_TIMEOUT)
+
+    def set_alignment_timeout(
+        self, alignment_timeout: Duration | Time | timedelta | int
+    ) -> CheckpointConfig:
+        """The older name of `set_aligned_checkpoint_timeout`."""
+        return self.set_aligned_checkpoint_timeout(alignment_timeout)
+
+    def get_alignment_timeout(self) -> Duration:
+        """The older name of `get_aligned_checkpoint_timeout`."""
+        return self.get_aligned_checkpoint_timeout()
+
+    def set_force_unaligned_checkpoints(
+        self, force_unaligned_checkpoints: bool = True
+    ) -> CheckpointConfig:
+        """Is remembered and does nothing."""
+        return self._write(options.FORCE_UNALIGNED, bool(force_unaligned_checkpoints))
+
+    def is_force_unaligned_checkpoints(self) -> bool:
+        """What was set, or False."""
+        return self._read(options.FORCE_UNALIGNED)
+
+    def _read(self, option: ConfigOption[T]) -> T:
+        value = self._configuration.get(option)
+        assert value is not None, f"{option.key} has a default"
+        return value
+
+    def _write(self, option: ConfigOption[T], value: T) -> CheckpointConfig:
+        self._configuration.set(option, value)
+        return self
+
+
+def _require_at_least(least: int, call: str, number: object) -> None:
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise TypeError(f"CheckpointConfig.{call}() takes a whole number, not {short_repr(number)}")
+    if number < least:
+        raise ValueError(f"CheckpointConfig.{call}({number}): it must be at least {least}")
+
+
+def _require_enum(call: str, value: object, enum_class: type) -> None:
+    if not isinstance(value, enum_class):
+        raise TypeError(
+            f"CheckpointConfig.{call}() takes a {enum_class.__name__}, not {short_repr(value)}"
+        )

@@ -1,0 +1,154 @@
+"""Where the state of a running job is kept."""
+
+from __future__ import annotations
+
+from abc import ABC
+from enum import Enum
+from typing import Any
+from urllib.parse import urlsplit
+
+from opchain.runtime.java_objects import no_java
+
+_DEFAULT_TRANSFER_THREADS = 4
+
+
+class StateBackend(ABC):  # noqa: B024 - the kinds have nothing in common but the name
+    """The root of the kinds of backend."""
+
+
+class HashMapStateBackend(StateBackend):
+    """Keeps state as objects in the memory of the Python worker."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HashMapStateBackend)
+
+    def __hash__(self) -> int:
+        return hash(HashMapStateBackend.__name__)
+
+    def __repr__(self) -> str:
+        return "HashMapStateBackend()"
+
+
+class PredefinedOptions(Enum):
+    """RocksDB's settings for kinds of machines. Remembered for programs that name them."""
+
+    DEFAULT = 0
+    SPINNING_DISK_OPTIMIZED = 1
+    SPINNING_DISK_OPTIMIZED_HIGH_MEM = 2
+    FLASH_SSD_OPTIMIZED = 3
+
+
+class EmbeddedRocksDBStateBackend(StateBackend):
+    """Keeps state on the local disk of the executor, for more of it than memory holds.
+
+    Args:
+        enable_incremental_checkpointing: Whether a checkpoint holds the changes since the last one
+            only; None leaves it to the configuration.
+
+    Raises:
+        TypeError: it is something else.
+    """
+
+    def __init__(self, enable_incremental_checkpointing: bool | None = None) -> None:
+        if enable_incremental_checkpointing not in (None, True, False):
+            raise TypeError(
+                "EmbeddedRocksDBStateBackend: enable_incremental_checkpointing is "
+                f"{enable_incremental_checkpointing!r}; it must be True, False or None"
+            )
+        self._enable_incremental_checkpointing = enable_incremental_checkpointing
+        self._db_storage_paths: tuple[str, ...] = ()
+        self._predefined_options = PredefinedOptions.DEFAULT
+        self._number_of_transfer_threads = _DEFAULT_TRANSFER_THREADS
+
+    def set_db_storage_paths(self, *paths: str) -> None:
+        """Sets the local directories for the files; none at all leaves it to the executor.
+
+        Raises:
+            ValueError: a path is relative, or not on a local disk.
+        """
+        self._db_storage_paths = tuple(_local(path) for path in paths)
+
+    def get_db_storage_paths(self) -> list[str]:
+        """The local directories; empty where they are left to the executor."""
+        return list(self._db_storage_paths)
+
+    def is_incremental_checkpoints_enabled(self) -> bool:
+        """Whether a checkpoint holds the changes only; False unless set."""
+        return bool(self._enable_incremental_checkpointing)
+
+    def set_predefined_options(self, options: PredefinedOptions) -> None:
+        """Names the kind of machine."""
+        if not isinstance(options, PredefinedOptions):
+            raise TypeError(f"set_predefined_options() takes PredefinedOptions, not {options!r}")
+        self._predefined_options = options
+
+    def get_predefined_options(self) -> PredefinedOptions:
+        """The kind of machine; DEFAULT unless set."""
+        return self._predefined_options
+
+    def set_options(self, options_factory_class_name: str) -> None:
+        """Not available: the factory is a Java class.
+
+        Raises:
+            UnsupportedFeatureError: Always.
+        """
+        raise no_java(f"set_options({options_factory_class_name!r})", "use set_predefined_options")
+
+    def get_options(self) -> str | None:
+        """None: there is no factory."""
+        return None
+
+    def get_number_of_transfer_threads(self) -> int:
+        """How many threads move files to and from the checkpoint storage; 4 unless set."""
+        return self._number_of_transfer_threads
+
+    def set_number_of_transfer_threads(self, number_of_transfering_threads: int) -> None:
+        """Sets how many threads move files to and from the checkpoint storage.
+
+        Raises:
+            ValueError: it is not positive.
+        """
+        if number_of_transfering_threads <= 0:
+            raise ValueError(
+                f"set_number_of_transfer_threads({number_of_transfering_threads}): there must be "
+                "at least 1"
+            )
+        self._number_of_transfer_threads = number_of_transfering_threads
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, EmbeddedRocksDBStateBackend) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(EmbeddedRocksDBStateBackend.__name__)
+
+    def __repr__(self) -> str:
+        return (
+            f"EmbeddedRocksDBStateBackend(incremental={self._enable_incremental_checkpointing}, "
+            f"paths={list(self._db_storage_paths)}, options={self._predefined_options.name}, "
+            f"transfer_threads={self._number_of_transfer_threads})"
+        )
+
+
+class CustomStateBackend(StateBackend):
+    """A Java backend; not available.
+
+    Raises:
+        UnsupportedFeatureError: When it is made.
+    """
+
+    def __init__(self, j_custom_state_backend: Any) -> None:  # noqa: ARG002 - PyFlink's
+        raise no_java(
+            "CustomStateBackend", "use HashMapStateBackend or EmbeddedRocksDBStateBackend"
+        )
+
+
+def _local(path: str) -> str:
+    parts = urlsplit(path)
+    if parts.scheme not in ("", "file"):
+        raise ValueError(
+            f"EmbeddedRocksDBStateBackend: storage path {path!r} is not on a local disk; "
+            "name a local directory (checkpoints go to the checkpoint storage)"
+        )
+    if not parts.path.startswith("/"):
+        raise ValueError(f"EmbeddedRocksDBStateBackend: storage path {path!r} must be absolute")
+    return parts.path
