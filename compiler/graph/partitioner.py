@@ -50,12 +50,22 @@ _FORWARD_KINDS = frozenset(
 class KeyBy:
     """The key selector of one `key_by` call, compared by identity as Flink compares selectors.
 
-    Readers of one `key_by` share a data set, two `key_by` calls on one stream do not.
+    Readers of one `key_by` share a data set; two `key_by` calls on one stream do so only when both
+    were given the same selector object.
     """
 
     selector: Any
     key_type: Any = None
     name: str = "key"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, KeyBy):
+            return NotImplemented
+        return self.selector is other.selector and bool(self.key_type == other.key_type)
+
+    def __hash__(self) -> int:
+        # Only ever used to find an equal one, never to order or to place anything.
+        return id(self.selector)
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,7 @@ class Transformation:
         self.description: str | None = None
         self.buffer_timeout: int | None = None
         self.is_parallel = True
+        self._is_forced_non_parallel = False
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id} {self.name!r} ({self.call_site})>"
@@ -94,7 +95,9 @@ class Transformation:
                 f"{self._where()}: max parallelism is {max_parallelism}; "
                 f"it must be between 1 and {MAX_PARALLELISM_LIMIT}"
             )
-        if not self.is_parallel and max_parallelism != 1:
+        # A SourceFunction that is not parallel takes any max parallelism, as in Flink; only
+        # forceNonParallel fixes it.
+        if self._is_forced_non_parallel and max_parallelism != 1:
             raise GraphError(
                 f"{self._where()}: max parallelism is set to {max_parallelism}, but this operator "
                 "is not parallel; its max parallelism is 1"
@@ -107,6 +110,7 @@ class Transformation:
         self.parallelism_configured = True
         self.max_parallelism = 1
         self.is_parallel = False
+        self._is_forced_non_parallel = True
 
     def set_uid_hash(self, uid_hash: str) -> None:
         """Sets the user-defined operator id: 32 hexadecimal digits."""
@@ -152,6 +156,7 @@ class OperatorTransformation(Transformation):
         self.spec = spec
         self.key_bys = tuple(key_bys) or (None,) * len(self.inputs)
         self.output_type = output_type
+        self.requested_side_outputs: dict[str, OutputTag] = {}
 
     @property
     def is_keyed(self) -> bool:

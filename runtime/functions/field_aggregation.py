@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
 from operator import add
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import short_repr
 from opchain.runtime.functions.aggregate_functions import ReduceFunction
+from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +45,7 @@ class FieldAggregation(ReduceFunction[Any]):
 
     def reduce(self, value1: Any, value2: Any) -> Any:
         """The aggregate of the records so far and one more."""
-        has_fields = isinstance(value1, (tuple, list)) or _is_row(value1)
+        has_fields = isinstance(value1, (tuple, list, Row))
         if not has_fields and self.field != 0:
             raise TypeError(
                 f"{self.kind}({self.field!r}) got the plain value {short_repr(value1)} of type "
@@ -54,25 +56,36 @@ class FieldAggregation(ReduceFunction[Any]):
             return self._extreme(value1, value2, has_fields)
         if not has_fields:
             return combine(value1, value2)
-        return _with_field(value1, self.field, combine(value1[self.field], value2[self.field]))
+        combined = combine(_field(value1, self.field), _field(value2, self.field))
+        return _with_field(value1, self.field, combined)
 
     def _extreme(self, value1: Any, value2: Any, has_fields: bool) -> Any:
-        old, new = (value1[self.field], value2[self.field]) if has_fields else (value1, value2)
+        old, new = value1, value2
+        if has_fields:
+            old, new = _field(value1, self.field), _field(value2, self.field)
         is_better = new < old if self.kind == "min_by" else new > old
         return value2 if is_better else value1
 
 
-def _is_row(value: Any) -> bool:
-    # Rows are told by their class only if anyone has loaded it: records without rows need not.
-    return type(value).__name__ == "Row" and hasattr(value, "get_row_kind")
+def _field(record: Any, field: int | str) -> Any:
+    if isinstance(field, str) and isinstance(record, tuple):
+        if field not in getattr(record, "_fields", ()):
+            raise TypeError(f"{short_repr(record)} has no field named {field!r}; use its index")
+        return getattr(record, field)
+    return record[field]
 
 
-def _with_field(record: Any, field: Any, value: Any) -> Any:
+def _with_field(record: Any, field: int | str, value: Any) -> Any:
     if isinstance(record, tuple):
-        items = list(record)
-        index = record._fields.index(field) if isinstance(field, str) else field  # type: ignore[attr-defined]
-        items[index] = value
-        return type(record)(*items) if hasattr(record, "_fields") else tuple(items)
-    changed = record[:] if isinstance(record, list) else record.copy()
+        return _tuple_with_field(record, field, value)
+    changed = copy(record)
     changed[field] = value
     return changed
+
+
+def _tuple_with_field(record: tuple[Any, ...], field: int | str, value: Any) -> Any:
+    index = record._fields.index(field) if isinstance(field, str) else field  # type: ignore[attr-defined]
+    items = list(record)
+    items[index] = value
+    # A named tuple's class takes the fields one by one, and keeps their names.
+    return type(record)(*items) if hasattr(record, "_fields") else tuple(items)

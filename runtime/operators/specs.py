@@ -5,7 +5,8 @@ the operator of the same name beside this file, and the emitter in the compiler'
 
 `default_name` is the name Flink gives; `is_yielding` says that Flink's operator waits for mail while
 it processes, so that it is never chained behind a legacy source; `emits_only_at_end` says that
-nothing comes out before the input ends (`isOutputOnlyAfterEndOfStream`).
+nothing comes out before the input ends (`isOutputOnlyAfterEndOfStream`). Timestamps travel only
+where an operator that reads them lies behind one that makes them.
 """
 
 from __future__ import annotations
@@ -35,6 +36,18 @@ class OperatorSpec:
     is_yielding: ClassVar[bool] = False
     emits_only_at_end: ClassVar[bool] = False
 
+    def reads_timestamps(self) -> bool:
+        """Whether the operator looks at the timestamps of its records."""
+        return True
+
+    def makes_timestamps(self) -> bool:
+        """Whether records get new timestamps here; others pass on those that come in."""
+        return False
+
+    def brings_timestamps(self) -> bool:
+        """Whether what a source reads has timestamps already."""
+        return False
+
 
 # Sources
 
@@ -53,6 +66,14 @@ class SourceSpec(OperatorSpec):
         """Whether the source ends by itself."""
         return self.source.is_bounded
 
+    def makes_timestamps(self) -> bool:
+        """Whether a strategy assigns them, or the connector brings them along."""
+        return self.watermark_strategy is not None or self.source.has_timestamps
+
+    def brings_timestamps(self) -> bool:
+        """As the connector says."""
+        return self.source.has_timestamps
+
 
 @dataclass(frozen=True, slots=True)
 class LegacySourceSpec(OperatorSpec):
@@ -63,6 +84,35 @@ class LegacySourceSpec(OperatorSpec):
     function: Any
     is_parallel: bool = False
     is_bounded: bool = False
+
+    def makes_timestamps(self) -> bool:
+        """Maybe: the function may collect with timestamps."""
+        return True
+
+    def brings_timestamps(self) -> bool:
+        """Maybe, likewise."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class InputFormatSourceSpec(LegacySourceSpec):
+    """A legacy source over splits: what `from_collection` is in PyFlink.
+
+    Flink: `InputFormatSourceFunction`. `function` is a Source, and runs as that of a SourceSpec;
+    only the graph tells the two apart.
+    """
+
+    kind: ClassVar[str] = "input_format_source"
+    default_name: ClassVar[str] = "Collection Source"
+    function: Source[Any]
+
+    def makes_timestamps(self) -> bool:
+        """As the connector says."""
+        return self.function.has_timestamps
+
+    def brings_timestamps(self) -> bool:
+        """As the connector says."""
+        return self.function.has_timestamps
 
 
 # One input
@@ -76,6 +126,10 @@ class MapSpec(OperatorSpec):
     default_name: ClassVar[str] = "Map"
     function: Any
 
+    def reads_timestamps(self) -> bool:
+        """No: records keep theirs."""
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class FilterSpec(OperatorSpec):
@@ -85,6 +139,10 @@ class FilterSpec(OperatorSpec):
     default_name: ClassVar[str] = "Filter"
     function: Any
 
+    def reads_timestamps(self) -> bool:
+        """No: records keep theirs."""
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class FlatMapSpec(OperatorSpec):
@@ -93,6 +151,10 @@ class FlatMapSpec(OperatorSpec):
     kind: ClassVar[str] = "flat_map"
     default_name: ClassVar[str] = "Flat Map"
     function: Any
+
+    def reads_timestamps(self) -> bool:
+        """No: records keep theirs."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +173,10 @@ class TimestampsWatermarksSpec(OperatorSpec):
     kind: ClassVar[str] = "assign_watermarks"
     default_name: ClassVar[str] = "Timestamps/Watermarks"
     strategy: WatermarkStrategy
+
+    def makes_timestamps(self) -> bool:
+        """Yes: that is what it is for."""
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +202,10 @@ class MapPartitionSpec(OperatorSpec):
     emits_only_at_end: ClassVar[bool] = True
     function: Any
 
+    def makes_timestamps(self) -> bool:
+        """Yes: that of the window or pair."""
+        return True
+
 
 # One keyed input
 
@@ -147,6 +217,10 @@ class ReduceSpec(OperatorSpec):
     kind: ClassVar[str] = "reduce"
     default_name: ClassVar[str] = "Keyed Reduce"
     function: Any
+
+    def reads_timestamps(self) -> bool:
+        """No: records keep theirs."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +254,10 @@ class WindowSpec(OperatorSpec):
     is_all: bool = False
     is_co_group: bool = False
 
+    def makes_timestamps(self) -> bool:
+        """Yes: that of the window or pair."""
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class FullWindowSpec(OperatorSpec):
@@ -189,6 +267,10 @@ class FullWindowSpec(OperatorSpec):
     default_name: ClassVar[str] = "GlobalWindows"
     emits_only_at_end: ClassVar[bool] = True
     function: Any
+
+    def makes_timestamps(self) -> bool:
+        """Yes: that of the window or pair."""
+        return True
 
 
 # Two inputs
@@ -202,6 +284,10 @@ class CoMapSpec(OperatorSpec):
     default_name: ClassVar[str] = "Co-Map"
     function: Any
 
+    def reads_timestamps(self) -> bool:
+        """No: records keep theirs."""
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class CoFlatMapSpec(OperatorSpec):
@@ -210,6 +296,10 @@ class CoFlatMapSpec(OperatorSpec):
     kind: ClassVar[str] = "co_flat_map"
     default_name: ClassVar[str] = "Co-Flat Map"
     function: Any
+
+    def reads_timestamps(self) -> bool:
+        """No: records keep theirs."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,13 +354,17 @@ class IntervalJoinSpec(OperatorSpec):
     left_late_tag: OutputTag | None = None
     right_late_tag: OutputTag | None = None
 
+    def makes_timestamps(self) -> bool:
+        """Yes: that of the window or pair."""
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class MultiInputSpec(OperatorSpec):
     """An operator with any number of inputs: `functions[i]` flat-maps the records of input i."""
 
     kind: ClassVar[str] = "multi_input"
-    default_name: ClassVar[str] = "Multi Input"
+    default_name: ClassVar[str] = "Multiple Input Operator"
     functions: tuple[Callable[[Any], Any], ...] = field(default=())
 
 
@@ -295,6 +389,10 @@ class SinkWriterSpec(OperatorSpec):
     is_yielding: ClassVar[bool] = True
     sink: Sink[Any]
 
+    def reads_timestamps(self) -> bool:
+        """As the sink says."""
+        return self.sink.reads_timestamps
+
 
 @dataclass(frozen=True, slots=True)
 class SinkCommitterSpec(OperatorSpec):
@@ -304,6 +402,10 @@ class SinkCommitterSpec(OperatorSpec):
     default_name: ClassVar[str] = "Committer"
     sink: Sink[Any]
 
+    def reads_timestamps(self) -> bool:
+        """No: committables have none."""
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class LegacySinkSpec(OperatorSpec):
@@ -312,3 +414,23 @@ class LegacySinkSpec(OperatorSpec):
     kind: ClassVar[str] = "legacy_sink"
     default_name: ClassVar[str] = "Unnamed"
     function: Any
+
+    def reads_timestamps(self) -> bool:
+        """Yes, unless the function says that it does not."""
+        return bool(getattr(self.function, "reads_timestamps", True))
+
+
+@dataclass(frozen=True, slots=True)
+class CollectSinkSpec(LegacySinkSpec):
+    """The sink of `execute_and_collect`: one subtask hands the records to the program.
+
+    Flink: `CollectSinkOperatorFactory`. The program finds the records by the operator's uid.
+    """
+
+    kind: ClassVar[str] = "collect_sink"
+    default_name: ClassVar[str] = "Data stream collect sink"
+    function: None = None
+
+    def reads_timestamps(self) -> bool:
+        """No: only values are collected."""
+        return False

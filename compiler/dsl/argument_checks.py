@@ -1,0 +1,86 @@
+"""What a DSL call was given, checked at the call: the message names it, the line, and what fits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.graph.call_site import user_call_site
+from opchain.runtime.errors import GraphError, short_repr
+from opchain.runtime.functions.callables import as_function
+from opchain.runtime.functions.function import Function
+
+if TYPE_CHECKING:
+    from opchain.compiler.dsl.stream import Stream
+
+
+def at_call(call: str) -> str:
+    """The call as messages name it, with the user's line: `map() (clicks.py:14)`."""
+    return f"{call}() ({user_call_site()})"
+
+
+def checked_function(
+    function: Any, accepted: type | tuple[type, ...], call: str, *, callables: bool = False
+) -> Any:
+    """The function, if it is an object of an accepted class or, where allowed, a callable.
+
+    A callable must take the arguments of the (first) class's method.
+
+    Raises:
+        TypeError: It is something else, such as a Function's class instead of an object of it.
+    """
+    kinds = accepted if isinstance(accepted, tuple) else (accepted,)
+    if isinstance(function, kinds):
+        return function
+    if callables:
+        as_function(kinds[0], function, at_call(call))
+        return function
+    expected = " or ".join(_with_article(kind.__name__) for kind in kinds)
+    message = f"{at_call(call)} got {_described(function)}; it takes {expected}"
+    if isinstance(function, type) and issubclass(function, kinds):
+        message += f": pass an object, {function.__name__}(...)"
+    elif callable(function) and not isinstance(function, (type, Function)):
+        message += "; a plain callable does not fit here, write a class"
+    raise TypeError(message)
+
+
+def checked(value: Any, accepted: type | tuple[type, ...], call: str, what: str) -> Any:
+    """The value, if it is of an accepted class; TypeError otherwise."""
+    kinds = accepted if isinstance(accepted, tuple) else (accepted,)
+    # True is an int to isinstance, and a parallelism of True is a mistake.
+    if isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool)):
+        return value
+    expected = " or ".join(_with_article(kind.__name__) for kind in kinds)
+    raise TypeError(f"{at_call(call)}: {what} is {_described(value)}; it must be {expected}")
+
+
+def checked_stream(stream: Any, kind: type, of: Stream[Any], call: str) -> Any:
+    """The other stream of an operation: of the right class, and of the same environment.
+
+    Raises:
+        TypeError: It is no stream of that kind.
+        GraphError: It belongs to another environment.
+    """
+    if not isinstance(stream, kind):
+        raise TypeError(
+            f"{at_call(call)} got {_described(stream)}; it takes {_with_article(kind.__name__)}"
+        )
+    if stream.get_execution_environment() is not of.get_execution_environment():
+        mine, other = of.transformation, stream.transformation
+        raise GraphError(
+            f"{at_call(call)}: '{other.name}' ({other.call_site}) belongs to another "
+            f"StreamExecutionEnvironment than '{mine.name}' ({mine.call_site}); "
+            "make both streams from one environment"
+        )
+    return stream
+
+
+def _described(value: object) -> str:
+    if value is None:
+        return "None"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    return f"{short_repr(value)} of type {type(value).__name__}"
+
+
+def _with_article(name: str) -> str:
+    return f"{'an' if name[:1] in 'AEIOaeiou' else 'a'} {name}"

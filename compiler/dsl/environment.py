@@ -1,0 +1,145 @@
+"""StreamExecutionEnvironment: where a program starts, and from where it runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.dsl import interception
+from opchain.compiler.dsl.argument_checks import at_call, checked
+from opchain.compiler.dsl.captured_job import CapturedJobClient
+from opchain.compiler.dsl.environment_sources import EnvironmentSources
+from opchain.runtime.errors import GraphError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from opchain.compiler.dsl.collected import CloseableIterator
+    from opchain.compiler.graph.plan import Program
+    from opchain.compiler.graph.transformation import Transformation
+    from opchain.runtime.configuration import Configuration
+    from opchain.runtime.job_client import JobClient
+    from opchain.runtime.job_execution_result import JobExecutionResult
+
+
+class StreamExecutionEnvironment(EnvironmentSources):
+    """The context of a program: its settings, its sources, and what was drawn so far.
+
+    >>> env = StreamExecutionEnvironment.get_execution_environment()
+    >>> _ = env.from_collection(["a", "b"]).map(str.upper).print()
+    >>> [transformation.name for transformation in env.get_transformations()]
+    ['Map', 'Print to Std. Out']
+    """
+
+    def __init__(self, configuration: Configuration | None = None) -> None:
+        super().__init__(configuration)
+        self._transformations: list[Transformation] = []
+        self._last_id = 0
+        self._collecting: list[CloseableIterator[Any]] = []
+        interception.environment_made(self)
+
+    @staticmethod
+    def get_execution_environment(
+        configuration: Configuration | None = None,
+    ) -> StreamExecutionEnvironment:
+        """A new environment with these settings. Where it runs is decided when it is executed."""
+        return StreamExecutionEnvironment(configuration)
+
+    def add_operator(self, transformation: Transformation) -> None:
+        """Registers a transformation: it is part of the program, with all that it reads.
+
+        Flink: `addOperator`; the DSL's methods call it.
+        """
+        self._transformations.append(transformation)
+
+    def get_transformations(self) -> list[Transformation]:
+        """The registered operators and sinks in the order of the calls; a copy."""
+        return list(self._transformations)
+
+    def next_transformation_id(self) -> int:
+        """A new id; Flink counts them per JVM, here they count per environment, from 1."""
+        self._last_id += 1
+        return self._last_id
+
+    def register_collect_iterator(self, iterator: CloseableIterator[Any]) -> None:
+        """Remembers an iterator that reads records of the next job. Flink: the same method."""
+        self._collecting.append(iterator)
+
+    def program(self, job_name: str | None = None) -> Program:
+        """What is registered now, with the settings, as the compiler takes it."""
+        from opchain.compiler.graph.plan import Program  # noqa: PLC0415 - drawing needs no compiler
+        from opchain.compiler.settings.settings_reader import read_settings  # noqa: PLC0415
+
+        settings = read_settings(self._configuration)
+        fixed: dict[str, Any] = {"parallelism": self.get_parallelism()}
+        if job_name is not None:
+            fixed["job_name"] = checked(job_name, str, "execute", "the job's name")
+        return Program(
+            transformations=tuple(self._transformations),
+            settings=settings.model_copy(update=fixed),
+            next_id=self._last_id + 1,
+            slot_group_resources=dict(self._slot_sharing_groups),
+            cached_files=tuple(self._cached_files.values()),
+        )
+
+    def explain(self, stage: str = "job-graph") -> str:
+        """The program as text, at one stage of its way.
+
+        Args:
+            stage: `stream-graph`, `job-graph`, `execution` or `generated`.
+        """
+        from opchain.compiler.plan.explain import explain  # noqa: PLC0415 - as for program()
+
+        return explain(self.program(), stage)
+
+    def get_execution_plan(self) -> str:
+        """The program as Flink's JSON plan, which its plan visualizer reads."""
+        from opchain.compiler.plan.flink_json import execution_plan  # noqa: PLC0415
+
+        return execution_plan(self.program())
+
+    def execute(self, job_name: str | None = None) -> JobExecutionResult:
+        """Runs what was drawn, and waits for its end.
+
+        As in Flink the environment is empty afterwards: what is drawn next is a new job.
+        """
+        client = self._submit(job_name, "execute")
+        return client.get_job_execution_result().result()
+
+    def execute_async(self, job_name: str = "Flink Streaming Job") -> JobClient:
+        """Starts what was drawn, and hands back a client to watch it, cancel it or wait for it."""
+        return self._submit(job_name, "execute_async")
+
+    def close(self) -> None:
+        """Does nothing: an environment holds no resources. Flink drops cached streams here."""
+
+    def __enter__(self) -> StreamExecutionEnvironment:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _submit(self, job_name: str | None, method: str) -> JobClient:
+        if not self._transformations:
+            raise GraphError(
+                f"{at_call(method)}: the program is empty; add an operator or a sink first "
+                "(a source alone does nothing)"
+            )
+        program = self.program(job_name)
+        self._transformations.clear()
+        client = self._started(program, method)
+        for iterator in self._collecting:
+            iterator.attach(client)
+        self._collecting.clear()
+        return client
+
+    def _started(self, program: Program, method: str) -> JobClient:
+        if interception.job_intercepted(program, method):
+            return CapturedJobClient()
+        from opchain.compiler.execution import submit  # noqa: PLC0415 - drawing runs nothing
+
+        return submit(program)

@@ -1,0 +1,174 @@
+"""Where streams begin: the sources of an environment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function
+from opchain.compiler.dsl.data_stream import DataStream
+from opchain.compiler.dsl.declared_types import type_of
+from opchain.compiler.dsl.environment_dependencies import EnvironmentDependencies
+from opchain.compiler.graph.call_site import user_call_site
+from opchain.compiler.graph.transformation import ChainingStrategy, OperatorTransformation
+from opchain.runtime.connectors.collection import CollectionSource
+from opchain.runtime.connectors.sequence import NumberSequenceSource
+from opchain.runtime.connectors.source import Source
+from opchain.runtime.connectors.text_files import TextLineSource
+from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.functions.source_sink_functions import ParallelSourceFunction, SourceFunction
+from opchain.runtime.operators.specs import InputFormatSourceSpec, LegacySourceSpec, SourceSpec
+from opchain.runtime.watermark_strategy import WatermarkStrategy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from opchain.compiler.dsl.declared_types import DeclaredType
+
+T = TypeVar("T")
+
+
+class EnvironmentSources(EnvironmentDependencies):
+    """The methods that begin a stream.
+
+    A source that nobody reads is no part of the program, as in Flink.
+    """
+
+    def from_source(
+        self,
+        source: Source[T],
+        watermark_strategy: WatermarkStrategy[T],
+        source_name: str,
+        type_info: DeclaredType = None,
+    ) -> DataStream[T]:
+        """A stream of a Source, with its timestamps and watermarks."""
+        call = "from_source"
+        checked_function(source, Source, call)
+        checked(watermark_strategy, WatermarkStrategy, call, "the watermark strategy")
+        checked(source_name, str, call, "the source's name")
+        return self._begin(SourceSpec(source, watermark_strategy), source_name, type_info, call)
+
+    def add_source(
+        self,
+        source_func: SourceFunction[T],
+        source_name: str = "Custom Source",
+        type_info: DeclaredType = None,
+    ) -> DataStream[T]:
+        """A stream of a SourceFunction, unbounded to the planner.
+
+        Runs in one subtask, unless it is a ParallelSourceFunction.
+        """
+        checked_function(source_func, SourceFunction, "add_source")
+        checked(source_name, str, "add_source", "the source's name")
+        is_parallel = isinstance(source_func, ParallelSourceFunction)
+        spec = LegacySourceSpec(source_func, is_parallel)
+        return self._begin(spec, source_name, type_info, "add_source")
+
+    def from_collection(
+        self, collection: Sequence[T] | Iterable[T], type_info: DeclaredType = None
+    ) -> DataStream[T]:
+        """A bounded stream of the records, in order, from one subtask.
+
+        The records are read now and travel with the program; `type_info` says what they are, and
+        converts nothing.
+
+        Flink: a legacy source, as PyFlink makes it; `from_data` makes a new-style one.
+        """
+        source = CollectionSource(_records(collection, "from_collection"))
+        return self._begin(
+            InputFormatSourceSpec(source, is_parallel=True, is_bounded=True),
+            "Collection Source",
+            type_info,
+            "from_collection",
+        ).force_non_parallel()
+
+    def from_elements(self, *data: T) -> DataStream[T]:
+        """A bounded stream of the arguments; see `from_collection`. Flink has it in Java only."""
+        _require_records(data, "from_elements")
+        return self.from_collection(data)
+
+    def from_data(self, *data: T, type_info: DeclaredType = None) -> DataStream[T]:
+        """A bounded stream of the arguments, or of one list of records.
+
+        Unlike `from_collection` it may be given a higher parallelism: each subtask then emits a
+        contiguous part. Flink has it in Java only: a DataGeneratorSource.
+        """
+        records: Any = data[0] if len(data) == 1 and isinstance(data[0], (list, range)) else data
+        source = CollectionSource(_require_records(_records(records, "from_data"), "from_data"))
+        # Flink gives it a strategy too, but to records without timestamps, so that it does nothing.
+        return self._begin(
+            SourceSpec(source), "Collection Source", type_info, "from_data"
+        ).set_parallelism(1)
+
+    def from_sequence(self, start: int, end: int) -> DataStream[int]:
+        """The numbers from `start` to `end`, both included; each subtask emits a contiguous part.
+
+        Flink has it in Java only.
+        """
+        source = NumberSequenceSource(start, end)
+        return self._begin(SourceSpec(source), "Sequence Source", None, "from_sequence")
+
+    def generate_sequence(self, start: int, end: int) -> DataStream[int]:
+        """The numbers from `start` to `end`, as a legacy source: subtask i of n emits every n-th.
+
+        Flink has it in Java only, and calls it deprecated: use `from_sequence`.
+        """
+        from opchain.runtime.connectors.sequence import StatefulSequenceSource  # noqa: PLC0415
+
+        return self.add_source(StatefulSequenceSource(start, end), "Sequence Source (Deprecated)")
+
+    def read_text_file(self, file_path: str, charset_name: str = "UTF-8") -> DataStream[str]:
+        """The lines of a file, of all files of a folder, or of those that a pattern matches.
+
+        Large files are read in parts by several subtasks. Flink's method of this name is gone since
+        2.0; this is `from_source` of a file source.
+        """
+        source = TextLineSource(file_path, charset_name=charset_name)
+        return self._begin(SourceSpec(source), "Text File Source", None, "read_text_file")
+
+    def create_input(self, input_format: Any, type_info: DeclaredType = None) -> DataStream[Any]:
+        """Not supported: an InputFormat is a Java object.
+
+        Raises:
+            UnsupportedFeatureError: Always.
+        """
+        raise UnsupportedFeatureError(
+            f"{at_call('create_input')}: a Java InputFormat ({input_format!r}) cannot be read; "
+            "write a Source and use from_source()"
+        )
+
+    def _begin(
+        self, spec: SourceSpec | LegacySourceSpec, name: str, type_info: DeclaredType, call: str
+    ) -> DataStream[Any]:
+        transformation = OperatorTransformation(
+            self.next_transformation_id(),
+            name,
+            (),
+            spec=spec,
+            parallelism=self.get_parallelism(),
+            call_site=user_call_site(),
+            output_type=type_of(type_info, call),
+        )
+        if isinstance(spec, LegacySourceSpec):
+            transformation.chaining_strategy = ChainingStrategy.HEAD
+            if not spec.is_parallel:
+                transformation.set_parallelism(1)
+                transformation.is_parallel = False
+        return DataStream(self, transformation)  # type: ignore[arg-type]  # it is one
+
+
+def _records(collection: Any, call: str) -> Sequence[Any]:
+    if isinstance(collection, (str, bytes)):
+        raise TypeError(
+            f"{at_call(call)} got the text {collection!r}, which would be a stream of its "
+            "characters; pass a list"
+        )
+    try:
+        return list(collection)
+    except TypeError as error:
+        raise TypeError(f"{at_call(call)}: {collection!r} is no collection of records") from error
+
+
+def _require_records(records: Sequence[Any], call: str) -> Sequence[Any]:
+    if not records:
+        raise ValueError(f"{at_call(call)} needs at least one record")
+    return records

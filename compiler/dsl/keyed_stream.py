@@ -1,0 +1,187 @@
+"""KeyedStream: a stream whose state and timers belong to a key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+
+from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function
+from opchain.compiler.dsl.data_stream import DataStream
+from opchain.compiler.dsl.declared_types import declared_type, type_of
+from opchain.compiler.graph.call_site import user_call_site
+from opchain.compiler.graph.partitioner import ExchangeMode, KeyBy, Partitioner, PartitionerKind
+from opchain.compiler.graph.transformation import PartitionTransformation
+from opchain.runtime.errors import GraphError
+from opchain.runtime.functions.aggregate_functions import ReduceFunction
+from opchain.runtime.functions.field_aggregation import FieldAggregation
+from opchain.runtime.functions.process_functions import KeyedProcessFunction, ProcessFunction
+from opchain.runtime.operators.specs import KeyedProcessSpec, ProcessSpec, ReduceSpec
+from opchain.runtime.type_variables import K, T
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opchain.compiler.dsl.declared_types import DeclaredType
+    from opchain.compiler.dsl.interval_join import IntervalJoin
+    from opchain.compiler.dsl.windowed_stream import WindowedStream
+    from opchain.compiler.graph.transformation import Transformation
+    from opchain.runtime.functions.key_selectors import KeySelector
+    from opchain.runtime.windows.assigners import WindowAssigner
+    from opchain.runtime.windows.window import GlobalWindow, Window
+
+    W = TypeVar("W", bound=Window)
+
+R = TypeVar("R")
+T2 = TypeVar("T2")
+
+
+class KeyedStream(DataStream[T], Generic[K, T]):
+    """A stream partitioned by key.
+
+    Flink: `KeyedStream`, whose type parameters are the other way round.
+    """
+
+    def __init__(
+        self, stream: DataStream[T], transformation: Transformation, key_by: KeyBy
+    ) -> None:
+        super().__init__(stream.get_execution_environment(), transformation)
+        self._key_by = key_by
+
+    @classmethod
+    def by_hash(
+        cls, stream: DataStream[T], key_selector: Any, key_type: DeclaredType
+    ) -> KeyedStream[Any, T]:
+        """The stream hash-partitioned by key: what `key_by` makes."""
+        key_by = KeyBy(key_selector, type_of(key_type, "key_by"))
+        return cls.partitioned(stream, PartitionerKind.HASH, key_by)
+
+    @classmethod
+    def partitioned(
+        cls, stream: DataStream[T], kind: PartitionerKind, key_by: KeyBy
+    ) -> KeyedStream[Any, T]:
+        """A keyed view of a stream behind a partitioner: HASH, or FORWARD to reinterpret it."""
+        transformation = PartitionTransformation(
+            stream.get_execution_environment().next_transformation_id(),
+            stream.transformation,
+            Partitioner(kind, key_by if kind is PartitionerKind.HASH else None),
+            ExchangeMode.UNDEFINED,
+            call_site=user_call_site(),
+        )
+        return cls(stream, transformation, key_by)
+
+    @property
+    def state_key(self) -> KeyBy:
+        """The key that scopes the state of an operator on this stream."""
+        return self._key_by
+
+    def process(  # type: ignore[override]  # as in PyFlink: keyed streams take keyed functions
+        self,
+        func: KeyedProcessFunction[K, T, R] | ProcessFunction[T, R],
+        output_type: DeclaredType = None,
+    ) -> DataStream[R]:
+        """Gives each record to a KeyedProcessFunction, with state and timers of its key.
+
+        A plain ProcessFunction is taken too (Flink does so in Java, and calls it deprecated).
+        """
+        checked_function(func, (KeyedProcessFunction, ProcessFunction), "process")
+        if isinstance(func, KeyedProcessFunction):
+            return self.transform(KeyedProcessSpec(func), output_type)
+        return self.transform(ProcessSpec(func), output_type)
+
+    def reduce(self, func: ReduceFunction[T] | Callable[[T, T], T]) -> DataStream[T]:
+        """Combines the records of each key; emits each new value, in batch mode only the last."""
+        checked_function(func, ReduceFunction, "reduce", callables=True)
+        return self.transform(ReduceSpec(func), declared_type(self.transformation))
+
+    def sum(self, position_to_sum: int | str = 0) -> DataStream[T]:
+        """Adds up a field per key; other fields keep the values of the key's first record.
+
+        Args:
+            position_to_sum: The field's index or name. Records that are plain values have only
+                field 0: themselves.
+        """
+        return self._aggregate("sum", position_to_sum)
+
+    def min(self, position_to_min: int | str = 0) -> DataStream[T]:
+        """The least value of a field per key; other fields are those of the key's first record."""
+        return self._aggregate("min", position_to_min)
+
+    def max(self, position_to_max: int | str = 0) -> DataStream[T]:
+        """The greatest value of a field per key; other fields are those of its first record."""
+        return self._aggregate("max", position_to_max)
+
+    def min_by(self, position_to_min_by: int | str = 0) -> DataStream[T]:
+        """The record with the least value of a field per key; the first one of equals."""
+        return self._aggregate("min_by", position_to_min_by)
+
+    def max_by(self, position_to_max_by: int | str = 0) -> DataStream[T]:
+        """The record with the greatest value of a field per key; the first one of equals."""
+        return self._aggregate("max_by", position_to_max_by)
+
+    def window(self, window_assigner: WindowAssigner[T, W]) -> WindowedStream[K, T, W]:
+        """Groups the records of each key into windows."""
+        from opchain.compiler.dsl.windowed_stream import WindowedStream  # noqa: PLC0415 - a cycle
+
+        return WindowedStream(self, window_assigner)
+
+    def count_window(self, size: int, slide: int = 0) -> WindowedStream[K, T, Any]:
+        """Windows of `size` records per key: one after the other, or one every `slide` records."""
+        from opchain.runtime.windows.count_windows import (  # noqa: PLC0415 - as needed
+            CountSlidingWindowAssigner,
+            CountTumblingWindowAssigner,
+        )
+
+        for what, value in (("size", size), ("slide", slide)):
+            if checked(value, int, "count_window", f"the {what}") < (what == "size"):
+                raise ValueError(f"{at_call('count_window')}: the {what} is {value}")
+        if slide == 0:
+            return self.window(CountTumblingWindowAssigner(size))
+        return self.window(CountSlidingWindowAssigner(size, slide))
+
+    def interval_join(self, other_stream: KeyedStream[K, T2]) -> IntervalJoin[K, T, T2]:
+        """Starts an interval join: `.between(lower, upper).process(function)`.
+
+        Flink: `KeyedStream.intervalJoin`; PyFlink has none.
+        """
+        from opchain.compiler.dsl.interval_join import IntervalJoin  # noqa: PLC0415 - a cycle
+
+        return IntervalJoin(self, other_stream)
+
+    def shuffle(self) -> NoReturn:
+        """Refused: the key partitions the stream."""
+        self._refuse("shuffle")
+
+    def rebalance(self) -> NoReturn:
+        """Refused: the key partitions the stream."""
+        self._refuse("rebalance")
+
+    def rescale(self) -> NoReturn:
+        """Refused: the key partitions the stream."""
+        self._refuse("rescale")
+
+    def forward(self) -> NoReturn:
+        """Refused: the key partitions the stream."""
+        self._refuse("forward")
+
+    def global_(self) -> NoReturn:
+        """Refused: the key partitions the stream."""
+        self._refuse("global_")
+
+    def broadcast(self, *args: Any) -> NoReturn:
+        """Refused: the key partitions the stream."""
+        self._refuse("broadcast")
+
+    def partition_custom(self, partitioner: Any, key_selector: Any) -> NoReturn:
+        """Refused: the key partitions the stream."""
+        self._refuse("partition_custom")
+
+    def _refuse(self, call: str) -> NoReturn:
+        raise GraphError(
+            f"{at_call(call)}: the stream is partitioned by its key "
+            f"(key_by at {self.transformation.call_site}), and no other partitioning can replace "
+            f"that; call {call}() before key_by(), or behind an operator"
+        )
+
+    def _aggregate(self, kind: str, field: int | str) -> DataStream[T]:
+        checked(field, (int, str), kind, "the field")
+        spec = ReduceSpec(FieldAggregation(kind, field))
+        return self.transform(spec, declared_type(self.transformation), name="Keyed Aggregation")

@@ -1,0 +1,141 @@
+"""The attributes of an operator: name, uid, parallelism, chaining, slot sharing group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opchain.compiler.dsl.argument_checks import at_call, checked
+from opchain.compiler.dsl.stream import Stream
+from opchain.compiler.graph.transformation import (
+    ChainingStrategy,
+    OperatorTransformation,
+    PartitionTransformation,
+    SideOutputTransformation,
+    SinkTransformation,
+)
+from opchain.runtime.errors import GraphError
+from opchain.runtime.type_variables import T
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from opchain.compiler.graph.transformation import Transformation
+    from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
+
+
+class OperatorAttributes(Stream[T]):
+    """Setters of the operator behind a stream; each returns the stream.
+
+    A key-by, a union, a partitioning or a side output is no operator: setting an attribute on one
+    raises GraphError.
+
+    Flink: `SingleOutputStreamOperator`; PyFlink has these methods on every DataStream.
+    """
+
+    def get_name(self) -> str:
+        """The operator's name, as in the plan and the logs, without `Source: ` or `Sink: `."""
+        return self._operator("get_name").name
+
+    def name(self, name: str) -> Self:
+        """Names the operator, in the plan, the logs and the metrics."""
+        self._operator("name").name = checked(name, str, "name", "the name")
+        return self
+
+    def uid(self, uid: str) -> Self:
+        """Fixes the operator's id, under which its state is found again; unique in the program."""
+        set_uid(self._operator("uid"), uid)
+        return self
+
+    def set_uid_hash(self, uid_hash: str) -> Self:
+        """Gives the id under which a savepoint made elsewhere knows the operator: 32 hex digits."""
+        self._operator("set_uid_hash").set_uid_hash(uid_hash)
+        return self
+
+    def set_parallelism(self, parallelism: int) -> Self:
+        """Sets how many subtasks run; -1 means the environment's parallelism."""
+        self._operator("set_parallelism").set_parallelism(parallelism)
+        return self
+
+    def set_max_parallelism(self, max_parallelism: int) -> Self:
+        """Sets the number of key groups, 1 to 32768: the highest parallelism to rescale to."""
+        self._operator("set_max_parallelism").set_max_parallelism(max_parallelism)
+        return self
+
+    def force_non_parallel(self) -> Self:
+        """Fixes parallelism and max parallelism to 1."""
+        self._operator("force_non_parallel").force_non_parallel()
+        return self
+
+    def set_buffer_timeout(self, timeout_millis: int) -> Self:
+        """Sets how long a record may wait in a buffer: 0 flushes each, -1 is the job's setting."""
+        timeout = checked(timeout_millis, int, "set_buffer_timeout", "the timeout")
+        if timeout < -1:
+            raise ValueError(
+                f"{at_call('set_buffer_timeout')}: the timeout is {timeout} ms; "
+                "it must be -1 or more"
+            )
+        self._operator("set_buffer_timeout").buffer_timeout = timeout
+        return self
+
+    def start_new_chain(self) -> Self:
+        """Lets this operator head a chain: it is never chained to its input."""
+        self._operator("start_new_chain").chaining_strategy = ChainingStrategy.HEAD
+        return self
+
+    def disable_chaining(self) -> Self:
+        """Keeps this operator alone in its vertex, unchained on both sides."""
+        self._operator("disable_chaining").chaining_strategy = ChainingStrategy.NEVER
+        return self
+
+    def set_chaining_strategy(self, strategy: ChainingStrategy) -> Self:
+        """Sets any chaining strategy, HEAD_WITH_SOURCES too. Flink keeps this internal."""
+        checked(strategy, ChainingStrategy, "set_chaining_strategy", "the strategy")
+        self._operator("set_chaining_strategy").chaining_strategy = strategy
+        return self
+
+    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> Self:
+        """Puts the operator into a slot sharing group; operators of two groups are never chained.
+
+        Operators without one take over the group that all their inputs share.
+
+        Args:
+            slot_sharing_group: A name, or a group with resources, which is then registered.
+        """
+        self._operator(
+            "slot_sharing_group"
+        ).slot_sharing_group = self._environment.slot_sharing_group_name(slot_sharing_group)
+        return self
+
+    def set_description(self, description: str) -> Self:
+        """Describes the operator in plans, at more length than its name."""
+        self._operator("set_description").description = checked(
+            description, str, "set_description", "the description"
+        )
+        return self
+
+    def _operator(self, call: str) -> Transformation:
+        transformation = self.transformation
+        if isinstance(transformation, (OperatorTransformation, SinkTransformation)):
+            return transformation
+        raise GraphError(
+            f"{at_call(call)}: {_what(transformation)} ({transformation.call_site}) is no operator "
+            f"and has no attributes; call {call}() on the operator before or after it"
+        )
+
+
+def set_uid(transformation: Transformation, uid: str) -> None:
+    """Sets a uid, which must be a non-empty string."""
+    if not checked(uid, str, "uid", "the uid"):
+        raise ValueError(
+            f"{at_call('uid')}: the uid of '{transformation.name}' "
+            f"({transformation.call_site}) is empty; give a name that is unique in the program"
+        )
+    transformation.uid = uid
+
+
+def _what(transformation: Transformation) -> str:
+    if isinstance(transformation, PartitionTransformation):
+        return f"a {transformation.partitioner.kind.value.lower()} partitioning"
+    if isinstance(transformation, SideOutputTransformation):
+        return f"the side output '{transformation.tag.tag_id}'"
+    return "a union"

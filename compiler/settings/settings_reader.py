@@ -1,0 +1,96 @@
+"""Configuration -> JobSettings: where the text of configuration values is read and checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+
+from pydantic import ValidationError
+
+from opchain.compiler.settings import graph_options
+from opchain.compiler.settings.job_settings import JobSettings
+from opchain.runtime.config_options import BOOLEAN, DURATION, INT, MAP, STRING, ConfigOption
+from opchain.runtime.config_options import ValueType as OfType
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from opchain.runtime.configuration import Configuration
+
+_FALLBACK_KEYS = {
+    option.key: option.fallback_keys
+    for option in (graph_options.OPERATOR_CHAINING, graph_options.BUFFER_TIMEOUT)
+}
+_PARALLELISM_DEFAULT = -1
+
+
+def read_settings(configuration: Configuration) -> JobSettings:
+    """The settings that a configuration gives; fields whose key it lacks have their defaults.
+
+    Keys that no field names are left alone.
+
+    Raises:
+        ValueError: A value does not fit; the message names key and value.
+    """
+    values: dict[str, Any] = {}
+    for name, field in JobSettings.model_fields.items():
+        option = _option(name, field)
+        if configuration.contains(option):
+            value = configuration.get(option)
+            values[name] = value.to_millis() if option.value_type is DURATION else value
+    if values.get("parallelism") == _PARALLELISM_DEFAULT:  # Flink's word for "not set"
+        del values["parallelism"]
+    if not configuration.get(graph_options.BUFFER_TIMEOUT_ENABLED):
+        values["buffer_timeout_ms"] = -1
+    try:
+        return JobSettings(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0])
+        raise ValueError(
+            f"configuration key {key_of(name)!r} is {first['input']!r}: {first['msg'].lower()}"
+        ) from error
+
+
+def key_of(field_name: str) -> str:
+    """The configuration key of a field of JobSettings."""
+    extra = JobSettings.model_fields[field_name].json_schema_extra
+    assert isinstance(extra, dict), f"JobSettings.{field_name} names no configuration key"
+    return str(extra["key"])
+
+
+def _option(name: str, field: FieldInfo) -> ConfigOption[Any]:
+    key = key_of(name)
+    return ConfigOption(key, _value_type(name, field), fallback_keys=_FALLBACK_KEYS.get(key, ()))
+
+
+def _value_type(name: str, field: FieldInfo) -> OfType[Any]:
+    choices = _choices(field.annotation)
+    if choices:
+        return OfType(f"choice of {', '.join(choices)}", _OneOf(choices))
+    if field.annotation is bool:
+        return BOOLEAN
+    if field.annotation is int:
+        return DURATION if name.endswith("_ms") else INT
+    return MAP if get_origin(field.annotation) is dict else STRING
+
+
+def _choices(annotation: Any) -> tuple[str, ...]:
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)
+    for part in get_args(annotation):
+        if get_origin(part) is Literal:
+            return get_args(part)
+    return ()
+
+
+class _OneOf:
+    """A choice by its name in any case, as Flink reads enums."""
+
+    def __init__(self, choices: tuple[str, ...]) -> None:
+        self._by_name = {choice.upper(): choice for choice in choices}
+
+    def __call__(self, value: Any) -> str:
+        chosen = self._by_name.get(str(getattr(value, "name", value)).upper())
+        if chosen is None:
+            raise ValueError(f"{value!r} is none of {', '.join(self._by_name.values())}")
+        return chosen
