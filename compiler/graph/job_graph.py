@@ -38,17 +38,14 @@ class ChainedOperator:
     """An operator in its vertex.
 
     `inputs` are the edges inside the chain that lead to it: one, or none for the head; the head of a
-    vertex with chained sources has one per chained source.
+    vertex with chained sources has one per chained source. `user_defined_operator_id` is the uid hash
+    that the user set, in lower case; chained sources have none, because Flink lists no ids of theirs.
     """
 
     node: StreamNode
     operator_id: str
+    user_defined_operator_id: str | None = None
     inputs: tuple[StreamEdge, ...] = ()
-
-    @property
-    def user_defined_operator_id(self) -> str | None:
-        """The uid hash that the user set, as given."""
-        return self.node.uid_hash
 
 
 @dataclass(frozen=True, slots=True)

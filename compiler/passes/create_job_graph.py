@@ -77,16 +77,21 @@ def _job_vertex(plan: Plan, chain: Chain) -> JobVertex:
         slot_sharing_group=head.slot_sharing_group,
         slot_sharing_group_index=made(plan.slot_groups)[chain.head],
         operators=tuple(_chained_operator(plan, node) for node in chain.operators),
-        chained_sources=tuple(_chained_operator(plan, node) for node in chain.chained_sources),
+        chained_sources=tuple(
+            replace(_chained_operator(plan, node), user_defined_operator_id=None)
+            for node in chain.chained_sources
+        ),
         operator_id_order=chain.children_first,
     )
 
 
 def _chained_operator(plan: Plan, node_id: int) -> ChainedOperator:
     graph, chained_edges = made(plan.stream_graph), made(plan.chained_edges)
+    node = graph.node(node_id)
     return ChainedOperator(
-        node=graph.node(node_id),
+        node=node,
         operator_id=made(plan.operator_ids)[node_id],
+        user_defined_operator_id=None if node.uid_hash is None else node.uid_hash.lower(),
         inputs=tuple(edge for edge in graph.in_edges(node_id) if edge.index in chained_edges),
     )
 

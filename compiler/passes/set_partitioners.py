@@ -21,24 +21,29 @@ if TYPE_CHECKING:
 
 _FORWARD = Partitioner(PartitionerKind.FORWARD)
 _RESCALE = Partitioner(PartitionerKind.RESCALE)
+_ONLY_WISHED_FOR = (
+    PartitionerKind.FORWARD_FOR_UNSPECIFIED,
+    PartitionerKind.FORWARD_FOR_CONSECUTIVE_HASH,
+)
 
 
 def set_partitioners(plan: Plan) -> Plan:
     """Fills `partitioners`: those that replace the stream edge's, by edge index.
 
     Raises:
-        JobGraphError: A forward-for-consecutive-hash outside a dynamic graph.
+        JobGraphError: One of the two internal forwards outside a dynamic graph.
     """
     graph = made(plan.stream_graph)
     chained_edges, chained_sources = made(plan.chained_edges), made(plan.chained_sources)
     replaced: dict[int, Partitioner] = {}
     for edge in graph.edges():
         kind = edge.partitioner.kind
-        if kind is PartitionerKind.FORWARD_FOR_CONSECUTIVE_HASH:
-            _check_dynamic(graph, edge)
-        elif kind is not PartitionerKind.FORWARD_FOR_UNSPECIFIED:
+        if kind not in _ONLY_WISHED_FOR:
             continue
-        if edge.source in chained_sources:
+        is_inside_head = edge.source in chained_sources
+        if not is_inside_head or kind is PartitionerKind.FORWARD_FOR_CONSECUTIVE_HASH:
+            _check_dynamic(graph, edge)
+        if is_inside_head:
             continue  # it never meets the network, and Flink leaves it alone
         if edge.index in chained_edges:
             replaced[edge.index] = _FORWARD
@@ -63,9 +68,10 @@ def cut_edges_have_real_partitioners(plan: Plan) -> None:
 
 def _check_dynamic(graph: StreamGraph, edge: StreamEdge) -> None:
     if not graph.is_dynamic:
-        mode = "BATCH" if graph.is_batch else "STREAMING"
+        mode = "a batch job without it" if graph.is_batch else "a streaming job"
+        kind = edge.partitioner.kind.value.lower().replace("_", "-")
         raise JobGraphError(
             f"the edge from {graph.node(edge.source).label} to {graph.node(edge.target).label} is "
-            "forward-for-consecutive-hash, which only the adaptive batch scheduler can decide, but "
-            f"the job is {mode} without it; use key_by()"
+            f"{kind}, which the adaptive batch scheduler decides on, but this is {mode}; use "
+            "forward() or key_by()"
         )

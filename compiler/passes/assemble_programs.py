@@ -1,0 +1,215 @@
+"""Makes what executors get: one VertexProgram per vertex, still without generated code."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.graph.partitioner import PartitionerKind
+from opchain.compiler.graph.plan import made
+from opchain.compiler.passes.track_timestamps import edges_with_timestamps
+from opchain.runtime.errors import InternalError
+from opchain.runtime.operators import specs
+from opchain.runtime.task.vertex_program import (
+    InputProgram,
+    JobProgram,
+    KeyProgram,
+    OperatorProgram,
+    OutputProgram,
+    Shipping,
+    StageProgram,
+    VertexProgram,
+)
+
+if TYPE_CHECKING:
+    from opchain.compiler.graph.execution_plan import Exchange, ExecutionPlan, PlacedVertex
+    from opchain.compiler.graph.job_graph import ChainedOperator, JobVertex
+    from opchain.compiler.graph.partitioner import KeyBy
+    from opchain.compiler.graph.plan import Plan
+
+SHIPPING: dict[PartitionerKind, Shipping] = {
+    PartitionerKind.FORWARD: Shipping.FORWARD,
+    PartitionerKind.FORWARD_FOR_UNSPECIFIED: Shipping.FORWARD,
+    PartitionerKind.FORWARD_FOR_CONSECUTIVE_HASH: Shipping.FORWARD,
+    PartitionerKind.REBALANCE: Shipping.REBALANCE,
+    PartitionerKind.RESCALE: Shipping.RESCALE,
+    PartitionerKind.SHUFFLE: Shipping.SHUFFLE,
+    PartitionerKind.BROADCAST: Shipping.BROADCAST,
+    PartitionerKind.GLOBAL: Shipping.GLOBAL,
+    PartitionerKind.CUSTOM: Shipping.CUSTOM,
+    PartitionerKind.HASH: Shipping.KEY_GROUP,
+}
+
+
+def assemble_programs(plan: Plan) -> Plan:
+    """Fills `job_program`."""
+    return replace(plan, job_program=_Assembly(plan).job_program())
+
+
+def every_task_has_a_program(plan: Plan) -> None:
+    """The stages' tasks are exactly the vertices' subtasks."""
+    program = made(plan.job_program)
+    if sum(stage.parallelism for stage in program.stages) != sum(
+        vertex.parallelism for vertex in program.vertices
+    ):
+        raise InternalError("assemble_programs lost or doubled a task")
+
+
+class _Assembly:
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.settings = plan.program.settings
+        self.execution_plan: ExecutionPlan = made(plan.execution_plan)
+        self.placed = self.execution_plan.placed()
+        self.timestamps = edges_with_timestamps(made(plan.stream_graph))
+        self.keys: dict[int, KeyProgram] = {}
+        self.into: dict[str, list[Exchange]] = {}
+        self.out_of: dict[str, list[Exchange]] = {}
+        for exchange in self.execution_plan.exchanges:
+            self.into.setdefault(exchange.edge.target_vertex, []).append(exchange)
+            self.out_of.setdefault(exchange.edge.source_vertex, []).append(exchange)
+
+    def job_program(self) -> JobProgram:
+        vertices: list[VertexProgram] = []
+        stages: list[StageProgram] = []
+        for stage in self.execution_plan.stages:
+            first = len(vertices)
+            vertices += [self._vertex(placed) for placed in stage.vertices]
+            stages.append(
+                StageProgram(
+                    stage.index,
+                    stage.first_task,
+                    stage.parallelism,
+                    tuple(range(first, len(vertices))),
+                )
+            )
+        parameters = {key: str(value) for key, value in self.settings.job_parameters.items()}
+        return JobProgram(self.settings.job_name, tuple(vertices), tuple(stages), parameters)
+
+    def _vertex(self, placed: PlacedVertex) -> VertexProgram:
+        vertex = placed.vertex
+        settings = self.settings
+        indexes = {item.node.id: index for index, item in enumerate(vertex.operators)}
+        carries = self._carries(vertex)
+        operators = tuple(
+            self._operator(index, item, indexes, carries)
+            for index, item in enumerate(vertex.operators)
+        )
+        sources = tuple(
+            self._operator(index, item, {}, carries)
+            for index, item in enumerate(vertex.chained_sources)
+        )
+        return VertexProgram(
+            vertex_id=vertex.id,
+            name=vertex.name,
+            parallelism=placed.parallelism,
+            max_parallelism=placed.max_parallelism,
+            first_task=placed.first_task,
+            operators=operators,
+            inputs=tuple(self._input(item) for item in self.into.get(vertex.id, [])),
+            outputs=tuple(
+                self._output(item, indexes) for item in self.out_of.get(vertex.id, [])
+            ),
+            chained_sources=sources,
+            file_name=f"<generated: {vertex.name}>",
+            is_batch=made(self.plan.job_graph).is_batch,
+            object_reuse=settings.object_reuse,
+            batch_size=settings.batch_size,
+            auto_watermark_interval_ms=settings.auto_watermark_interval_ms,
+        )
+
+    def _carries(self, vertex: JobVertex) -> set[int]:
+        """The nodes of a vertex whose records arrive with timestamps."""
+        graph = made(self.plan.stream_graph)
+        members = [item.node for item in (*vertex.operators, *vertex.chained_sources)]
+        return {
+            node.id
+            for node in members
+            if node.spec.brings_timestamps()
+            or any(edge.index in self.timestamps for edge in graph.in_edges(node.id))
+        }
+
+    def _operator(
+        self, index: int, item: ChainedOperator, indexes: dict[int, int], carries: set[int]
+    ) -> OperatorProgram:
+        node = item.node
+        edge = item.inputs[0] if item.inputs and item.inputs[0].source in indexes else None
+        return OperatorProgram(
+            index=index,
+            name=node.name,
+            operator_id=item.operator_id,
+            call_site=str(node.call_site),
+            spec=node.spec,
+            parent=-1 if edge is None else indexes[edge.source],
+            tag=None if edge is None or edge.tag is None else edge.tag.tag_id,
+            keys=tuple(None if key is None else self._key(key, str(node.call_site)) for key in node.key_bys),
+            uid=node.uid,
+            timestamps=node.id in carries,
+        )
+
+    def _key(self, key_by: KeyBy, call_site: str) -> KeyProgram:
+        """One program per `key_by` call, so that what is equal stays equal when shipped."""
+        known = self.keys.get(id(key_by))
+        if known is None:
+            selector = getattr(key_by.selector, "get_key", key_by.selector)
+            java_class = getattr(key_by.key_type, "java_class", None)
+            known = self.keys[id(key_by)] = KeyProgram(
+                selector, key_by.name, call_site, java_class
+            )
+        return known
+
+    def _input(self, exchange: Exchange) -> InputProgram:
+        edge = exchange.edge
+        return InputProgram(
+            input_number=max(0, edge.edge.type_number - 1),
+            channel_base=exchange.channel_base,
+            producer_parallelism=self.placed[edge.source_vertex].parallelism,
+            is_pointwise=edge.partitioner.kind.is_pointwise,
+            carries_timestamps=edge.edge.index in self.timestamps,
+            label=f"{self._producer(exchange)} -> {exchange.label}",
+        )
+
+    def _producer(self, exchange: Exchange) -> str:
+        return made(self.plan.stream_graph).node(exchange.edge.edge.source).name
+
+    def _output(self, exchange: Exchange, indexes: dict[int, int]) -> OutputProgram:
+        edge = exchange.edge
+        target = self.placed[edge.target_vertex]
+        partitioner = edge.partitioner
+        shipping = SHIPPING[partitioner.kind]
+        key = None
+        if partitioner.key_by is not None and shipping is not Shipping.FORWARD:
+            key = self._key(partitioner.key_by, str(target.vertex.head.node.call_site))
+        return OutputProgram(
+            operator=indexes[edge.edge.source],
+            tag=None if edge.edge.tag is None else edge.edge.tag.tag_id,
+            shipping=shipping,
+            first_target=target.first_task,
+            target_parallelism=target.parallelism,
+            target_max_parallelism=target.max_parallelism,
+            channel_base=exchange.channel_base,
+            label=exchange.label,
+            key=key,
+            custom_partitioner=partitioner.custom,
+            combine=self._combine(exchange),
+            carries_timestamps=edge.edge.index in self.timestamps,
+            buffer_timeout_ms=self._buffer_timeout(exchange),
+        )
+
+    def _combine(self, exchange: Exchange) -> Any:
+        """In batch mode the function of a reduce that reads this exchange alone."""
+        edge = exchange.edge
+        head = self.placed[edge.target_vertex].vertex.head.node
+        if (
+            made(self.plan.job_graph).is_batch
+            and isinstance(head.spec, specs.ReduceSpec)
+            and edge.partitioner.kind is PartitionerKind.HASH
+        ):
+            return head.spec.function
+        return None
+
+    def _buffer_timeout(self, exchange: Exchange) -> int:
+        source = made(self.plan.stream_graph).node(exchange.edge.edge.source)
+        timeout = source.buffer_timeout
+        return self.settings.buffer_timeout_ms if timeout is None else timeout
+

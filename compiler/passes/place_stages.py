@@ -1,0 +1,100 @@
+"""Places vertices in stages: as early as they can, or later where less has to be carried along.
+
+A buffer for a later stage than the next passes through as opaque bytes. So a vertex with fewer inputs
+than outputs, above all a source, is moved to just before its first consumer; one with fewer outputs
+stays right behind its producers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from opchain.compiler.graph.execution_plan import Exchange, ExecutionPlan, PlacedVertex, Stage
+from opchain.compiler.graph.plan import made
+from opchain.runtime.errors import InternalError
+from opchain.runtime.state.key_groups import default_max_parallelism
+
+if TYPE_CHECKING:
+    from opchain.compiler.graph.job_graph import JobEdge, JobGraph, JobVertex
+    from opchain.compiler.graph.plan import Plan
+
+
+def place_stages(plan: Plan) -> Plan:
+    """Fills `execution_plan`."""
+    job_graph = made(plan.job_graph)
+    placed: list[list[JobVertex]] = []
+    for vertex, stage in _stages(job_graph).items():
+        while len(placed) <= stage:
+            placed.append([])
+        placed[stage].append(job_graph.vertex(vertex))
+    stages = []
+    first_task = 0
+    for index, vertices in enumerate(placed):
+        members = []
+        for vertex in vertices:
+            parallelism, max_parallelism = _sizes(plan, vertex)
+            members.append(
+                PlacedVertex(vertex, index, first_task, parallelism, max_parallelism)
+            )
+            first_task += parallelism
+        stages.append(Stage(index, tuple(members)))
+    execution_plan = ExecutionPlan(tuple(stages), ())
+    sizes = {vertex_id: vertex.parallelism for vertex_id, vertex in execution_plan.placed().items()}
+    exchanges = _exchanges(job_graph, sizes)
+    return replace(plan, execution_plan=replace(execution_plan, exchanges=exchanges))
+
+
+def exchanges_go_forward(plan: Plan) -> None:
+    """Every edge leads to a later stage, every vertex is placed once."""
+    execution_plan = made(plan.execution_plan)
+    job_graph = made(plan.job_graph)
+    placed = execution_plan.placed()
+    if len(placed) != len(job_graph.vertices) or not all(
+        placed[edge.source_vertex].stage < placed[edge.target_vertex].stage
+        for edge in job_graph.edges
+    ):
+        raise InternalError("place_stages left a vertex unplaced or an edge that leads back")
+
+
+def _stages(job_graph: JobGraph) -> dict[str, int]:
+    stages: dict[str, int] = {}
+    for vertex in job_graph.vertices:
+        producers = [stages[edge.source_vertex] for edge in job_graph.in_edges(vertex.id)]
+        stages[vertex.id] = 1 + max(producers, default=-1)
+    for vertex in reversed(job_graph.vertices):
+        outputs = job_graph.out_edges(vertex.id)
+        if len(outputs) > len(job_graph.in_edges(vertex.id)):
+            stages[vertex.id] = min(stages[edge.target_vertex] for edge in outputs) - 1
+    return stages
+
+
+def _sizes(plan: Plan, vertex: JobVertex) -> tuple[int, int]:
+    """The numbers left to the scheduler: the environment's parallelism, within the vertex's bounds."""
+    settings = plan.program.settings
+    parallelism = vertex.parallelism
+    if parallelism < 1:
+        parallelism = settings.parallelism
+        if vertex.max_parallelism > 0:
+            parallelism = min(parallelism, vertex.max_parallelism)
+    if vertex.max_parallelism > 0:
+        return parallelism, vertex.max_parallelism
+    return parallelism, default_max_parallelism(parallelism)
+
+
+def _exchanges(job_graph: JobGraph, sizes: dict[str, int]) -> tuple[Exchange, ...]:
+    channels: dict[str, int] = {}
+    exchanges = []
+    for edge in job_graph.edges:
+        base = channels.get(edge.target_vertex, 0)
+        channels[edge.target_vertex] = base + sizes[edge.source_vertex]
+        exchanges.append(Exchange(edge, base, _label(job_graph, edge)))
+    return tuple(exchanges)
+
+
+def _label(job_graph: JobGraph, edge: JobEdge) -> str:
+    head = job_graph.vertex(edge.target_vertex).head.node.name
+    how = edge.ship_strategy.lower()
+    if edge.partitioner.key_by is not None:
+        how = f"{how} by {edge.partitioner.key_by.name}"
+    return f"{head} ({how})"

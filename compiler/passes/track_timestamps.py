@@ -1,0 +1,31 @@
+"""Finds the edges whose records must carry timestamps: most jobs need them on few, many on none.
+
+A timestamp is carried where it was made upstream and is read downstream. Flink carries them always;
+here a record without costs nothing for them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from opchain.compiler.graph.stream_graph import StreamGraph
+
+
+def edges_with_timestamps(graph: StreamGraph) -> frozenset[int]:
+    """The indexes of these edges; nodes of the graph come producers first."""
+    nodes = list(graph.nodes())
+    made: dict[int, bool] = {}
+    for node in nodes:
+        made[node.id] = node.spec.makes_timestamps() or any(
+            made[edge.source] for edge in graph.in_edges(node.id)
+        )
+    read: dict[int, bool] = {}
+    carrying = []
+    for node in reversed(nodes):
+        out_edges = graph.out_edges(node.id)
+        read[node.id] = node.spec.reads_timestamps() or (
+            not node.spec.makes_timestamps() and any(read[edge.target] for edge in out_edges)
+        )
+        carrying += [edge.index for edge in out_edges if made[node.id] and read[edge.target]]
+    return frozenset(carrying)
