@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from opchain.compiler.graph.chain import Chain, DataSet, VertexSize
+    from opchain.compiler.graph.execution_plan import ExecutionPlan
     from opchain.compiler.graph.job_graph import JobGraph
     from opchain.compiler.graph.partitioner import Partitioner
     from opchain.compiler.graph.stream_graph import StreamGraph
     from opchain.compiler.graph.transformation import Transformation
     from opchain.compiler.settings.job_settings import JobSettings
+    from opchain.runtime.task.vertex_program import JobProgram
 
 T = TypeVar("T")
 
@@ -59,6 +61,8 @@ class Plan:
     slot_groups: Mapping[int, int] | None = None
     vertex_names: Mapping[int, str] | None = None
     job_graph: JobGraph | None = None
+    execution_plan: ExecutionPlan | None = None
+    job_program: JobProgram | None = None
 
     def partitioner(self, edge_index: int) -> Partitioner:
         """The partitioner that an edge has in the end."""

@@ -1,6 +1,7 @@
 """The compiler is this table: passes in order, the word each leaves, and what then holds.
 
     Program -> StreamGraph -> chained edges -> operator ids -> chains -> JobGraph
+      -> ExecutionPlan -> programs of vertices -> generated source
 
 A pass is a function `Plan -> Plan` that fills the next fields of the plan. Options travel in the
 program's settings; no pass reads the environment or any global state.
@@ -12,13 +13,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from opchain.compiler.graph.plan import Plan, Program
 from opchain.compiler.passes import (
+    assemble_programs,
     assign_operator_ids,
     assign_slot_sharing_groups,
     chain_operators,
     create_job_graph,
     form_chains,
+    generate_code,
     generate_stream_graph,
     name_vertices,
+    place_stages,
     set_dynamic_parallelism,
     set_partitioners,
     share_data_sets,
@@ -81,6 +85,13 @@ PASSES: tuple[Pass, ...] = (
         create_job_graph.create_job_graph,
         create_job_graph.job_graph_holds_everything,
     ),
+    Pass("execution", place_stages.place_stages, place_stages.exchanges_go_forward),
+    Pass(
+        "programs",
+        assemble_programs.assemble_programs,
+        assemble_programs.every_task_has_a_program,
+    ),
+    Pass("generated", generate_code.generate_code, generate_code.generated_code_compiles),
 )
 
 STAGES: tuple[str, ...] = tuple(step.leaves for step in PASSES)

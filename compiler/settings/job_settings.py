@@ -62,6 +62,9 @@ class JobSettings(BaseModel):
     auto_watermark_interval_ms: int = Field(
         200, ge=0, json_schema_extra={"key": "pipeline.auto-watermark-interval"}
     )
+    target: Literal["spark", "local"] = Field(
+        "spark", json_schema_extra={"key": "execution.target"}
+    )
     generate_code: bool = Field(True, json_schema_extra={"key": "opchain.codegen.enabled"})
     inline_functions: bool = Field(True, json_schema_extra={"key": "opchain.codegen.inline"})
     batch_size: int = Field(4096, ge=1, json_schema_extra={"key": "opchain.batch-size"})

@@ -52,7 +52,9 @@ class Committer(ABC):
 
 
 class Sink(ABC, Generic[T]):
-    """A sink of `sink_to`."""
+    """A sink of `sink_to`. `reads_timestamps` says whether writers look at event times."""
+
+    reads_timestamps: bool = True
 
     @abstractmethod
     def create_writer(self, context: RuntimeContext) -> SinkWriter[T]:

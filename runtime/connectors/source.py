@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -15,10 +15,12 @@ class Source(ABC, Generic[T]):
     """A source of records.
 
     Flink: `Source` with its enumerator (`splits`) and reader (`read`). Splits are made once on the
-    driver and shipped; each is read by the subtask that it is assigned to.
+    driver and shipped; each is read by the subtask that it is assigned to. A reader with
+    `has_timestamps` yields RecordBatch objects instead of plain lists.
     """
 
-    is_bounded: ClassVar[bool] = True
+    is_bounded: bool = True
+    has_timestamps: bool = False
 
     @abstractmethod
     def splits(self, parallelism: int) -> Sequence[Sequence[Any]]:

@@ -48,7 +48,8 @@ class OperatorProgram:
     """One operator of a chain.
 
     `parent` is the index of the operator that feeds it, -1 for the head; `tag` is the id of the side
-    output that it reads, None for the main output. `keys` has an entry per input.
+    output that it reads, None for the main output. `keys` has an entry per input. `timestamps` says
+    whether records arrive with event times that somebody reads, here or behind.
     """
 
     index: int
@@ -60,6 +61,7 @@ class OperatorProgram:
     tag: str | None = None
     keys: tuple[KeyProgram | None, ...] = ()
     uid: str | None = None
+    timestamps: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ class OutputProgram:
 
     `first_target` is the task number of the consumer's subtask 0 and `channel_base` the number, at
     each consumer, of the channel from this vertex's subtask 0: producer subtask s writes channel
-    `channel_base + s` of task `first_target + t`.
+    `channel_base + s` of task `first_target + t`. With `combine`, a reduce function, records of one
+    key are folded into one before they are sent (batch mode only).
     """
 
     operator: int
@@ -81,6 +84,7 @@ class OutputProgram:
     label: str
     key: KeyProgram | None = None
     custom_partitioner: Any = None
+    combine: Any = None
     carries_timestamps: bool = True
     buffer_timeout_ms: int = -1
 
@@ -139,9 +143,10 @@ def pointwise_consumers(subtask: int, parallelism: int, consumers: int) -> tuple
 class VertexProgram:
     """Everything a subtask of one vertex needs.
 
-    `operators` come depth first from the head. `source` is the generated module's text and
-    `constants` the objects that it names beyond the operators' own functions; without `source` the
-    chain runs interpreted. `file_name` shows in tracebacks.
+    `operators` come depth first from the head. `source` is the generated module's text; without it
+    the chain runs interpreted. `names` says what each free name of the text stands for, as a tuple
+    that `task.generated_code` resolves: ("call", 2) is the function of operator 2. `lines` has the
+    operator that each line of the text runs (-1 for none), `file_name` shows in tracebacks.
     """
 
     vertex_id: str
@@ -155,7 +160,8 @@ class VertexProgram:
     chained_sources: tuple[OperatorProgram, ...] = ()
     source: str | None = None
     file_name: str = "<generated>"
-    constants: dict[str, Any] = field(default_factory=dict)
+    names: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    lines: tuple[int, ...] = ()
     is_batch: bool = False
     object_reuse: bool = False
     batch_size: int = 4096

@@ -1,0 +1,343 @@
+"""Operator kind -> the lines that run it on one record.
+
+An emitter `(generator, body, operator, place, input number)` adds lines and returns the place where
+the operator's main output goes on, or None where nothing goes on inside this function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.codegen.place import Place
+from opchain.runtime.operators import specs
+
+if TYPE_CHECKING:
+    from opchain.compiler.codegen.source_text import SourceText
+    from opchain.compiler.codegen.vertex import VertexGenerator
+    from opchain.runtime.task.vertex_program import OperatorProgram
+
+Emitter = Callable[
+    ["VertexGenerator", "SourceText", "OperatorProgram", Place, int], "Place | None"
+]
+
+
+def emit_map(
+    generator: VertexGenerator,
+    body: SourceText,
+    operator: OperatorProgram,
+    place: Place,
+    _number: int,
+) -> Place:
+    """`value_1 = parse_1(value)`."""
+    result = f"value_{operator.index}"
+    _set_key(generator, body, operator, place)
+    call, is_fresh = _applied(generator, operator, place.value)
+    body.add(place.depth, f"{result} = {call}{_comment(operator)}", operator.index)
+    if not is_fresh:
+        generator.keep_private(body, place.depth, result, operator.index)
+    return replace(place, value=result)
+
+
+def emit_filter(
+    generator: VertexGenerator,
+    body: SourceText,
+    operator: OperatorProgram,
+    place: Place,
+    _number: int,
+) -> Place:
+    """`if not is_click_2(value_1): continue`; an `if` around the rest where siblings follow."""
+    _set_key(generator, body, operator, place)
+    call, _ = _applied(generator, operator, place.value)
+    if generator.expression(_function(operator)) is not None:
+        call = f"({call})"
+    counter, counted = generator.counter(operator, place)
+    depth = place.depth
+    if place.skip is None:
+        body.add(depth, f"if {call}:{_comment(operator)}", operator.index)
+        depth += 1
+        if counter is None:
+            body.add(depth, "pass")
+    else:
+        body.add(depth, f"if not {call}:{_comment(operator)}", operator.index)
+        body.add(depth + 1, place.skip)
+    if counter is not None:
+        body.add(depth, f"{counter} += 1")
+    return replace(place, depth=depth, counted=counted)
+
+
+def emit_flat_map(
+    generator: VertexGenerator,
+    body: SourceText,
+    operator: OperatorProgram,
+    place: Place,
+    _number: int,
+) -> Place:
+    """`for value_3 in words_3(value_2):`."""
+    _set_key(generator, body, operator, place)
+    call, is_fresh = _applied(generator, operator, place.value)
+    return _loop(generator, body, operator, place, call, is_fresh=is_fresh)
+
+
+def emit_co_map(
+    generator: VertexGenerator,
+    body: SourceText,
+    operator: OperatorProgram,
+    place: Place,
+    number: int,
+) -> Place:
+    """A map per input; None emits nothing."""
+    result = f"value_{operator.index}"
+    _set_key(generator, body, operator, place, number)
+    name = _method(generator, operator, ("map1", "map2")[number])
+    body.add(place.depth, f"{result} = {name}({place.value}){_comment(operator)}", operator.index)
+    counter, counted = generator.counter(operator, place)
+    depth = place.depth
+    assert place.skip is not None, "an operator with two inputs heads its vertex"
+    body.add(depth, f"if {result} is None:", operator.index)
+    body.add(depth + 1, place.skip)
+    generator.keep_private(body, depth, result, operator.index)
+    if counter is not None:
+        body.add(depth, f"{counter} += 1")
+    return replace(place, value=result, counted=counted)
+
+
+def emit_co_flat_map(
+    generator: VertexGenerator,
+    body: SourceText,
+    operator: OperatorProgram,
+    place: Place,
+    number: int,
+) -> Place:
+    """A flat map per input; None emits nothing."""
+    _set_key(generator, body, operator, place, number)
+    name = _method(generator, operator, ("flat_map1", "flat_map2")[number])
+    return _loop(generator, body, operator, place, f"{name}({place.value}) or ()")
+
+
+def emit_process(
+    generator: VertexGenerator,
+    body: SourceText,
+    operator: OperatorProgram,
+    place: Place,
+    number: int,
+) -> Place:
+    """A loop over what a process function without key yields; tagged results leave by the side."""
+    index, depth = operator.index, place.depth
+    method = (
+        ("process_element1", "process_element2")[number]
+        if isinstance(operator.spec, specs.CoProcessSpec)
+        else "process_element"
+    )
+    name = _method(generator, operator, method)
+    context = generator.names.bind(f"context_{index}", "context", index)
+    if place.timestamp is not None:
+        body.add(depth, f"{context}._timestamp = {place.timestamp}", index)
+    result = f"value_{index}"
+    counter, counted = generator.counter(operator, place)
+    body.add(
+        depth,
+        f"for {result} in {name}({place.value}, {context}) or ():{_comment(operator)}",
+        index,
+    )
+    depth += 1
+    generator.names.bind("is_tagged", "shared")
+    body.add(depth, f"if {result}.__class__ is tuple and is_tagged({result}):", index)
+    if number == 0 and generator.emit_sides(operator):
+        generator.names.bind(f"emit_side_{index}", "collect_tagged", index)
+    if f"emit_side_{index}" in generator.names.bindings:
+        body.add(depth + 1, f"emit_side_{index}({result}, {place.timestamp})", index)
+    body.add(depth + 1, "continue")
+    generator.keep_private(body, depth, result, index)
+    if counter is not None:
+        body.add(depth, f"{counter} += 1")
+    return replace(place, value=result, depth=depth, skip="continue", counted=counted)
+
+
+def emit_reduce(
+    generator: VertexGenerator,
+    body: SourceText,
+    operator: OperatorProgram,
+    place: Place,
+    _number: int,
+) -> Place | None:
+    """Folds the record into its key's entry; in batch mode nothing comes out before the end."""
+    index, depth, names = operator.index, place.depth, generator.names
+    names.bind("ABSENT", "shared")
+    table = names.bind(f"table_{index}", "table", index)
+    key, previous, result = f"key_{index}", f"previous_{index}", f"value_{index}"
+    body.add(depth, f"{key} = {_key(generator, operator, place, 0)}{_comment(operator)}", index)
+    body.add(depth, f"{previous} = {table}.get({key}, ABSENT)", index)
+    expression = generator.expression(_function(operator))
+    if expression is not None:
+        reduced = expression.applied_to(previous, place.value)
+    else:
+        name = names.function(_function(operator), "reduce", index)
+        reduced = f"{names.bind(name, 'call', index)}({previous}, {place.value})"
+    body.add(depth, f"if {previous} is ABSENT:", index)
+    body.add(depth + 1, f"{result} = {place.value}", index)
+    body.add(depth, "else:", index)
+    body.add(depth + 1, f"{result} = {reduced}", index)
+    body.add(depth, f"{table}[{key}] = {result}", index)
+    if generator.program.is_batch:
+        generator.emit_by_itself(operator)
+        return None
+    generator.keep_private(body, depth, result, index)
+    return replace(place, value=result)
+
+
+def emit_sink_writer(
+    generator: VertexGenerator,
+    body: SourceText,
+    operator: OperatorProgram,
+    place: Place,
+    _number: int,
+) -> None:
+    """`values_of_4.append(value_3)`: written as a batch; committables come out at the end."""
+    index = operator.index
+    values = generator.names.bind(f"values_of_{index}", "sink_values", index)
+    body.add(place.depth, f"{values}.append({place.value}){_comment(operator)}", index)
+    if operator.timestamps:
+        timestamps = generator.names.bind(f"timestamps_of_{index}", "sink_timestamps", index)
+        body.add(place.depth, f"{timestamps}.append({place.timestamp})", index)
+    generator.emit_by_itself(operator)
+
+
+def emit_legacy_sink(
+    generator: VertexGenerator,
+    body: SourceText,
+    operator: OperatorProgram,
+    place: Place,
+    _number: int,
+) -> None:
+    """`print_sink_4(value_3, context_4)`."""
+    index = operator.index
+    name = _method(generator, operator, "invoke")
+    context = generator.names.bind(f"context_{index}", "context", index)
+    if place.timestamp is not None:
+        body.add(place.depth, f"{context}._timestamp = {place.timestamp}", index)
+    body.add(place.depth, f"{name}({place.value}, {context}){_comment(operator)}", index)
+
+
+def emit_source(
+    _generator: VertexGenerator,
+    _body: SourceText,
+    _operator: OperatorProgram,
+    place: Place,
+    _number: int,
+) -> Place:
+    """Nothing: the batch is what the source read."""
+    return place
+
+
+def call_operator(
+    generator: VertexGenerator,
+    body: SourceText,
+    operator: OperatorProgram,
+    place: Place,
+    number: int,
+) -> None:
+    """Calls an operator that emits by itself; what lies behind it is a function of its own."""
+    index = operator.index
+    name = generator.names.bind(f"{operator.spec.kind}_{index}_{number}", "process", index, number)
+    body.add(
+        place.depth, f"{name}({place.value}, {place.timestamp}){_comment(operator)}", index
+    )
+    if number == 0:
+        generator.emit_by_itself(operator)
+        generator.emit_sides(operator)
+
+
+EMITTERS: dict[type[specs.OperatorSpec], Emitter] = {
+    specs.SourceSpec: emit_source,
+    specs.InputFormatSourceSpec: emit_source,
+    specs.LegacySourceSpec: emit_source,
+    specs.MapSpec: emit_map,
+    specs.FilterSpec: emit_filter,
+    specs.FlatMapSpec: emit_flat_map,
+    specs.ProcessSpec: emit_process,
+    specs.ReduceSpec: emit_reduce,
+    specs.CoMapSpec: emit_co_map,
+    specs.CoFlatMapSpec: emit_co_flat_map,
+    specs.CoProcessSpec: emit_process,
+    specs.SinkWriterSpec: emit_sink_writer,
+    specs.LegacySinkSpec: emit_legacy_sink,
+}
+"""Every other kind is called as an object: `call_operator`."""
+
+
+def _loop(
+    generator: VertexGenerator,
+    body: SourceText,
+    operator: OperatorProgram,
+    place: Place,
+    iterable: str,
+    *,
+    is_fresh: bool = False,
+) -> Place:
+    result = f"value_{operator.index}"
+    counter, counted = generator.counter(operator, place)
+    body.add(place.depth, f"for {result} in {iterable}:{_comment(operator)}", operator.index)
+    depth = place.depth + 1
+    if not is_fresh:
+        generator.keep_private(body, depth, result, operator.index)
+    if counter is not None:
+        body.add(depth, f"{counter} += 1")
+    if not generator.copies and counter is None:
+        body.add(depth, "pass")
+    return replace(place, value=result, depth=depth, skip="continue", counted=counted)
+
+
+def _function(operator: OperatorProgram) -> Any:
+    return operator.spec.function  # type: ignore[attr-defined]
+
+
+def _applied(generator: VertexGenerator, operator: OperatorProgram, value: str) -> tuple[str, bool]:
+    """The call of an operator's function, and whether its result is known to be nobody else's."""
+    function = _function(operator)
+    expression = generator.expression(function)
+    if expression is not None:
+        return expression.applied_to(value), expression.is_fresh
+    name = generator.names.function(function, operator.spec.kind, operator.index)
+    return f"{generator.names.bind(name, 'call', operator.index)}({value})", False
+
+
+def _method(generator: VertexGenerator, operator: OperatorProgram, method: str) -> str:
+    function = _function(operator)
+    kind = operator.spec.kind if not method[-1].isdigit() else f"{operator.spec.kind}{method[-1]}"
+    name = generator.names.function(function, kind, operator.index)
+    if method[-1].isdigit():
+        name = f"{name}_{method[-1]}"
+    return generator.names.bind(name, "method", operator.index, method)
+
+
+def _set_key(
+    generator: VertexGenerator,
+    body: SourceText,
+    operator: OperatorProgram,
+    place: Place,
+    number: int = 0,
+) -> None:
+    """On a keyed stream a rich function may use keyed state: its key is set before each call."""
+    if not operator.keys or operator.keys[number] is None:
+        return
+    if hasattr(_function(operator), "open"):
+        name = generator.names.bind(f"set_key_{operator.index}", "set_key", operator.index)
+        key = _key(generator, operator, place, number)
+        body.add(place.depth, f"{name}({key})", operator.index)
+
+
+def _key(generator: VertexGenerator, operator: OperatorProgram, place: Place, number: int) -> str:
+    key = operator.keys[number]
+    assert key is not None
+    expression = generator.expression(key.selector)
+    if expression is not None:
+        return expression.applied_to(place.value)
+    name = generator.names.function(key.selector, "key", f"of_{operator.index}")
+    name = f"{name}_{number + 1}" if number else name
+    return f"{generator.names.bind(name, 'key', operator.index, number)}({place.value})"
+
+
+def _comment(operator: OperatorProgram) -> str:
+    return f"  # {operator.index} {operator.name} ({operator.call_site})".replace("\n", " ")

@@ -1,0 +1,51 @@
+"""Readable names in generated code, and what each stands for on the executor.
+
+A name is the user's where there is one (`parse_0`, `is_click_1`), else the operator's kind (`map_2`),
+with a number behind it, so that names never collide.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+_NOT_IN_A_NAME = re.compile(r"[^0-9a-zA-Z]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_LONGEST = 40
+
+
+def readable(function: Any, otherwise: str) -> str:
+    """An identifier made of a function's or class's own name, else of `otherwise`.
+
+    >>> def parse_line(text): ...
+    >>> readable(parse_line, "map"), readable(lambda x: x, "flat map")
+    ('parse_line', 'flat_map')
+    """
+    name = getattr(function, "__name__", None)
+    if name is None and hasattr(function, "open"):
+        name = type(function).__name__
+    if name is None or not name.isascii() or not name.isidentifier():
+        name = otherwise
+    snake = _NOT_IN_A_NAME.sub("_", _HUMP.sub("_", name)).strip("_").lower()[:_LONGEST]
+    if not snake or not snake[0].isalpha() or keyword.iskeyword(snake):
+        snake = f"run_{snake}".rstrip("_")
+    return snake
+
+
+@dataclass(slots=True)
+class Names:
+    """The free names of a generated module: name -> what it is bound to (see task.generated_code)."""
+
+    bindings: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def bind(self, name: str, *what: Any) -> str:
+        """Binds a name, once or again to the same thing, and gives it back."""
+        known = self.bindings.setdefault(name, what)
+        assert known == what, f"{name} stands for {known} and for {what}"
+        return name
+
+    def function(self, function: Any, kind: str, where: int | str) -> str:
+        """The name for a user's function at a place: `parse_1`, `user_to_0`."""
+        return f"{readable(function, kind)}_{where}"

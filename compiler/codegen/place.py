@@ -1,0 +1,25 @@
+"""Where in a function the code for one record stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which variables hold the record, how deep the code is, and what ends the record.
+
+    `timestamp` is None where records carry none. `skip` is the statement that drops the record and
+    goes on with the next one, or None where more must happen to it afterwards. `counted` is an
+    expression for how many records come by, valid after the loop; None where there is no loop and
+    each is counted as it comes. `is_copied` asks for a copy before the record is used, `key` is the
+    record's key where one was computed.
+    """
+
+    value: str
+    timestamp: str | None
+    depth: int
+    skip: str | None
+    counted: str | None
+    is_copied: bool = False
+    key: str | None = None

@@ -1,0 +1,325 @@
+"""From a chain of operators to one function over a batch.
+
+    def process_0(values):
+        for value in values:
+            value_1 = parse_1(value)  # 1 Map 'parse' (job.py:12)
+            if not is_click_2(value_1):  # 2 Filter 'is_click' (job.py:13)
+                continue
+            keys_0.append(user_0(value_1))
+            values_0.append(value_1)  # -> Keyed Reduce by user
+
+A map is an assignment, a filter a `continue` (or an `if`, where siblings follow), a flat map a nested
+`for`, a branch two suites, an exchange an append. An operator that also emits on its own account (at
+watermarks, timers, the end) is called, and what lies behind it becomes a function `emit_I`: so each
+operator's code stands in exactly one place. Where blocks nest too deeply (CPython allows 20), what
+follows moves into a function `run_I`.
+
+Measured (map, filter, flat map on ints, one core): an object per record through collect() 0.65 M
+records/s, nested push closures 2.4, stacked generators 2.3, this loop 3.5.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.codegen.emitters import EMITTERS, call_operator
+from opchain.compiler.codegen.inline import expression_of
+from opchain.compiler.codegen.names import Names
+from opchain.compiler.codegen.place import Place
+from opchain.compiler.codegen.source_text import SourceText
+from opchain.runtime.task.generated_code import side_tags
+
+if TYPE_CHECKING:
+    from opchain.compiler.codegen.inline import Expression
+    from opchain.runtime.task.vertex_program import OperatorProgram, OutputProgram, VertexProgram
+
+DEEPEST = 12
+"""Levels of indentation after which the rest of a chain moves into a function of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedVertex:
+    """A generated module: its text, the operator of each line, and what its names stand for."""
+
+    source: str
+    lines: tuple[int, ...]
+    names: dict[str, tuple[Any, ...]]
+
+
+def generate_vertex(program: VertexProgram, *, inline: bool = True) -> GeneratedVertex:
+    """The source of a vertex's chain.
+
+    `inline` writes simple functions into the loop where that is provably the same.
+    """
+    return VertexGenerator(program, inline=inline).generate()
+
+
+class VertexGenerator:
+    """The generation of one vertex: the text so far, and the functions still to be written."""
+
+    def __init__(self, program: VertexProgram, *, inline: bool) -> None:
+        self.program = program
+        self.inline = inline
+        self.names = Names()
+        self.text = SourceText()
+        self._functions: deque[tuple[str, OperatorProgram, str | None]] = deque()
+        self._counters: list[str] = []
+        self._after: list[str] = []
+        self._children: dict[tuple[int, str | None], list[OperatorProgram]] = {}
+        for operator in program.operators:
+            self._children.setdefault((operator.parent, operator.tag), []).append(operator)
+        self._outputs: dict[tuple[int, str | None], list[tuple[int, OutputProgram]]] = {}
+        for number, output in enumerate(program.outputs):
+            self._outputs.setdefault((output.operator, output.tag), []).append((number, output))
+
+    def generate(self) -> GeneratedVertex:
+        """Writes a function per input of the head, then one for whatever emits by itself."""
+        head = self.program.operators[0]
+        for number in range(max(1, len(head.keys))):
+            self._write_batch_function(number, head)
+        while self._functions:
+            self._write_record_function(*self._functions.popleft())
+        return GeneratedVertex(
+            str(self.text), tuple(self.text.operators), dict(sorted(self.names.bindings.items()))
+        )
+
+    # What emitters ask for
+
+    @property
+    def copies(self) -> bool:
+        """Whether records are kept private (object reuse is off)."""
+        return not self.program.object_reuse
+
+    def expression(self, function: Any) -> Expression | None:
+        """The expression that stands for calling a function, where inlining is on and safe."""
+        return expression_of(function) if self.inline else None
+
+    def emit_by_itself(self, operator: OperatorProgram) -> None:
+        """Has a function written for what lies behind an operator's main output."""
+        self._functions.append((f"emit_{operator.index}", operator, None))
+
+    def emit_sides(self, operator: OperatorProgram) -> bool:
+        """Has a function written for each side output that somebody reads; whether there is one."""
+        tags = side_tags(self.program, operator.index)
+        for number, tag in enumerate(tags):
+            self._functions.append((f"emit_{operator.index}_{number}", operator, tag))
+        return bool(tags)
+
+    def counter(self, operator: OperatorProgram, place: Place) -> tuple[str | None, str | None]:
+        """How the records that an operator lets through are counted.
+
+        Returns a name to increment at each of them (None where none is needed), and the expression
+        for their number that holds when the loop has ended.
+        """
+        if place.counted is None:
+            return None, None
+        leaf = self._list_behind(operator)
+        if leaf is not None:
+            return None, f"len({leaf})"
+        name = f"count_{operator.index}"
+        self._counters.append(name)
+        return name, name
+
+    def keep_private(self, body: SourceText, depth: int, name: str, operator: int) -> None:
+        """Copies what a function returned if it could be changed later."""
+        if self.copies:
+            self.names.bind("FROZEN", "shared")
+            self.names.bind("private", "shared")
+            body.add(depth, f"if {name}.__class__ not in FROZEN:", operator)
+            body.add(depth + 1, f"{name} = private({name})", operator)
+
+    # Functions
+
+    def _write_batch_function(self, number: int, head: OperatorProgram) -> None:
+        timestamp = "timestamp" if head.timestamps else None
+        body = self._body_of(head, Place("value", timestamp, 2, "continue", "len(values)"), number)
+        self._open_function(
+            f"process_{number}",
+            "values, timestamps" if timestamp else "values",
+            self.program.name,
+        )
+        for counter in self._counters:
+            self.text.add(1, f"{counter} = 0")
+        if body.lines:
+            loop = "value, timestamp in zip(values, timestamps)" if timestamp else "value in values"
+            self.text.add(1, f"for {loop}:")
+            self.text.extend(body)
+        for line in self._after:
+            self.text.add(1, line)
+
+    def _write_record_function(self, name: str, operator: OperatorProgram, tag: str | None) -> None:
+        self._counters, self._after = [], []
+        body = SourceText()
+        place = Place("value", "timestamp", 1, "return", None)
+        if name.startswith("run_"):
+            about = f"From '{operator.name}' on"
+            body = self._body_of(operator, place, 0)
+        else:
+            about = f"What '{operator.name}' emits" + (f" to '{tag}'" if tag else " by itself")
+            self.names.bind(f"op_{operator.index}", "operator", operator.index)
+            body.add(1, f"op_{operator.index}.records_out += 1")
+            self.keep_private(body, 1, "value", operator.index)
+            self._write_all(body, self._consumers(body, operator, tag, place))
+        self._open_function(name, "value, timestamp", about)
+        self.text.extend(body)
+
+    def _open_function(self, name: str, arguments: str, about: str) -> None:
+        if self.text.lines:
+            self.text.add(0, "")
+            self.text.add(0, "")
+        self.text.add(0, f"def {name}({arguments}):")
+        words = about.replace("\\", "/").replace('"', "'")
+        self.text.add(1, f'"""{words if len(words) <= 90 else words[:87] + "..."}."""')  # noqa: PLR2004 - a line's width
+
+    # Suites
+
+    def _body_of(self, operator: OperatorProgram, place: Place, number: int) -> SourceText:
+        self._counters, self._after = [], []
+        body = SourceText()
+        self._write_all(body, [(operator, place, number)])
+        return body
+
+    def _write_all(
+        self, body: SourceText, todo: list[tuple[OperatorProgram, Place, int]]
+    ) -> None:
+        """Writes operators and everything behind them; a stack, since a chain may be very long."""
+        work = todo[::-1]
+        while work:
+            operator, place, number = work.pop()
+            if place.depth > DEEPEST:
+                self._functions.append((f"run_{operator.index}", operator, None))
+                body.add(
+                    place.depth,
+                    f"run_{operator.index}({place.value}, {place.timestamp})",
+                    operator.index,
+                )
+                continue
+            if place.is_copied:
+                place = self._copied(body, operator, place)
+            emitter = EMITTERS.get(type(operator.spec), call_operator)
+            name = self.names.bind(f"op_{operator.index}", "operator", operator.index)
+            if place.counted is None:
+                body.add(place.depth, f"{name}.records_in += 1")
+            behind = emitter(self, body, operator, place, number)
+            self._count(body, name, place, behind)
+            if behind is not None:
+                work += self._consumers(body, operator, None, behind)[::-1]
+
+    def _copied(self, body: SourceText, operator: OperatorProgram, place: Place) -> Place:
+        copied = f"{place.value}_for_{operator.index}"
+        body.add(place.depth, f"{copied} = {place.value}", operator.index)
+        self.keep_private(body, place.depth, copied, operator.index)
+        return replace(place, value=copied, is_copied=False)
+
+    def _consumers(
+        self, body: SourceText, operator: OperatorProgram, tag: str | None, place: Place
+    ) -> list[tuple[OperatorProgram, Place, int]]:
+        """Writes the appends to exchanges; gives the chained readers with their places.
+
+        Each reader but the last gets a copy where records may change, and none but the last may
+        end the record.
+        """
+        children = self._children.get((operator.index, tag), [])
+        outputs = self._outputs.get((operator.index, tag), [])
+        for position, (number, output) in enumerate(outputs):
+            is_last = position + 1 == len(outputs) and not children
+            value = place.value
+            if self.copies and not is_last:
+                value = f"{place.value}_to_{number}"
+                body.add(place.depth, f"{value} = {place.value}", operator.index)
+                self.keep_private(body, place.depth, value, operator.index)
+            self._write_append(body, operator, number, output, replace(place, value=value))
+        last = len(children) - 1
+        return [
+            (
+                child,
+                place
+                if position == last
+                else replace(place, skip=None, is_copied=self.copies),
+                0,
+            )
+            for position, child in enumerate(children)
+        ]
+
+    def _write_append(
+        self,
+        body: SourceText,
+        operator: OperatorProgram,
+        number: int,
+        output: OutputProgram,
+        place: Place,
+    ) -> None:
+        depth, value, index = place.depth, place.value, operator.index
+        if output.key is not None:
+            key = self._output_key(number, output, value)
+            if output.combine is not None:
+                self._write_combine(body, operator, number, output, replace(place, key=key))
+                return
+            keys = self.names.bind(f"keys_{number}", "keys", number)
+            body.add(depth, f"{keys}.append({key})", index)
+        values = self.names.bind(f"values_{number}", "values", number)
+        body.add(depth, f"{values}.append({value})  # -> {output.label}", index)
+        if output.carries_timestamps:
+            timestamps = self.names.bind(f"timestamps_{number}", "timestamps", number)
+            body.add(depth, f"{timestamps}.append({place.timestamp})", index)
+
+    def _output_key(self, number: int, output: OutputProgram, value: str) -> str:
+        assert output.key is not None
+        expression = self.expression(output.key.selector)
+        if expression is not None:
+            return expression.applied_to(value)
+        name = self.names.function(output.key.selector, "key", f"to_{number}")
+        self.names.bind(name, "output_key", number)
+        return f"{name}({value})"
+
+    def _write_combine(
+        self,
+        body: SourceText,
+        operator: OperatorProgram,
+        number: int,
+        output: OutputProgram,
+        place: Place,
+    ) -> None:
+        depth, index = place.depth, operator.index
+        combined = self.names.bind(f"combined_{number}", "combined", number)
+        self.names.bind("ABSENT", "shared")
+        body.add(depth, f"key_{number} = {place.key}  # -> {output.label}, combined here", index)
+        body.add(depth, f"sum_{number} = {combined}.get(key_{number}, ABSENT)", index)
+        expression = self.expression(output.combine)
+        if expression is not None:
+            reduced = expression.applied_to(f"sum_{number}", place.value)
+        else:
+            name = self.names.function(output.combine, "reduce", f"to_{number}")
+            self.names.bind(name, "combine", number)
+            reduced = f"{name}(sum_{number}, {place.value})"
+        body.add(depth, f"{combined}[key_{number}] = (", index)
+        body.add(depth + 1, f"{place.value} if sum_{number} is ABSENT else {reduced}", index)
+        body.add(depth, ")", index)
+
+    # Counting
+
+    def _count(self, body: SourceText, name: str, place: Place, behind: Place | None) -> None:
+        """Counts records: once per batch where the numbers are known then, else one by one."""
+        if place.counted is not None:
+            out = behind.counted if behind is not None and behind.counted else "0"
+            self._after.append(f"{name}.count({place.counted}, {out})")
+        elif behind is not None:
+            body.add(behind.depth, f"{name}.records_out += 1")
+
+    def _list_behind(self, operator: OperatorProgram) -> str | None:
+        """A list that grows by one for each record that an operator lets through, if there is one."""
+        while True:
+            for number, output in self._outputs.get((operator.index, None), []):
+                if output.combine is None:
+                    return self.names.bind(f"values_{number}", "values", number)
+            readers = self._children.get((operator.index, None), [])
+            sinks = [child for child in readers if child.spec.kind == "sink_writer"]
+            if sinks:
+                index = sinks[0].index
+                return self.names.bind(f"values_of_{index}", "sink_values", index)
+            one_to_one = [child for child in readers if child.spec.kind in ("map",)]
+            if not one_to_one:
+                return None
+            operator = one_to_one[0]

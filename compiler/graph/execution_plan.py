@@ -1,0 +1,68 @@
+"""The ExecutionPlan: every subtask in a stage and a partition, every exchange with its channels.
+
+Flink: `ExecutionGraph`, `ExecutionVertex`. Stage k is one RDD; its partitions are all subtasks of the
+vertices placed there, and all edges between stages travel in the shuffles between them, so a job of
+any shape is a line of stages. Tasks are numbered stage by stage, vertex by vertex.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from opchain.compiler.graph.job_graph import JobEdge, JobVertex
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedVertex:
+    """A vertex with its numbers decided: tasks `first_task` to `first_task + parallelism - 1`."""
+
+    vertex: JobVertex
+    stage: int
+    first_task: int
+    parallelism: int
+    max_parallelism: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A job edge with its channels: producer subtask s writes channel `channel_base + s` of each
+    consumer subtask that it reaches. `label` names it in plans and errors.
+    """
+
+    edge: JobEdge
+    channel_base: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The vertices that run together. Partition p of the stage is task `first_task + p`."""
+
+    index: int
+    vertices: tuple[PlacedVertex, ...]
+
+    @property
+    def first_task(self) -> int:
+        """The task of partition 0."""
+        return self.vertices[0].first_task
+
+    @property
+    def parallelism(self) -> int:
+        """How many partitions the stage has."""
+        return sum(vertex.parallelism for vertex in self.vertices)
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionPlan:
+    """The stages in order, and the exchanges in the order of the job graph's edges."""
+
+    stages: tuple[Stage, ...]
+    exchanges: tuple[Exchange, ...]
+
+    def placed(self) -> dict[str, PlacedVertex]:
+        """The vertices by id."""
+        return {
+            vertex.vertex.id: vertex for stage in self.stages for vertex in stage.vertices
+        }

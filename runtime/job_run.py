@@ -1,0 +1,127 @@
+"""A job that runs on a thread of the driver, and the client that watches it."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from concurrent.futures import CancelledError
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.completable_future import CompletableFuture
+from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.job_client import JobClient
+from opchain.runtime.job_execution_result import JobExecutionResult
+from opchain.runtime.job_id import JobID
+from opchain.runtime.job_status import JobStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from opchain.runtime.job_outcome import JobOutcome
+
+
+class JobRun(JobClient):
+    """One bounded job, from start to end.
+
+    Args:
+        run: Runs the job in the thread that calls it, and gives its outcome.
+        stop: Makes `run` raise soon; called from another thread.
+    """
+
+    def __init__(self, run: Callable[[], JobOutcome], stop: Callable[[], None]) -> None:
+        self._run = run
+        self._stop = stop
+        self._id = JobID(uuid.uuid4().hex)
+        self._status = JobStatus.CREATED
+        self._outcome: CompletableFuture[JobOutcome] = CompletableFuture()
+        self._result: CompletableFuture[JobExecutionResult] = CompletableFuture()
+        self._is_cancelled = threading.Event()
+        self._ended = threading.Event()
+
+    def start(self) -> JobRun:
+        """Runs the job on a thread of its own."""
+        threading.Thread(target=self._run_to_the_end, name=f"job {self._id}", daemon=True).start()
+        return self
+
+    def run_here(self) -> JobRun:
+        """Runs the job in this thread, so that a debugger and Ctrl-C find it."""
+        self._run_to_the_end()
+        return self
+
+    def _run_to_the_end(self) -> None:
+        self._status = JobStatus.RUNNING
+        started = time.monotonic()
+        try:
+            outcome = self._run()
+        except BaseException as error:  # noqa: BLE001 - whoever waits for the result gets it
+            if self._is_cancelled.is_set():
+                self._status = JobStatus.CANCELED
+                error = CancelledError(f"job {self._id} was cancelled")
+            else:
+                self._status = JobStatus.FAILED
+            self._outcome.set_exception(error)
+            self._result.set_exception(error)
+            if isinstance(error, (KeyboardInterrupt, SystemExit)):
+                raise
+        else:
+            self._status = JobStatus.FINISHED
+            self._outcome.set_result(outcome)
+            runtime_ms = int((time.monotonic() - started) * 1000)
+            self._result.set_result(JobExecutionResult(self._id, runtime_ms))
+        finally:
+            self._ended.set()
+
+    def get_job_id(self) -> JobID:
+        """A random id, one per run."""
+        return self._id
+
+    def get_job_status(self) -> CompletableFuture[JobStatus]:
+        """The status as of now."""
+        return CompletableFuture.completed(self._status)
+
+    def cancel(self) -> CompletableFuture[None]:
+        """Stops the job; completed when it has ended."""
+        done: CompletableFuture[None] = CompletableFuture()
+        if not self._ended.is_set():
+            self._is_cancelled.set()
+            self._status = JobStatus.CANCELLING
+            self._stop()
+        self._result.add_done_callback(lambda _: done.set_result(None))
+        return done
+
+    def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
+        """The result, or the job's error."""
+        return self._result
+
+    def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
+        """What the job has counted; empty before it has ended."""
+        found: dict[str, Any] = {}
+        if self._status is JobStatus.FINISHED:
+            found = self._result.result().get_all_accumulator_results()
+        return CompletableFuture.completed(found)
+
+    def collected(self, sink_uid: str) -> Iterator[Any]:
+        """The records of a collecting sink; waits for the job's end."""
+        return iter(self._outcome.result().collected.get(sink_uid, []))
+
+    def stop_with_savepoint(
+        self,
+        advance_to_end_of_event_time: bool,  # noqa: ARG002 - the contract
+        savepoint_directory: str | None = None,  # noqa: ARG002 - the contract
+    ) -> CompletableFuture[str]:
+        """Not for a bounded job."""
+        raise _no_savepoint("stop_with_savepoint")
+
+    def trigger_savepoint(
+        self,
+        savepoint_directory: str | None = None,  # noqa: ARG002 - the contract
+    ) -> CompletableFuture[str]:
+        """Not for a bounded job."""
+        raise _no_savepoint("trigger_savepoint")
+
+
+def _no_savepoint(method: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"{method}: a bounded job has no checkpoints; run it again instead"
+    )

@@ -1,0 +1,55 @@
+"""What an operator finds on its executor: who it is, and the services of its task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from opchain.runtime.functions.function import RuntimeContext
+    from opchain.runtime.task.mailbox.mailbox_executor import MailboxExecutor
+    from opchain.runtime.task.mailbox.processing_time_service import ProcessingTimeService
+    from opchain.runtime.task.vertex_program import VertexProgram
+
+
+@dataclass(frozen=True, slots=True)
+class TaskInfo:
+    """Which subtask of which vertex this is. `attempt` counts Spark's retries of the task from 0;
+    `attempt_id` is unique to this attempt in the whole application.
+    """
+
+    vertex: VertexProgram
+    subtask: int
+    attempt: int = 0
+    attempt_id: str = "local"
+    job_name: str = ""
+
+    @property
+    def task(self) -> int:
+        """The number of the task in its job."""
+        return self.vertex.first_task + self.subtask
+
+    @property
+    def name_with_subtasks(self) -> str:
+        """Flink's `getTaskNameWithSubtasks`: `name (2/4)#0`."""
+        return (
+            f"{self.vertex.name} ({self.subtask + 1}/{self.vertex.parallelism})#{self.attempt}"
+        )
+
+
+@dataclass(slots=True)
+class OperatorContext:
+    """The services of one operator.
+
+    `keyed_state` is the operator's KeyedStateBackend, `timers` its internal timer service; both None
+    for an operator without key. `mailbox` runs commands in the task's thread, at this operator's
+    priority. `acknowledge(item)` hands a picklable item to the driver, exactly once.
+    """
+
+    task: TaskInfo
+    runtime_context: RuntimeContext
+    processing_time: ProcessingTimeService
+    mailbox: MailboxExecutor
+    acknowledge: Any
+    keyed_state: Any = None
+    timers: Any = None

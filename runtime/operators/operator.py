@@ -1,0 +1,186 @@
+"""The contract of an operator on an executor, and of the output that it emits into.
+
+Flink: `StreamOperator`, `Output`. An operator takes elements in `process_element`, and pushes what it
+emits into its `output`; which operators and exchanges lie behind is the chain's business (see
+runtime/task/operator_chain.py), and whether they are called one by one or as generated code too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from opchain.runtime.operators.context import OperatorContext
+    from opchain.runtime.task.vertex_program import OperatorProgram
+
+    Collect = Callable[[Any, int | None], None]
+
+
+def _nobody_reads(value: Any, timestamp: int | None) -> None:
+    """The end of a stream without consumers."""
+
+
+@dataclass(slots=True)
+class Output:
+    """Where an operator's results go; filled in while the chain is wired.
+
+    `collect(value, timestamp)` emits a record. `sides` has a `collect` for each side output that
+    somebody reads, by tag id. The lists hold what follows in the order of the out-edges.
+    """
+
+    collect: Collect = _nobody_reads
+    sides: dict[str, Collect] = field(default_factory=dict)
+    watermark_receivers: list[Callable[[int], None]] = field(default_factory=list)
+    idle_receivers: list[Callable[[bool], None]] = field(default_factory=list)
+    marker_receivers: list[Callable[[Any], None]] = field(default_factory=list)
+    current_watermark: int = -(2**63)
+
+    def collect_to(self, tag_id: str, value: Any, timestamp: int | None) -> None:
+        """Emits a record to a side output; dropped where nobody reads it, as in Flink."""
+        collect = self.sides.get(tag_id)
+        if collect is not None:
+            collect(value, timestamp)
+
+    def emit_watermark(self, watermark: int) -> None:
+        """Passes a watermark on to everything behind."""
+        self.current_watermark = watermark
+        for receive in self.watermark_receivers:
+            receive(watermark)
+
+    def emit_status(self, is_idle: bool) -> None:
+        """Passes on that this stream became idle, or active again."""
+        for receive in self.idle_receivers:
+            receive(is_idle)
+
+    def emit_latency_marker(self, marker: Any) -> None:
+        """Passes a latency marker on."""
+        for receive in self.marker_receivers:
+            receive(marker)
+
+
+class StreamOperator:
+    """One operator of one subtask.
+
+    Life: constructed from the tail of the chain, `open` from tail to head, elements, `finish` from
+    head to tail when the input has ended, `close` always and once. Defaults do nothing but pass on.
+    `makes_records` says that results come from code that may keep and change them.
+    """
+
+    makes_records = False
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        self.program = program
+        self.context = context
+        self.output = output
+        self.records_in = 0
+        self.records_out = 0
+        self.current_watermark = -(2**63)
+        self.input_watermarks: list[int] = []
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} '{self.program.name}' ({self.program.call_site})>"
+
+    @property
+    def current_key(self) -> Any:
+        """The key of the record at hand, for messages; None where there is none."""
+        return None
+
+    def open(self) -> None:
+        """Prepares for records: opens the user's function, registers state."""
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        """Takes a record of a one-input operator."""
+        raise NotImplementedError(f"{self!r} takes no records on a first input")
+
+    def process_element2(self, value: Any, timestamp: int | None) -> None:
+        """Takes a record of the second input."""
+        raise NotImplementedError(f"{self!r} has no second input")
+
+    def input(self, number: int) -> Collect:
+        """The function that takes the records of input `number`, from 0."""
+        return self.process_element if number == 0 else self.process_element2
+
+    def process_batch(
+        self, number: int, values: Sequence[Any], timestamps: Sequence[int | None] | None
+    ) -> None:
+        """Takes a batch of input `number`; the chain puts generated code in its place."""
+        process = self.input(number)
+        if timestamps is None:
+            for value in values:
+                process(value, None)
+        else:
+            for value, timestamp in zip(values, timestamps):  # noqa: B905 - equal by construction
+                process(value, timestamp)
+
+    def count(self, records_in: int, records_out: int) -> None:
+        """Counts a batch that generated code has run."""
+        self.records_in += records_in
+        self.records_out += records_out
+
+    def process_watermark(self, watermark: int) -> None:
+        """Takes a watermark that holds for all inputs: fires timers, then passes it on."""
+        self.current_watermark = watermark
+        self.output.emit_watermark(watermark)
+
+    def process_watermark_of(self, number: int, watermark: int) -> None:
+        """Takes the watermark of one of several inputs; the minimum over the inputs counts.
+
+        Flink: `AbstractStreamOperator.processWatermark1/2` over an `IndexedCombinedWatermarkStatus`.
+        """
+        marks = self.input_watermarks
+        while len(marks) <= max(number, len(self.program.keys) - 1):
+            marks.append(-(2**63))
+        marks[number] = watermark
+        combined = min(marks)
+        if combined > self.current_watermark:
+            self.process_watermark(combined)
+
+    def process_status(self, is_idle: bool) -> None:
+        """Takes the idleness of the (combined) input."""
+        self.output.emit_status(is_idle)
+
+    def process_latency_marker(self, marker: Any) -> None:
+        """Takes a latency marker; sinks record it, everything else passes it on."""
+        self.output.emit_latency_marker(marker)
+
+    def end_input(self, number: int) -> None:
+        """Called when input `number` has ended, before `finish` (Flink: `BoundedMultiInput`)."""
+
+    def on_batch_end(self) -> None:
+        """Called after each batch: the moment for periodic watermarks."""
+
+    def finish(self) -> None:
+        """Called when all inputs have ended; emits what is left. Head to tail."""
+
+    def close(self) -> None:
+        """Releases everything; called once, also after an error."""
+
+
+class UserFunctionOperator(StreamOperator):
+    """An operator around a user's function: a Function object or a plain callable.
+
+    `method` names the Function's method that takes a record; a plain callable is called itself.
+    """
+
+    method = ""
+    makes_records = True
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        self.function: Any = program.spec.function  # type: ignore[attr-defined]
+        self.call: Callable[..., Any] = getattr(self.function, self.method, self.function)
+
+    def open(self) -> None:
+        """Opens the user's function with its runtime context."""
+        opened = getattr(self.function, "open", None)
+        if opened is not None:
+            opened(self.context.runtime_context)
+
+    def close(self) -> None:
+        """Closes the user's function."""
+        closed = getattr(self.function, "close", None)
+        if closed is not None:
+            closed()

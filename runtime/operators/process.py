@@ -1,0 +1,118 @@
+"""Process functions on streams without key, and how `yield value` and `yield tag, value` come out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.functions.process_functions import CoProcessFunction, ProcessFunction
+from opchain.runtime.operators.operator import UserFunctionOperator
+from opchain.runtime.output_tag import OutputTag
+from opchain.runtime.timer_service import TimerService
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from opchain.runtime.operators.context import OperatorContext
+    from opchain.runtime.operators.operator import Output, StreamOperator
+    from opchain.runtime.task.vertex_program import OperatorProgram
+
+
+def is_tagged(result: Any) -> bool:
+    """Whether a result of a process function is meant for a side output: a (tag, value) pair."""
+    return result.__class__ is tuple and len(result) == 2 and isinstance(result[0], OutputTag)
+
+
+def emit_results(output: Output, results: Iterable[Any] | None, timestamp: int | None) -> None:
+    """Emits what a process function yielded, side outputs included; None is nothing."""
+    if results is None:
+        return
+    collect = output.collect
+    for result in results:
+        if is_tagged(result):
+            output.collect_to(result[0].tag_id, result[1], timestamp)
+        else:
+            collect(result, timestamp)
+
+
+class UnkeyedTimerService(TimerService):
+    """The clocks of a process function without key; timers need a key, as in Flink."""
+
+    def __init__(self, operator: StreamOperator) -> None:
+        self._operator = operator
+
+    def current_processing_time(self) -> int:
+        """The task's clock in milliseconds."""
+        return self._operator.context.processing_time.current_processing_time()
+
+    def current_watermark(self) -> int:
+        """The event time reached so far, in milliseconds."""
+        return self._operator.current_watermark
+
+    def _refuse(self, _timestamp: int) -> None:
+        program = self._operator.program
+        raise TypeError(
+            f"'{program.name}' ({program.call_site}) sets a timer, but its stream has no key; "
+            "timers belong to a key: call key_by() before process()"
+        )
+
+    register_processing_time_timer = _refuse
+    register_event_time_timer = _refuse
+    delete_processing_time_timer = _refuse
+    delete_event_time_timer = _refuse
+
+
+class ProcessContext(ProcessFunction.Context, CoProcessFunction.Context):
+    """The context of both unkeyed process functions; one object per operator, valid during a call."""
+
+    __slots__ = ("_timers", "_timestamp")
+
+    def __init__(self, operator: StreamOperator) -> None:
+        self._timers = UnkeyedTimerService(operator)
+        self._timestamp: int | None = None
+
+    def timer_service(self) -> TimerService:
+        """The clocks."""
+        return self._timers
+
+    def timestamp(self) -> int | None:
+        """The record's event time in milliseconds, or None where it has none."""
+        return self._timestamp
+
+
+class ProcessOperator(UserFunctionOperator):
+    """Flink: `ProcessOperator`."""
+
+    method = "process_element"
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        self.function_context = ProcessContext(self)
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        """Emits what the function yields."""
+        function_context = self.function_context
+        function_context._timestamp = timestamp  # noqa: SLF001 - the operator owns its context
+        emit_results(self.output, self.call(value, function_context), timestamp)
+
+
+class CoProcessOperator(UserFunctionOperator):
+    """Flink: `CoProcessOperator`."""
+
+    method = "process_element1"
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        self.function_context = ProcessContext(self)
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        """Emits what the function yields for a record of the first stream."""
+        function_context = self.function_context
+        function_context._timestamp = timestamp  # noqa: SLF001 - the operator owns its context
+        emit_results(self.output, self.call(value, function_context), timestamp)
+
+    def process_element2(self, value: Any, timestamp: int | None) -> None:
+        """Emits what the function yields for a record of the second stream."""
+        function_context = self.function_context
+        function_context._timestamp = timestamp  # noqa: SLF001 - the operator owns its context
+        results = self.function.process_element2(value, function_context)
+        emit_results(self.output, results, timestamp)

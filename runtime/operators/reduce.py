@@ -1,0 +1,76 @@
+"""Rolling reduce on a keyed stream, and its batch form."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.operators.operator import UserFunctionOperator
+
+if TYPE_CHECKING:
+    from opchain.runtime.operators.context import OperatorContext
+    from opchain.runtime.operators.operator import Output
+    from opchain.runtime.task.vertex_program import OperatorProgram
+
+
+MAX_TIMESTAMP = 2**63 - 1
+
+
+class _Absent:
+    """The state of a key that has none; its own class, since None is a legal value."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT = _Absent()
+
+
+class ReduceOperator(UserFunctionOperator):
+    """Emits the reduced value after every record. Flink: `StreamGroupedReduceOperator`."""
+
+    method = "reduce"
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        self.table: dict[Any, Any] = context.keyed_state.table("_op_state")
+        key = program.keys[0]
+        assert key is not None
+        self.select_key = key.selector
+        self._key: Any = None
+
+    @property
+    def current_key(self) -> Any:
+        """The key of the record at hand."""
+        return self._key
+
+    def reduced(self, value: Any) -> Any:
+        """Folds a record into its key's state and gives the new state."""
+        key = self._key = self.select_key(value)
+        previous = self.table.get(key, ABSENT)
+        if previous is not ABSENT:
+            value = self.call(previous, value)
+        self.table[key] = value
+        return value
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        """Emits the new state of the record's key."""
+        self.output.collect(self.reduced(value), timestamp)
+
+
+class BatchReduceOperator(ReduceOperator):
+    """Emits each key's result once, when the input has ended. Flink: `BatchGroupedReduceOperator`.
+
+    Keys come out in the order in which they first came in, which is the same in every run. Results
+    carry the largest timestamp there is (Flink: the end of the key's event time).
+    """
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        """Folds the record in; nothing comes out yet."""
+        self.reduced(value)
+
+    def finish(self) -> None:
+        """Emits one result per key and forgets it."""
+        collect = self.output.collect
+        for self._key, value in self.table.items():
+            collect(value, MAX_TIMESTAMP)
+        self.table.clear()

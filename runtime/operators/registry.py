@@ -1,0 +1,65 @@
+"""Which class runs which spec."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.operators import specs
+from opchain.runtime.operators.co_functions import CoFlatMapOperator, CoMapOperator
+from opchain.runtime.operators.element_wise import FilterOperator, FlatMapOperator, MapOperator
+from opchain.runtime.operators.process import CoProcessOperator, ProcessOperator
+from opchain.runtime.operators.reduce import BatchReduceOperator, ReduceOperator
+from opchain.runtime.operators.sinks import (
+    LegacySinkOperator,
+    SinkCommitterOperator,
+    SinkWriterOperator,
+)
+from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
+from opchain.runtime.operators.timestamps_watermarks import TimestampsWatermarksOperator
+
+if TYPE_CHECKING:
+    from opchain.runtime.operators.context import OperatorContext
+    from opchain.runtime.operators.operator import Output, StreamOperator
+    from opchain.runtime.task.vertex_program import OperatorProgram
+
+OPERATORS: dict[type[specs.OperatorSpec], type[StreamOperator]] = {
+    specs.SourceSpec: SourceOperator,
+    specs.LegacySourceSpec: LegacySourceOperator,
+    specs.MapSpec: MapOperator,
+    specs.FilterSpec: FilterOperator,
+    specs.FlatMapSpec: FlatMapOperator,
+    specs.ProcessSpec: ProcessOperator,
+    specs.TimestampsWatermarksSpec: TimestampsWatermarksOperator,
+    specs.ReduceSpec: ReduceOperator,
+    specs.CoMapSpec: CoMapOperator,
+    specs.CoFlatMapSpec: CoFlatMapOperator,
+    specs.CoProcessSpec: CoProcessOperator,
+    specs.SinkWriterSpec: SinkWriterOperator,
+    specs.SinkCommitterSpec: SinkCommitterOperator,
+    specs.LegacySinkSpec: LegacySinkOperator,
+}
+"""How each spec runs in streaming mode."""
+
+BATCH_OPERATORS: dict[type[specs.OperatorSpec], type[StreamOperator]] = {
+    specs.ReduceSpec: BatchReduceOperator,
+}
+"""Those that run differently in batch mode."""
+
+
+def create_operator(
+    program: OperatorProgram, context: OperatorContext, output: Output, *, is_batch: bool
+) -> StreamOperator:
+    """The operator of a program.
+
+    Raises:
+        UnsupportedFeatureError: no operator runs this spec yet.
+    """
+    kind = type(program.spec)
+    operator = (BATCH_OPERATORS.get(kind) if is_batch else None) or OPERATORS.get(kind)
+    if operator is None:
+        raise UnsupportedFeatureError(
+            f"'{program.name}' ({program.call_site}) is a {program.spec.kind}, which compiles but "
+            "does not run yet; see the table of supported features in the README"
+        )
+    return operator(program, context, output)

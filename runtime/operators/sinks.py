@@ -1,0 +1,117 @@
+"""Sinks at the end of a chain: SinkV2 writers and committers, and legacy sink functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.functions.source_sink_functions import SinkFunction
+from opchain.runtime.operators.operator import StreamOperator, UserFunctionOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from opchain.runtime.connectors.sink import SinkWriter
+    from opchain.runtime.operators.context import OperatorContext
+    from opchain.runtime.operators.operator import Output
+    from opchain.runtime.operators.specs import SinkWriterSpec
+    from opchain.runtime.task.vertex_program import OperatorProgram
+
+
+class SinkWriterOperator(StreamOperator):
+    """Writes records; at the end it emits its committables to the committer behind it.
+
+    Flink: `SinkWriterOperator`.
+    """
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        spec: SinkWriterSpec = program.spec  # type: ignore[assignment]
+        self.sink = spec.sink
+        self.writer: SinkWriter[Any] | None = None
+
+    def open(self) -> None:
+        """Makes the writer."""
+        self.writer = self.sink.create_writer(self.context.runtime_context)
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        """Writes one record."""
+        assert self.writer is not None
+        self.writer.write(value, timestamp)
+
+    def write_batch(
+        self,
+        values: Sequence[Any],
+        timestamps: Sequence[int | None] | None,
+        keys: Sequence[Any] | None = None,
+    ) -> None:
+        """Writes a batch; `keys` is what exchanges get at the same place and is None here."""
+        assert self.writer is not None
+        assert keys is None
+        self.writer.write_batch(values, timestamps)
+
+    def finish(self) -> None:
+        """Flushes, and emits the committables."""
+        assert self.writer is not None
+        self.writer.flush(end_of_input=True)
+        for committable in self.writer.prepare_commit():
+            self.output.collect(committable, None)
+
+    def close(self) -> None:
+        """Closes the writer."""
+        if self.writer is not None:
+            self.writer.close()
+
+
+class SinkCommitterOperator(StreamOperator):
+    """Hands committables to the driver, which commits them when the whole job has succeeded.
+
+    Flink: `CommitterOperator`, which commits in the task. On Spark a task may run twice; the driver
+    sees the results of exactly one attempt.
+    """
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        """Acknowledges one committable."""
+        self.context.acknowledge(("commit", self.program.index, value))
+
+
+class SinkContext(SinkFunction.Context):
+    """The context of a legacy sink; one object per operator, valid during a call."""
+
+    __slots__ = ("_operator", "_timestamp")
+
+    def __init__(self, operator: StreamOperator) -> None:
+        self._operator = operator
+        self._timestamp: int | None = None
+
+    def current_processing_time(self) -> int:
+        """The task's clock in milliseconds."""
+        return self._operator.context.processing_time.current_processing_time()
+
+    def current_watermark(self) -> int:
+        """The event time reached so far, in milliseconds."""
+        return self._operator.current_watermark
+
+    def timestamp(self) -> int | None:
+        """The record's event time in milliseconds, or None where it has none."""
+        return self._timestamp
+
+
+class LegacySinkOperator(UserFunctionOperator):
+    """Calls a SinkFunction with each record. Flink: `StreamSink`."""
+
+    method = "invoke"
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        self.function_context = SinkContext(self)
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        """Hands the record to the function."""
+        self.function_context._timestamp = timestamp  # noqa: SLF001 - the operator owns its context
+        self.call(value, self.function_context)
+
+    def finish(self) -> None:
+        """Lets the function flush."""
+        finished = getattr(self.function, "finish", None)
+        if finished is not None:
+            finished()

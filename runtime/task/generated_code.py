@@ -1,0 +1,110 @@
+"""From shipped source text to bound functions: compiled once per worker process, named in tracebacks."""
+
+from __future__ import annotations
+
+import linecache
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.operators.process import is_tagged
+from opchain.runtime.operators.reduce import ABSENT
+from opchain.runtime.task.pending_batch import COMBINED_KEYS
+from opchain.runtime.task.record_copy import FROZEN, private
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import CodeType
+
+    from opchain.runtime.operators.operator import Output
+    from opchain.runtime.task.operator_chain import OperatorChain
+
+SHARED_NAMES: dict[str, Any] = {
+    "ABSENT": ABSENT,
+    "COMBINED_KEYS": COMBINED_KEYS,
+    "FROZEN": FROZEN,
+    "is_tagged": is_tagged,
+    "private": private,
+}
+"""What every generated module may use by name."""
+
+
+@lru_cache(maxsize=1024)
+def compiled(source: str, file_name: str) -> CodeType:
+    """The code object of a generated module.
+
+    The linecache entry lets tracebacks and debuggers show the generated line; its mtime is None,
+    which keeps `linecache.checkcache` from dropping it.
+    """
+    linecache.cache[file_name] = (len(source), None, source.splitlines(keepends=True), file_name)
+    return compile(source, file_name, "exec", dont_inherit=True)
+
+
+def bind_generated_code(chain: OperatorChain) -> None:
+    """Puts the functions of the vertex's generated module into the chain.
+
+    `process_N` takes the batches of the head's input N, `emit_I` the records that operator I emits
+    by itself, `emit_I_S` those for its side output number S.
+    """
+    program = chain.program
+    assert program.source is not None
+    module: dict[str, Any] = {"__name__": program.file_name, **SHARED_NAMES}
+    for name, (kind, *where) in program.names.items():
+        if kind != "shared":
+            module[name] = _MEANINGS[kind](chain, *where)
+    exec(compiled(program.source, program.file_name), module)  # noqa: S102 - our own text
+    for number in range(max(1, len(chain.head.program.keys))):
+        function = module.get(f"process_{number}")
+        if function is not None:
+            chain.batch_functions[number] = function
+    for index, output in enumerate(chain.outputs):
+        if f"emit_{index}" in module:
+            output.collect = module[f"emit_{index}"]
+        for tag in output.sides:
+            output.sides[tag] = module[f"emit_{index}_{side_number(chain, index, tag)}"]
+
+
+def side_number(chain: OperatorChain, index: int, tag: str) -> int:
+    """The number of a side output among those of its operator that somebody reads."""
+    return side_tags(chain.program, index).index(tag)
+
+
+def side_tags(program: Any, index: int) -> list[str]:
+    """The tags of an operator's side outputs that somebody reads, in the order of their readers."""
+    outputs = [item.tag for item in program.outputs if item.operator == index]
+    children = [item.tag for item in program.operators if item.parent == index]
+    return list(dict.fromkeys(tag for tag in outputs + children if tag is not None))
+
+
+def _method(function: Any, method: str) -> Any:
+    """A Function's method; a plain callable is its own."""
+    return getattr(function, method, function)
+
+
+def _collect_tagged(output: Output) -> Callable[[tuple[Any, Any], int | None], None]:
+    def collect_tagged(result: tuple[Any, Any], timestamp: int | None) -> None:
+        output.collect_to(result[0].tag_id, result[1], timestamp)
+
+    return collect_tagged
+
+
+_MEANINGS: dict[str, Callable[..., Any]] = {
+    "operator": lambda chain, index: chain.operators[index],
+    "call": lambda chain, index: chain.operators[index].call,
+    "method": lambda chain, index, method: _method(chain.operators[index].function, method),
+    "process": lambda chain, index, number: chain.operators[index].input(number),
+    "set_key": lambda chain, index: chain.operators[index].context.keyed_state.set_current_key,
+    "key": lambda chain, index, number: chain.operators[index].program.keys[number].selector,
+    "context": lambda chain, index: chain.operators[index].function_context,
+    "collect_tagged": lambda chain, index: _collect_tagged(chain.outputs[index]),
+    "table": lambda chain, index: chain.operators[index].table,
+    "output_key": lambda chain, number: chain.pending[number].select_key,
+    "values": lambda chain, number: chain.pending[number].values,
+    "timestamps": lambda chain, number: chain.pending[number].timestamps,
+    "keys": lambda chain, number: chain.pending[number].keys,
+    "combined": lambda chain, number: chain.pending[number].combined,
+    "combine": lambda chain, number: chain.pending[number].reduce,
+    "flush": lambda chain, number: chain.pending[number].flush,
+    "sink_values": lambda chain, index: chain.sink_pending[index].values,
+    "sink_timestamps": lambda chain, index: chain.sink_pending[index].timestamps,
+    "value": lambda chain, value: value,
+}

@@ -1,0 +1,225 @@
+"""The operators of one subtask, wired into a tree.
+
+Flink: `OperatorChain`. Operators are made from the tail to the head, each with an output that calls
+what lies behind it. Then, where the vertex has generated code, its functions take the place of these
+calls: `process_batch` of the head, and `collect` of each operator that emits on its own account.
+Watermarks, statuses, markers and the life cycle always travel over the operator objects.
+"""
+
+from __future__ import annotations
+
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, Protocol
+
+from opchain.runtime.operators.operator import Output, StreamOperator
+from opchain.runtime.operators.registry import create_operator
+from opchain.runtime.operators.sinks import SinkWriterOperator
+from opchain.runtime.task.generated_code import bind_generated_code
+from opchain.runtime.task.pending_batch import CombiningBatch, PendingBatch
+from opchain.runtime.task.record_copy import private
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from opchain.runtime.operators.context import OperatorContext
+    from opchain.runtime.operators.operator import Collect
+    from opchain.runtime.task.pending_batch import BatchTarget
+    from opchain.runtime.task.vertex_program import OperatorProgram, OutputProgram, VertexProgram
+
+
+class ExchangeWriter(Protocol):
+    """The sending end of an exchange, as the chain sees it (a RecordWriter)."""
+
+    def write_batch(
+        self,
+        values: Sequence[Any],
+        timestamps: Sequence[int | None] | None,
+        keys: Sequence[Any] | None,
+    ) -> None:
+        """Sends records."""
+
+    def emit_watermark(self, timestamp: int) -> None:
+        """Sends a watermark to every channel."""
+
+    def emit_status(self, is_idle: bool) -> None:
+        """Sends an idleness status to every channel."""
+
+    def emit_latency_marker(self, marker: Any) -> None:
+        """Sends a latency marker to one channel."""
+
+
+class OperatorChain:
+    """The chain of one subtask; `head` takes what comes in.
+
+    `writers` has one exchange writer per output of the program, `make_context(program)` gives an
+    operator its services.
+    """
+
+    def __init__(
+        self,
+        program: VertexProgram,
+        writers: Sequence[ExchangeWriter],
+        make_context: Callable[[OperatorProgram], OperatorContext],
+    ) -> None:
+        self.program = program
+        self.outputs = [Output() for _ in program.operators]
+        operators: list[StreamOperator | None] = [None] * len(program.operators)
+        for spec in reversed(program.operators):
+            operators[spec.index] = create_operator(
+                spec, make_context(spec), self.outputs[spec.index], is_batch=program.is_batch
+            )
+        self.operators: list[StreamOperator] = [op for op in operators if op is not None]
+        self.head = self.operators[0]
+        self.writers = list(writers)
+        self.pending: list[PendingBatch] = [
+            _pending(output, writer) for output, writer in zip(program.outputs, writers, strict=True)
+        ]
+        self.sink_pending: dict[int, PendingBatch] = {
+            index: PendingBatch(
+                operator, carries_timestamps=operator.program.timestamps, select_key=None
+            )
+            for index, operator in enumerate(self.operators)
+            if isinstance(operator, SinkWriterOperator)
+        }
+        for index in range(len(self.operators)):
+            self._wire(index)
+        self.batch_functions: dict[int, Callable[..., None]] = {}
+        if program.source is not None:
+            bind_generated_code(self)
+
+    def open(self) -> None:
+        """Opens the operators, tail first, so that nobody emits into an unopened one."""
+        for operator in reversed(self.operators):
+            operator.open()
+
+    def finish(self) -> None:
+        """Ends the operators, head first: each may emit into those behind it."""
+        for operator in self.operators:
+            operator.finish()
+            self.flush()
+        for pending in self.pending:
+            pending.finish()
+
+    def close(self) -> None:
+        """Closes all operators, also when one of them fails to; raises the first failure."""
+        failure: BaseException | None = None
+        for operator in self.operators:
+            try:
+                operator.close()
+            except BaseException as error:  # noqa: BLE001 - the others must be closed too
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+    def flush(self) -> None:
+        """Hands over what the operators emitted: after each batch, and before a watermark leaves."""
+        for pending in self.pending:
+            pending.flush()
+        for pending in self.sink_pending.values():
+            pending.flush()
+
+    def process_batch(
+        self, number: int, values: Sequence[Any], timestamps: Sequence[int | None] | None
+    ) -> None:
+        """Takes a batch of input `number`, through generated code where there is some."""
+        function = self.batch_functions.get(number)
+        if function is None:
+            self.head.records_in += len(values)
+            self.head.process_batch(number, values, timestamps)
+        elif not self.head.program.timestamps:
+            function(values)
+        elif timestamps is None:
+            function(values, repeat(None))
+        else:
+            function(values, timestamps)
+        self.on_batch_end()
+
+    def process_watermark(self, number: int, watermark: int) -> None:
+        """Takes the watermark of input `number`."""
+        self.flush()
+        if len(self.head.program.keys) > 1:
+            self.head.process_watermark_of(number, watermark)
+        else:
+            self.head.process_watermark(watermark)
+        self.flush()
+
+    def on_batch_end(self) -> None:
+        """Hands over the batch, and lets operators emit periodic watermarks."""
+        self.flush()
+        for operator in self.operators:
+            operator.on_batch_end()
+
+    def _wire(self, index: int) -> None:
+        """Connects an operator's output, in Flink's order: exchanges first, then chained operators."""
+        output = self.outputs[index]
+        readers: dict[str | None, list[Collect]] = {}
+        for number, written in enumerate(self.program.outputs):
+            if written.operator == index:
+                pending, writer = self.pending[number], self.writers[number]
+                readers.setdefault(written.tag, []).append(pending.append)
+                output.watermark_receivers.append(_after_flush(pending, writer.emit_watermark))
+                output.idle_receivers.append(_after_flush(pending, writer.emit_status))
+                output.marker_receivers.append(_after_flush(pending, writer.emit_latency_marker))
+        for child in self.program.operators:
+            if child.parent == index:
+                operator = self.operators[child.index]
+                readers.setdefault(child.tag, []).append(_counted_input(operator))
+                output.watermark_receivers.append(operator.process_watermark)
+                output.idle_receivers.append(operator.process_status)
+                output.marker_receivers.append(operator.process_latency_marker)
+        copies = not self.program.object_reuse
+        operator = self.operators[index]
+        output.collect = _collect(operator, readers.pop(None, []), copies=copies)
+        for tag, collects in readers.items():
+            assert tag is not None
+            output.sides[tag] = _collect(operator, collects, copies=copies)
+
+
+def _pending(output: OutputProgram, writer: BatchTarget) -> PendingBatch:
+    select_key = None if output.key is None else output.key.selector
+    if output.combine is not None:
+        assert select_key is not None
+        reduce = getattr(output.combine, "reduce", output.combine)
+        return CombiningBatch(
+            writer,
+            carries_timestamps=output.carries_timestamps,
+            select_key=select_key,
+            reduce=reduce,
+        )
+    return PendingBatch(
+        writer, carries_timestamps=output.carries_timestamps, select_key=select_key
+    )
+
+
+def _after_flush(pending: PendingBatch, send: Callable[[Any], None]) -> Callable[[Any], None]:
+    def receive(element: Any) -> None:
+        pending.flush()
+        send(element)
+
+    return receive
+
+
+def _counted_input(operator: StreamOperator) -> Collect:
+    process = operator.process_element
+
+    def take(value: Any, timestamp: int | None) -> None:
+        operator.records_in += 1
+        process(value, timestamp)
+
+    return take
+
+
+def _collect(operator: StreamOperator, readers: list[Collect], *, copies: bool) -> Collect:
+    """Emits to all readers; each but the last gets a copy, as Flink's copying broadcasting output."""
+    copies_own = copies and operator.makes_records
+
+    def collect(value: Any, timestamp: int | None) -> None:
+        operator.records_out += 1
+        if copies_own:
+            value = private(value)
+        for reader in readers[:-1]:
+            reader(private(value) if copies else value, timestamp)
+        if readers:
+            readers[-1](value, timestamp)
+
+    return collect

@@ -1,0 +1,115 @@
+"""Records that left the chain in this turn, on their way to an exchange or a sink, as one batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from opchain.runtime.operators.reduce import ABSENT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+COMBINED_KEYS = 65_536
+"""How many keys a sender combines before it lets go: bounds memory, and still catches hot keys."""
+
+
+class BatchTarget(Protocol):
+    """What takes a batch; it must not keep the lists."""
+
+    def write_batch(
+        self,
+        values: Sequence[Any],
+        timestamps: Sequence[int | None] | None,
+        keys: Sequence[Any] | None,
+    ) -> None:
+        """Takes a batch."""
+
+
+class PendingBatch:
+    """Three lists that generated code appends to and that `flush` hands over.
+
+    `timestamps` is used where the target carries them, `keys` where it partitions by key.
+    """
+
+    __slots__ = ("keys", "select_key", "target", "timestamps", "values")
+
+    def __init__(
+        self,
+        target: BatchTarget,
+        *,
+        carries_timestamps: bool,
+        select_key: Callable[[Any], Any] | None,
+    ) -> None:
+        self.target = target
+        self.values: list[Any] = []
+        self.timestamps: list[int | None] | None = [] if carries_timestamps else None
+        self.keys: list[Any] | None = None if select_key is None else []
+        self.select_key = select_key
+
+    def append(self, value: Any, timestamp: int | None) -> None:
+        """Adds one record: the interpreted way."""
+        if self.select_key is not None:
+            assert self.keys is not None
+            self.keys.append(self.select_key(value))
+        self.values.append(value)
+        if self.timestamps is not None:
+            self.timestamps.append(timestamp)
+
+    def flush(self) -> None:
+        """Hands over what is here; cheap where there is nothing."""
+        values = self.values
+        if values:
+            self.target.write_batch(values, self.timestamps, self.keys)
+            values.clear()
+            if self.timestamps is not None:
+                self.timestamps.clear()
+            if self.keys is not None:
+                self.keys.clear()
+
+    def finish(self) -> None:
+        """Called when the chain will emit no more."""
+        self.flush()
+
+
+class CombiningBatch(PendingBatch):
+    """Folds records of one key into one before they are sent: batch mode's combine.
+
+    Generated code works on `combined` itself, the interpreted way is `append`.
+    """
+
+    __slots__ = ("combined", "reduce")
+
+    def __init__(
+        self,
+        target: BatchTarget,
+        *,
+        carries_timestamps: bool,
+        select_key: Callable[[Any], Any],
+        reduce: Callable[[Any, Any], Any],
+    ) -> None:
+        super().__init__(target, carries_timestamps=carries_timestamps, select_key=select_key)
+        self.combined: dict[Any, Any] = {}
+        self.reduce = reduce
+
+    def append(self, value: Any, timestamp: int | None) -> None:
+        """Folds one record in."""
+        assert self.select_key is not None
+        key = self.select_key(value)
+        previous = self.combined.get(key, ABSENT)
+        self.combined[key] = value if previous is ABSENT else self.reduce(previous, value)
+
+    def flush(self) -> None:
+        """Lets go of what was combined when there are too many keys to go on."""
+        if len(self.combined) >= COMBINED_KEYS:
+            self._hand_over()
+
+    def finish(self) -> None:
+        """Sends what was combined."""
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        combined = self.combined
+        if combined:
+            timestamps = None if self.timestamps is None else [None] * len(combined)
+            self.target.write_batch(list(combined.values()), timestamps, list(combined))
+            combined.clear()

@@ -1,0 +1,59 @@
+"""Keeping records private: what Flink's copying outputs do when object reuse is off.
+
+A function may keep a reference to what it returned (in a field, in state) and change it later, or yield
+one list again and again; and two consumers of one stream may each change what they get. So a record
+of a mutable type is copied when it leaves a function that cannot be seen through. Records of
+immutable types, nearly all, cost one look at their class.
+"""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import decimal
+import fractions
+import uuid
+from typing import Any
+
+FROZEN: frozenset[type] = frozenset(
+    {
+        int,
+        str,
+        float,
+        bool,
+        bytes,
+        complex,
+        type(None),
+        range,
+        decimal.Decimal,
+        fractions.Fraction,
+        uuid.UUID,
+        datetime.date,
+        datetime.time,
+        datetime.datetime,
+        datetime.timedelta,
+        datetime.timezone,
+    }
+)
+"""Types whose instances can never change; exact types, a subclass may have mutable attributes."""
+
+
+def private(value: Any) -> Any:
+    """The value itself where nobody can change it, else a deep copy.
+
+    >>> row = (1, "a")
+    >>> private(row) is row
+    True
+    >>> shared = [1]
+    >>> private(shared) is shared, private((1, shared))[1] is shared
+    (False, False)
+    """
+    kind = value.__class__
+    if kind in FROZEN:
+        return value
+    if kind is tuple and all(
+        item.__class__ in FROZEN or (item.__class__ is tuple and private(item) is item)
+        for item in value
+    ):
+        return value
+    return copy.deepcopy(value)

@@ -1,0 +1,171 @@
+"""One subtask at work: buffers in, buffers out, a mailbox loop in between.
+
+Flink: `StreamTask`. The task is a generator, since that is what `mapPartitions` runs: it takes turns of
+the mailbox loop (mail, then one element of input) and yields the buffers that each turn has filled.
+While Spark drains it, it stands still: that is its back-pressure.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.operators.context import OperatorContext, TaskInfo
+from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
+from opchain.runtime.state.hash_map_backend import HashMapKeyedStateBackend
+from opchain.runtime.task.failure_site import add_failure_site
+from opchain.runtime.task.input_gate import InputGate
+from opchain.runtime.task.mailbox.mailbox_processor import MailboxProcessor
+from opchain.runtime.task.mailbox.processing_time_service import MailboxProcessingTimeService
+from opchain.runtime.task.mailbox.task_action_executor import (
+    IMMEDIATE,
+    SynchronizedTaskActionExecutor,
+)
+from opchain.runtime.task.mailbox.timer_service import SystemTimerService
+from opchain.runtime.task.operator_chain import OperatorChain
+from opchain.runtime.task.record_writer import RecordWriter
+from opchain.runtime.task.report import DriverChannel, TaskReport
+from opchain.runtime.task.task_input import GateInput, LegacySourceInput, SourceInput
+from opchain.runtime.task.task_runtime_context import TaskRuntimeContext
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from opchain.runtime.task.buffer import Buffer
+    from opchain.runtime.task.mailbox.timer_service import TimerService
+    from opchain.runtime.task.task_input import TaskInput
+    from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEnvironment:
+    """What surrounds a task: which attempt it is, its clock and its files.
+
+    `attempt_id` is unique to the attempt in the whole application; `timers` is None for the machine's
+    clock.
+    """
+
+    attempt: int = 0
+    attempt_id: str = "local"
+    timers: TimerService | None = None
+    files: Mapping[str, Path] = field(default_factory=dict)
+
+
+class StreamTask:
+    """One attempt of one subtask.
+
+    `buffers` are those for this task, sorted as Buffer says. `run` may be called once.
+    """
+
+    def __init__(
+        self,
+        job: JobProgram,
+        task: int,
+        buffers: Iterator[Buffer],
+        environment: TaskEnvironment | None = None,
+    ) -> None:
+        self.environment = environment or TaskEnvironment()
+        vertex, subtask = job.vertex_of(task)
+        self.job = job
+        self.info = TaskInfo(
+            vertex, subtask, self.environment.attempt, self.environment.attempt_id, job.job_name
+        )
+        self._ready: deque[Buffer] = deque()
+        self._driver = DriverChannel(task, self._ready.append)
+        self._timers = self.environment.timers or SystemTimerService()
+        self._action_executor = (
+            SynchronizedTaskActionExecutor()
+            if _has_legacy_source(vertex.operators[0])
+            else IMMEDIATE
+        )
+        self.processor = MailboxProcessor(
+            self._process_next, action_executor=self._action_executor
+        )
+        self.writers = [
+            RecordWriter(output, subtask, vertex.parallelism, self._ready.append)
+            for output in vertex.outputs
+        ]
+        self.chain = OperatorChain(vertex, self.writers, self._operator_context)
+        self._input = self._make_input(buffers)
+
+    def run(self) -> Iterator[Buffer]:
+        """Yields the buffers that the task fills, its report last."""
+        ready = self._ready
+        try:
+            self.chain.open()
+            turn = self.processor.turn
+            while turn():
+                while ready:
+                    yield ready.popleft()
+            self.chain.finish()
+            for writer in self.writers:
+                writer.end_of_input()
+            self._driver.finish(TaskReport(self.info.task, self.info.attempt_id, self._metrics()))
+            while ready:
+                yield ready.popleft()
+        except Exception as error:
+            add_failure_site(error, self.info)
+            raise
+        finally:
+            self._close()
+
+    def _process_next(self, controller: Any) -> None:
+        self._input.process_next(controller)
+
+    def _close(self) -> None:
+        try:
+            self._input.close()
+        finally:
+            try:
+                self.chain.close()
+            finally:
+                self.processor.close()
+                if self.environment.timers is None:
+                    self._timers.shutdown()
+
+    def _make_input(self, buffers: Iterator[Buffer]) -> TaskInput:
+        head, vertex = self.chain.head, self.info.vertex
+        if isinstance(head, LegacySourceOperator):
+            assert isinstance(self._action_executor, SynchronizedTaskActionExecutor)
+            return LegacySourceInput(
+                head, self.chain, self.processor, self._action_executor, vertex.batch_size
+            )
+        if isinstance(head, SourceOperator):
+            return SourceInput(head, self.chain)
+        gate = InputGate(vertex.inputs, self.info.subtask, vertex.parallelism, buffers)
+        return GateInput(gate, self.chain)
+
+    def _operator_context(self, program: OperatorProgram) -> OperatorContext:
+        executor = self.processor.mailbox_executor(program.index)
+        is_keyed = any(key is not None for key in program.keys)
+        keyed_state = HashMapKeyedStateBackend() if is_keyed else None
+        runtime_context = TaskRuntimeContext(
+            program,
+            self.info,
+            keyed_state=keyed_state,
+            metric_group=None,
+            job_parameters=self.job.job_parameters,
+            files=self.environment.files,
+            acknowledge=self._driver.acknowledge,
+        )
+        return OperatorContext(
+            task=self.info,
+            runtime_context=runtime_context,
+            processing_time=MailboxProcessingTimeService(self._timers, executor),
+            mailbox=executor,
+            acknowledge=self._driver.acknowledge,
+            keyed_state=keyed_state,
+        )
+
+    def _metrics(self) -> dict[str, Any]:
+        return {
+            "operators": [
+                (operator.records_in, operator.records_out) for operator in self.chain.operators
+            ]
+        }
+
+
+def _has_legacy_source(program: OperatorProgram) -> bool:
+    return program.spec.kind == "legacy_source"

@@ -1,0 +1,200 @@
+"""Where a task's records come from: an input gate, a source that is read, or a source that runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from opchain.runtime.functions.source_sink_functions import SourceFunction
+from opchain.runtime.task.elements import (
+    MAX_WATERMARK,
+    LatencyMarker,
+    RecordBatch,
+    Watermark,
+    WatermarkStatus,
+)
+from opchain.runtime.task.mailbox.legacy_source_thread import LegacySourceThread
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
+    from opchain.runtime.task.input_gate import InputGate
+    from opchain.runtime.task.mailbox.default_action import Controller
+    from opchain.runtime.task.mailbox.mailbox_processor import MailboxProcessor
+    from opchain.runtime.task.mailbox.task_action_executor import SynchronizedTaskActionExecutor
+    from opchain.runtime.task.operator_chain import OperatorChain
+
+
+class TaskInput(Protocol):
+    """One step of input at a time: the default action of the task's mailbox loop."""
+
+    def process_next(self, controller: Controller) -> None:
+        """Feeds the chain with one element; completes the loop when there are no more."""
+
+    def close(self) -> None:
+        """Releases what the input holds."""
+
+
+class GateInput:
+    """Reads the exchanges. Flink: `StreamOneInputProcessor`, `StreamTwoInputProcessor`."""
+
+    def __init__(self, gate: InputGate, chain: OperatorChain) -> None:
+        self._elements = iter(gate)
+        self._gate = gate
+        self._chain = chain
+
+    def process_next(self, controller: Controller) -> None:
+        """Feeds the next element; watermarks go through the valve of their input."""
+        item = next(self._elements, None)
+        if item is None:
+            controller.all_actions_completed()
+            return
+        number, channel, element = item
+        chain = self._chain
+        if element.__class__ is RecordBatch:
+            chain.process_batch(number, element.values, element.timestamps)
+        else:
+            self._process_event(number, channel, element)
+
+    def _process_event(self, number: int, channel: int, element: Any) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class SourceInput:
+    """Reads a source's splits, batch by batch. Flink: `SourceOperatorStreamTask`."""
+
+    def __init__(self, operator: SourceOperator, chain: OperatorChain) -> None:
+        self._operator = operator
+        self._chain = chain
+        self._batches: Iterator[Any] | None = None
+
+    def process_next(self, controller: Controller) -> None:
+        """Feeds the next batch; at the end the last watermark."""
+        if self._batches is None:
+            self._batches = self._operator.batches()
+        batch = next(self._batches, None)
+        if batch is None:
+            self._chain.process_watermark(0, MAX_WATERMARK)
+            controller.all_actions_completed()
+        elif batch.__class__ is RecordBatch:
+            self._chain.process_batch(0, batch.values, batch.timestamps)
+        else:
+            self._chain.process_batch(0, batch, None)
+
+    def close(self) -> None:
+        """Ends the reader, which closes what it has open."""
+        close = getattr(self._batches, "close", None)
+        if close is not None:
+            close()
+
+
+class _FunctionContext(SourceFunction.SourceContext[Any]):
+    """What a SourceFunction's `run` gets: records gather to batches under the checkpoint lock."""
+
+    def __init__(self, owner: LegacySourceInput, collect: Any, lock: Any) -> None:
+        self._owner = owner
+        self._collect = collect
+        self._lock = lock
+
+    def collect(self, element: Any) -> None:
+        """Emits a record without a timestamp."""
+        self._collect((element, None))
+
+    def collect_with_timestamp(self, element: Any, timestamp: int) -> None:
+        """Emits a record with its event time."""
+        self._collect((element, timestamp))
+
+    def emit_watermark(self, timestamp: int) -> None:
+        """Emits what was collected, then the watermark."""
+        self._collect(Watermark(timestamp))
+
+    def mark_as_temporarily_idle(self) -> None:
+        """Emits what was collected, then the idleness."""
+        self._collect(WatermarkStatus.IDLE)
+
+    def get_checkpoint_lock(self) -> Any:
+        """The lock that the task's mail takes too."""
+        return self._lock
+
+
+class LegacySourceInput:
+    """Runs a SourceFunction on a thread of its own. Flink: `SourceStreamTask`."""
+
+    def __init__(
+        self,
+        operator: LegacySourceOperator,
+        chain: OperatorChain,
+        processor: MailboxProcessor,
+        action_executor: SynchronizedTaskActionExecutor,
+        batch_size: int,
+    ) -> None:
+        self._chain = chain
+        self._batch_size = batch_size
+        self._values: list[Any] = []
+        self._timestamps: list[int | None] = []
+        self._has_output = processor.mailbox_executor()
+        self._is_idle = False
+        function = operator.function
+
+        def run(context: Any) -> None:
+            source_context = _FunctionContext(self, context.collect, context.lock)
+            function.run(source_context)
+            source_context.close()
+
+        self._thread: LegacySourceThread[Any] = LegacySourceThread(
+            operator.program.name,
+            run,
+            self._deliver,
+            processor=processor,
+            action_executor=action_executor,
+            cancel=function.cancel,
+            on_finished=self._finish,
+        )
+        self.process_next = self._thread.default_action
+
+    def _deliver(self, element: Any) -> None:
+        """Takes a (record, timestamp) or an event, in the source's thread and under the lock."""
+        if element.__class__ is tuple:
+            self._activate()
+            self._values.append(element[0])
+            self._timestamps.append(element[1])
+            if len(self._values) >= self._batch_size:
+                self._hand_over()
+                self._has_output.execute(_do_nothing, "yield what a legacy source filled")
+        elif element.__class__ is Watermark:
+            self._activate()
+            self._hand_over()
+            self._chain.process_watermark(0, element.timestamp)
+        else:
+            self._hand_over()
+            self._is_idle = True
+            self._chain.head.process_status(is_idle=True)
+
+    def _activate(self) -> None:
+        if self._is_idle:
+            self._is_idle = False
+            self._chain.head.process_status(is_idle=False)
+
+    def _hand_over(self) -> None:
+        if self._values:
+            self._chain.process_batch(0, self._values, self._timestamps)
+            self._values, self._timestamps = [], []
+
+    def _finish(self) -> None:
+        self._hand_over()
+        self._chain.process_watermark(0, MAX_WATERMARK)
+
+    def close(self) -> None:
+        """Cancels the source and waits for its thread."""
+        self._thread.cancel()
+        self._thread.join()
+
+
+def _do_nothing() -> None:
+    """Mail whose only use is that the loop takes a turn."""
+
+
+__all__ = ["GateInput", "LatencyMarker", "LegacySourceInput", "SourceInput", "TaskInput"]
