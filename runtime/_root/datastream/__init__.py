@@ -1,1 +1,257 @@
-""""""
+"""The DataStream API, laid out as PyFlink lays it out. PyFlink: pyflink.datastream.
+
+Every name is loaded when it is first asked for: importing this package costs nothing, and a module of
+functions that an executor imports never loads the compiler.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from opchain.datastream.async_data_stream import AsyncDataStream
+    from opchain.datastream.checkpoint_config import CheckpointConfig
+    from opchain.datastream.checkpoint_storage import (
+        CheckpointStorage,
+        CustomCheckpointStorage,
+        FileSystemCheckpointStorage,
+        JobManagerCheckpointStorage,
+    )
+    from opchain.datastream.checkpointing_mode import CheckpointingMode
+    from opchain.datastream.data_stream import (
+        AllWindowedStream,
+        BroadcastConnectedStream,
+        BroadcastStream,
+        ConnectedStreams,
+        DataStream,
+        DataStreamSink,
+        KeyedStream,
+        WindowedStream,
+    )
+    from opchain.datastream.execution_mode import RuntimeExecutionMode
+    from opchain.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+    from opchain.datastream.functions import (
+        AggregateFunction,
+        AllWindowFunction,
+        AsyncBatchFunction,
+        AsyncFunction,
+        AsyncRetryPredicate,
+        AsyncRetryStrategy,
+        BroadcastProcessFunction,
+        CheckpointedFunction,
+        CheckpointListener,
+        CoFlatMapFunction,
+        CoGroupFunction,
+        CoMapFunction,
+        CoProcessFunction,
+        FilterFunction,
+        FlatJoinFunction,
+        FlatMapFunction,
+        JoinFunction,
+        KeyedBroadcastProcessFunction,
+        KeyedCoProcessFunction,
+        KeyedProcessFunction,
+        KeySelector,
+        MapFunction,
+        ParallelSourceFunction,
+        Partitioner,
+        ProcessAllWindowFunction,
+        ProcessFunction,
+        ProcessJoinFunction,
+        ProcessWindowFunction,
+        ReduceFunction,
+        RuntimeContext,
+        SinkFunction,
+        SourceFunction,
+        WindowFunction,
+    )
+    from opchain.datastream.output_tag import OutputTag
+    from opchain.datastream.slot_sharing_group import MemorySize, SlotSharingGroup
+    from opchain.datastream.state_backend import (
+        CustomStateBackend,
+        EmbeddedRocksDBStateBackend,
+        HashMapStateBackend,
+        PredefinedOptions,
+        StateBackend,
+    )
+    from opchain.datastream.stream_execution_environment import StreamExecutionEnvironment
+    from opchain.datastream.time_domain import TimeDomain
+    from opchain.datastream.timerservice import TimerService
+    from opchain.datastream.window import (
+        CountWindow,
+        GlobalWindow,
+        MergingWindowAssigner,
+        TimeWindow,
+        Trigger,
+        TriggerResult,
+        Window,
+        WindowAssigner,
+    )
+
+__all__ = [
+    "AggregateFunction",
+    "AllWindowFunction",
+    "AllWindowedStream",
+    "AsyncBatchFunction",
+    "AsyncDataStream",
+    "AsyncFunction",
+    "AsyncRetryPredicate",
+    "AsyncRetryStrategy",
+    "BroadcastConnectedStream",
+    "BroadcastProcessFunction",
+    "BroadcastStream",
+    "CheckpointConfig",
+    "CheckpointListener",
+    "CheckpointStorage",
+    "CheckpointedFunction",
+    "CheckpointingMode",
+    "CoFlatMapFunction",
+    "CoGroupFunction",
+    "CoMapFunction",
+    "CoProcessFunction",
+    "ConnectedStreams",
+    "CountWindow",
+    "CustomCheckpointStorage",
+    "CustomStateBackend",
+    "DataStream",
+    "DataStreamSink",
+    "EmbeddedRocksDBStateBackend",
+    "ExternalizedCheckpointRetention",
+    "FileSystemCheckpointStorage",
+    "FilterFunction",
+    "FlatJoinFunction",
+    "FlatMapFunction",
+    "GlobalWindow",
+    "HashMapStateBackend",
+    "JobManagerCheckpointStorage",
+    "JoinFunction",
+    "KeySelector",
+    "KeyedBroadcastProcessFunction",
+    "KeyedCoProcessFunction",
+    "KeyedProcessFunction",
+    "KeyedStream",
+    "MapFunction",
+    "MemorySize",
+    "MergingWindowAssigner",
+    "OutputTag",
+    "ParallelSourceFunction",
+    "Partitioner",
+    "PredefinedOptions",
+    "ProcessAllWindowFunction",
+    "ProcessFunction",
+    "ProcessJoinFunction",
+    "ProcessWindowFunction",
+    "ReduceFunction",
+    "RuntimeContext",
+    "RuntimeExecutionMode",
+    "SinkFunction",
+    "SlotSharingGroup",
+    "SourceFunction",
+    "StateBackend",
+    "StreamExecutionEnvironment",
+    "TimeDomain",
+    "TimeWindow",
+    "TimerService",
+    "Trigger",
+    "TriggerResult",
+    "Window",
+    "WindowAssigner",
+    "WindowFunction",
+    "WindowedStream",
+]
+
+_NAMES_OF = {
+    "async_data_stream": ("AsyncDataStream",),
+    "checkpoint_config": ("CheckpointConfig",),
+    "checkpoint_storage": (
+        "CheckpointStorage",
+        "CustomCheckpointStorage",
+        "FileSystemCheckpointStorage",
+        "JobManagerCheckpointStorage",
+    ),
+    "checkpointing_mode": ("CheckpointingMode",),
+    "data_stream": (
+        "AllWindowedStream",
+        "BroadcastConnectedStream",
+        "BroadcastStream",
+        "ConnectedStreams",
+        "DataStream",
+        "DataStreamSink",
+        "KeyedStream",
+        "WindowedStream",
+    ),
+    "execution_mode": ("RuntimeExecutionMode",),
+    "externalized_checkpoint_retention": ("ExternalizedCheckpointRetention",),
+    "functions": (
+        "AggregateFunction",
+        "AllWindowFunction",
+        "AsyncBatchFunction",
+        "AsyncFunction",
+        "AsyncRetryPredicate",
+        "AsyncRetryStrategy",
+        "BroadcastProcessFunction",
+        "CheckpointListener",
+        "CheckpointedFunction",
+        "CoFlatMapFunction",
+        "CoGroupFunction",
+        "CoMapFunction",
+        "CoProcessFunction",
+        "FilterFunction",
+        "FlatJoinFunction",
+        "FlatMapFunction",
+        "JoinFunction",
+        "KeySelector",
+        "KeyedBroadcastProcessFunction",
+        "KeyedCoProcessFunction",
+        "KeyedProcessFunction",
+        "MapFunction",
+        "ParallelSourceFunction",
+        "Partitioner",
+        "ProcessAllWindowFunction",
+        "ProcessFunction",
+        "ProcessJoinFunction",
+        "ProcessWindowFunction",
+        "ReduceFunction",
+        "RuntimeContext",
+        "SinkFunction",
+        "SourceFunction",
+        "WindowFunction",
+    ),
+    "output_tag": ("OutputTag",),
+    "slot_sharing_group": ("MemorySize", "SlotSharingGroup"),
+    "state_backend": (
+        "CustomStateBackend",
+        "EmbeddedRocksDBStateBackend",
+        "HashMapStateBackend",
+        "PredefinedOptions",
+        "StateBackend",
+    ),
+    "stream_execution_environment": ("StreamExecutionEnvironment",),
+    "time_domain": ("TimeDomain",),
+    "timerservice": ("TimerService",),
+    "window": (
+        "CountWindow",
+        "GlobalWindow",
+        "MergingWindowAssigner",
+        "TimeWindow",
+        "Trigger",
+        "TriggerResult",
+        "Window",
+        "WindowAssigner",
+    ),
+}
+_MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value  # asked for once
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,27 @@
+"""When an async call is made again. PyFlink: pyflink.datastream.async_retry_strategies."""
+
+from __future__ import annotations
+
+from opchain.runtime.functions.async_retry_strategies import (
+    NO_RETRY_STRATEGY,
+    AsyncRetryPredicate,
+    AsyncRetryStrategy,
+    ExponentialBackoffDelayRetryStrategy,
+    ExponentialBackoffDelayRetryStrategyBuilder,
+    FixedDelayRetryStrategy,
+    FixedDelayRetryStrategyBuilder,
+    NoRetryStrategy,
+    RetryPredicate,
+)
+
+__all__ = [
+    "NO_RETRY_STRATEGY",
+    "AsyncRetryPredicate",
+    "AsyncRetryStrategy",
+    "ExponentialBackoffDelayRetryStrategy",
+    "ExponentialBackoffDelayRetryStrategyBuilder",
+    "FixedDelayRetryStrategy",
+    "FixedDelayRetryStrategyBuilder",
+    "NoRetryStrategy",
+    "RetryPredicate",
+]

@@ -1,0 +1,9 @@
+"""The settings of checkpoints. PyFlink: pyflink.datastream.checkpoint_config."""
+
+from __future__ import annotations
+
+from opchain.compiler.settings.checkpoint_config import CheckpointConfig
+
+__all__ = [
+    "CheckpointConfig",
+]

@@ -1,0 +1,17 @@
+"""Where checkpoints are kept. PyFlink: pyflink.datastream.checkpoint_storage."""
+
+from __future__ import annotations
+
+from opchain.compiler.settings.checkpoint_storage import (
+    CheckpointStorage,
+    CustomCheckpointStorage,
+    FileSystemCheckpointStorage,
+    JobManagerCheckpointStorage,
+)
+
+__all__ = [
+    "CheckpointStorage",
+    "CustomCheckpointStorage",
+    "FileSystemCheckpointStorage",
+    "JobManagerCheckpointStorage",
+]

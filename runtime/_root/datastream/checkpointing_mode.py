@@ -1,0 +1,9 @@
+"""What a checkpoint promises. PyFlink: pyflink.datastream.checkpointing_mode."""
+
+from __future__ import annotations
+
+from opchain.compiler.settings.checkpointing_mode import CheckpointingMode
+
+__all__ = [
+    "CheckpointingMode",
+]

@@ -1,0 +1,9 @@
+"""Tags of side outputs. PyFlink: pyflink.datastream.output_tag."""
+
+from __future__ import annotations
+
+from opchain.runtime.output_tag import OutputTag
+
+__all__ = [
+    "OutputTag",
+]

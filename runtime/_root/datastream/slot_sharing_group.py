@@ -1,0 +1,11 @@
+"""Slot sharing groups and sizes. PyFlink: pyflink.datastream.slot_sharing_group."""
+
+from __future__ import annotations
+
+from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
+from opchain.runtime.memory_size import MemorySize
+
+__all__ = [
+    "MemorySize",
+    "SlotSharingGroup",
+]

@@ -1,0 +1,9 @@
+"""What sources and formats may say of their records. PyFlink: pyflink.datastream.utils."""
+
+from __future__ import annotations
+
+from opchain.runtime.result_type_queryable import ResultTypeQueryable
+
+__all__ = [
+    "ResultTypeQueryable",
+]

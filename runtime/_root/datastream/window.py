@@ -1,0 +1,86 @@
+"""Windows, assigners, triggers and evictors. PyFlink: pyflink.datastream.window."""
+
+from __future__ import annotations
+
+from opchain.runtime.windows.assigners import MergingWindowAssigner, WindowAssigner
+from opchain.runtime.windows.count_windows import (
+    CountSlidingWindowAssigner,
+    CountTumblingWindowAssigner,
+)
+from opchain.runtime.windows.data_triggers import CountTrigger, DeltaTrigger
+from opchain.runtime.windows.evictors import (
+    CountEvictor,
+    DeltaEvictor,
+    Evictor,
+    TimeEvictor,
+    TimestampedValue,
+)
+from opchain.runtime.windows.global_windows import EndOfStreamTrigger, GlobalWindows, NeverTrigger
+from opchain.runtime.windows.session_windows import (
+    DynamicEventTimeSessionWindows,
+    DynamicProcessingTimeSessionWindows,
+    EventTimeSessionWindows,
+    ProcessingTimeSessionWindows,
+    SessionWindowTimeGapExtractor,
+)
+from opchain.runtime.windows.time_triggers import (
+    ContinuousEventTimeTrigger,
+    ContinuousProcessingTimeTrigger,
+    EventTimeTrigger,
+    ProcessingTimeTrigger,
+)
+from opchain.runtime.windows.time_windows import (
+    SlidingEventTimeWindows,
+    SlidingProcessingTimeWindows,
+    TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
+)
+from opchain.runtime.windows.triggers import Trigger, TriggerResult
+from opchain.runtime.windows.window import CountWindow, GlobalWindow, TimeWindow, Window
+from opchain.runtime.windows.window_serializers import (
+    CountWindowSerializer,
+    GlobalWindowSerializer,
+    TimeWindowSerializer,
+)
+from opchain.runtime.windows.wrapping_triggers import ProcessingTimeoutTrigger, PurgingTrigger
+
+__all__ = [
+    "ContinuousEventTimeTrigger",
+    "ContinuousProcessingTimeTrigger",
+    "CountEvictor",
+    "CountSlidingWindowAssigner",
+    "CountTrigger",
+    "CountTumblingWindowAssigner",
+    "CountWindow",
+    "CountWindowSerializer",
+    "DeltaEvictor",
+    "DeltaTrigger",
+    "DynamicEventTimeSessionWindows",
+    "DynamicProcessingTimeSessionWindows",
+    "EndOfStreamTrigger",
+    "EventTimeSessionWindows",
+    "EventTimeTrigger",
+    "Evictor",
+    "GlobalWindow",
+    "GlobalWindowSerializer",
+    "GlobalWindows",
+    "MergingWindowAssigner",
+    "NeverTrigger",
+    "ProcessingTimeSessionWindows",
+    "ProcessingTimeTrigger",
+    "ProcessingTimeoutTrigger",
+    "PurgingTrigger",
+    "SessionWindowTimeGapExtractor",
+    "SlidingEventTimeWindows",
+    "SlidingProcessingTimeWindows",
+    "TimeEvictor",
+    "TimeWindow",
+    "TimeWindowSerializer",
+    "TimestampedValue",
+    "Trigger",
+    "TriggerResult",
+    "TumblingEventTimeWindows",
+    "TumblingProcessingTimeWindows",
+    "Window",
+    "WindowAssigner",
+]
