@@ -1,0 +1,45 @@
+"""The keys and defaults of Flink 2.3."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from opchain.compiler.settings import pipeline_options as options
+from opchain.compiler.settings.pipeline_options import ClosureCleanerLevel
+from opchain.runtime.config_options import ConfigOption
+from opchain.runtime.config_text import to_text
+
+DEFAULTS = {
+    "parallelism.default": "1",
+    "pipeline.max-parallelism": "-1",
+    "pipeline.global-job-parameters": "{}",
+    "pipeline.auto-watermark-interval": "200 ms",
+    "metrics.latency.interval": "0 ms",
+    "pipeline.object-reuse": "false",
+    "pipeline.auto-generate-uids": "true",
+    "pipeline.generic-types": "true",
+    "pipeline.force-kryo": "false",
+    "pipeline.force-avro": "false",
+    "pipeline.closure-cleaner-level": "RECURSIVE",
+    "execution.checkpointing.snapshot-compression": "false",
+    "task.cancellation.interval": "30 s",
+    "task.cancellation.timeout": "3 min",
+}
+
+
+def test_every_option_has_flinks_key_and_default() -> None:
+    printed = {option.key: to_text(option.default) for option in options.EXECUTION_CONFIG_OPTIONS}
+    assert printed == DEFAULTS
+
+
+def test_no_option_is_forgotten() -> None:
+    declared: list[ConfigOption[Any]] = [
+        value for value in vars(options).values() if isinstance(value, ConfigOption)
+    ]
+    assert {option.key for option in declared} == set(DEFAULTS)
+
+
+@pytest.mark.parametrize("level", ClosureCleanerLevel)
+def test_the_level_of_the_closure_cleaner_is_read_in_any_case(level: ClosureCleanerLevel) -> None:
+    assert options.CLOSURE_CLEANER_LEVEL.value_type.convert(level.name.lower()) is level
