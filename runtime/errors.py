@@ -1,8 +1,9 @@
 """What can go wrong, as one tree of exceptions.
 
 `StreamError` is the root, so that a program can catch everything this project raises on purpose. Below
-it, the class says whose move it is: the program's author (`GraphError`), whoever looks after state and
-checkpoints (`StateError`, `CheckpointError`), or us (`InternalError`). Wrong arguments to a single call
+it, the class says whose move it is: the program's author (`GraphError`, and what a record or key can be
+wrong in), whoever looks after state and checkpoints (`StateError`, `CheckpointError`) or the machines
+(`LostBufferError`, `SpillError`), or us (`InternalError`). Wrong arguments to a single call
 are plain `TypeError` and `ValueError`; an exception from a user's function keeps its own type.
 """
 
@@ -29,6 +30,49 @@ class UnstableKeyError(KeyTypeError):
     """A key whose hash would differ between processes, so that it has no key group."""
 
 
+class PartitionError(StreamError, ValueError):
+    """A custom partitioner returns what is no number of a channel."""
+
+
+class UnpicklableRecordError(StreamError, TypeError):
+    """A record that must travel to another task cannot be pickled.
+
+    Args:
+        record: The record as text.
+        reason: What pickle said.
+        where: The operator that sends it and its call site, where known.
+    """
+
+    def __init__(self, record: str, reason: str, where: str = "") -> None:
+        super().__init__(record, reason, where)
+        self.record = record
+        self.reason = reason
+        self.where = where
+
+    def __str__(self) -> str:
+        text = (
+            f"the record {self.record} cannot be pickled ({self.reason}), and so cannot travel to "
+            "another task: emit plain values, or chain its consumer to the operator"
+        )
+        return f"{self.where}: {text}" if self.where else text
+
+
+class UnreadableRecordError(StreamError):
+    """A record that arrived whole cannot be unpickled in this process."""
+
+
+class WireFormatError(StreamError):
+    """Bytes from another task are corrupt, cut short, or not in the format that is expected."""
+
+
+class LostBufferError(StreamError):
+    """A task's input is incomplete, or holds a buffer twice."""
+
+
+class SpillError(StreamError):
+    """A local disk does not take or give back what a task spills."""
+
+
 class StateError(StreamError):
     """Keyed or operator state cannot be read, written or restored as asked."""
 
@@ -53,6 +97,18 @@ class InternalError(StreamError):
     def __str__(self) -> str:
         text = f"{self.message} ({_REPORT})"
         return text if self.plan is None else f"{text}\nplan:\n{self.plan}"
+
+
+def add_note(error: BaseException, note: str) -> None:
+    """Adds a line that tracebacks show below the message, without touching type or message.
+
+    Python 3.10 has no `add_note` and shows no notes; they are kept where PEP 678 keeps them.
+    """
+    notes = getattr(error, "__notes__", None)
+    if notes is None:
+        notes = []
+        error.__notes__ = notes  # type: ignore[attr-defined]
+    notes.append(note)
 
 
 def short_repr(value: object, limit: int = 80) -> str:

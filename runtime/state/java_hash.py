@@ -11,11 +11,11 @@ differs between processes (str, bytes, None) and between versions.
 | bytes, bytearray | content of a `byte[]` (`Arrays.hashCode`; Flink refuses arrays as keys) |
 | Decimal | `BigDecimal`: 1.0 and 1.00 differ, as they do in Java and not in Python |
 | date, naive time, naive datetime | `LocalDate`, `LocalTime`, `LocalDateTime` |
-| aware datetime, timedelta | `Instant`, `Duration` |
+| aware datetime or our Instant, timedelta or our Duration | `Instant`, `Duration` |
 | UUID | `java.util.UUID` |
 | Enum (IntEnum and StrEnum too) | `String` of the member's name; in Java it differs per process, Flink refuses it |
 | Flag | its value as `Long`: the name of a combination depends on the version of Python |
-| tuple (named too), list, Row | Flink's `Tuple`, `java.util.List`, Flink's `Row` by position |
+| tuple (named too), list, Row | Flink's `Tuple`, `java.util.List`, Flink's `Row` by position (names do not count) |
 | dataclass | 31 h + field over the fields that `==` compares, from `String` of the class name (no module) |
 | numpy scalar | the Python bool, int or float it equals |
 | None | 0 inside any of these; not a key by itself |
@@ -216,20 +216,33 @@ def hash_local_date_time(value: dt.datetime) -> int:
     return hash_date(value) ^ _hash_time_of_day(value)
 
 
-def hash_instant(value: dt.datetime) -> int:
-    """`Instant.hashCode` of an aware datetime: equal points in time are equal in every zone."""
-    return hash_duration(value - _EPOCH)
-
-
 def hash_datetime(value: dt.datetime) -> int:
     """`LocalDateTime.hashCode` without a zone, `Instant.hashCode` with one."""
-    return hash_local_date_time(value) if value.utcoffset() is None else hash_instant(value)
+    return hash_local_date_time(value) if value.utcoffset() is None else hash_point_in_time(value)
 
 
-def hash_duration(value: dt.timedelta) -> int:
-    """`Duration.hashCode`: of whole seconds, rounded down, and the nanoseconds beyond them."""
-    seconds = value.days * 86_400 + value.seconds
-    return signed(hash_long(seconds) + 51 * 1_000 * value.microseconds)
+def hash_point_in_time(value: dt.datetime) -> int:
+    """`Instant.hashCode` of an aware datetime: one point in time is one key in every zone."""
+    return hash_timedelta(value - _EPOCH)
+
+
+def hash_timedelta(value: dt.timedelta) -> int:
+    """`Duration.hashCode`."""
+    return _hash_seconds_and_nanos(value.days * 86_400 + value.seconds, value.microseconds * 1_000)
+
+
+def hash_instant(value: Any) -> int:
+    """`Instant.hashCode` of our Instant."""
+    return _hash_seconds_and_nanos(value.seconds, value.nanos)
+
+
+def hash_duration(value: Any) -> int:
+    """`Duration.hashCode` of our Duration."""
+    return _hash_seconds_and_nanos(*divmod(value.nanos, 1_000_000_000))
+
+
+def _hash_seconds_and_nanos(seconds: int, nanos: int) -> int:
+    return signed(hash_long(seconds) + 51 * nanos)
 
 
 def hash_uuid(value: uuid.UUID) -> int:
@@ -254,12 +267,9 @@ def hash_row(value: Any) -> int:
 
 
 def _hash_in_row(value: object) -> int:
-    """What Flink's `RowUtils.deepHashCodeInternal` gives: all but rows and lists pass through an array of one."""
+    """What Flink's `RowUtils.deepHashCodeInternal` gives: all but lists pass through an array of one."""
     if value is None:
         return 0
-    hasher = hasher_of_class(type(value))
-    if hasher is hash_row:
-        return hash_row(value)
     if isinstance(value, list):
         return polynomial([_hash_in_row(element) for element in value], 1)
     return 31 + nested_hash_code(value)
@@ -314,17 +324,19 @@ _BY_CLASS: Mapping[type, Hasher] = {
     dt.datetime: hash_datetime,
     dt.date: hash_date,
     dt.time: hash_time,
-    dt.timedelta: hash_duration,
+    dt.timedelta: hash_timedelta,
     uuid.UUID: hash_uuid,
     tuple: hash_tuple,
     list: hash_list,
 }
 
-# By name, so that hashing a key imports neither numpy nor the row type. numpy.float64 is a float already;
+# By name, so that hashing a key imports neither numpy nor the types of our own it may never meet. numpy.float64 is a float already;
 # longdouble and datetime64 are not listed, as no one Python value equals them, and timedelta64 is refused
 # because numpy derives it from integer.
 _BY_CLASS_NAME: Mapping[str, Hasher] = {
     "opchain.runtime.types.row.Row": hash_row,
+    "opchain.runtime.time.Instant": hash_instant,
+    "opchain.runtime.time.Duration": hash_duration,
     "numpy.bool": _hash_numpy_scalar,
     "numpy.bool_": _hash_numpy_scalar,
     "numpy.integer": _hash_numpy_scalar,

@@ -24,17 +24,21 @@ from opchain.runtime.state.java_hash import (
     hash_bool,
     hash_bytes,
     hash_date,
+    hash_datetime,
     hash_decimal,
     hash_double,
     hash_duration,
     hash_instant,
     hash_local_date_time,
     hash_long,
+    hash_point_in_time,
     hash_row,
     hash_str,
     hash_time,
+    hash_timedelta,
     hash_uuid,
     hasher_of_class,
+    java_hash_code,
     plain_scalar,
     polynomial,
     signed,
@@ -131,10 +135,21 @@ def hash_character(key: object) -> int:
 
 
 def hash_declared_instant(key: object) -> int:
-    """`Instant.hashCode` of an aware datetime."""
-    if not isinstance(key, dt.datetime) or key.utcoffset() is None:
-        raise mismatch(key, "Instant", "a datetime with a zone")
-    return hash_instant(key)
+    """`Instant.hashCode` of an Instant or an aware datetime."""
+    if hasher_of_class(type(key)) is hash_instant:
+        return hash_instant(key)
+    if isinstance(key, dt.datetime) and key.utcoffset() is not None:
+        return hash_point_in_time(key)
+    raise mismatch(key, "Instant", "an Instant or a datetime with a zone")
+
+
+def hash_declared_duration(key: object) -> int:
+    """`Duration.hashCode` of a Duration or timedelta."""
+    if hasher_of_class(type(key)) is hash_duration:
+        return hash_duration(key)
+    if isinstance(key, dt.timedelta):
+        return hash_timedelta(key)
+    raise mismatch(key, "Duration", "a Duration or timedelta")
 
 
 def hash_declared_bytes(key: object) -> int:
@@ -162,11 +177,16 @@ NAMED_HASHERS: Mapping[str, Hasher] = MappingProxyType(
         "LocalTime": CheckedType("LocalTime", dt.time, hash_time),
         "LocalDateTime": CheckedType("LocalDateTime", dt.datetime, hash_local_date_time),
         "Instant": hash_declared_instant,
-        "Duration": CheckedType("Duration", dt.timedelta, hash_duration),
+        "Duration": hash_declared_duration,
         "UUID": CheckedType("UUID", uuid.UUID, hash_uuid),
+        # The hash codes of java.sql depend on the time zone of the JVM; those of java.time do not.
+        "Date": CheckedType("Date", dt.date, hash_date),
+        "Time": CheckedType("Time", dt.time, hash_time),
+        "Timestamp": CheckedType("Timestamp", dt.datetime, hash_datetime),
+        "Object": java_hash_code,
     }
 )
-"""By the simple name of the Java class. `java.sql` dates are absent: their hash depends on the JVM's zone."""
+"""By the simple name of the Java class."""
 
 
 def hasher_named(name: str) -> Hasher:
@@ -248,11 +268,9 @@ def _nested(hasher: Hasher, value: object) -> int:
 
 
 def _in_row(hasher: Hasher, value: object) -> int:
-    """As `java_hash` says of a row's fields: all but rows and lists pass through an array of one."""
+    """As `java_hash` says of a row's fields: all but lists pass through an array of one."""
     if value is None:
         return 0
-    if isinstance(hasher, RowType):
-        return hasher(value)
     if isinstance(hasher, ListType) and isinstance(value, list):
         return polynomial([_in_row(hasher.element, element) for element in value], 1)
     return 31 + hasher(value)

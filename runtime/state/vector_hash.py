@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from opchain.runtime.state import java_hash
@@ -43,6 +44,11 @@ if TYPE_CHECKING:
 _UNITS_LIMIT = 1 << 17
 """Units hashed in one go: two tables of powers of this length, 1 MB together, are kept per process."""
 
+_MURMUR_WORDS = (
+    *(0xCC9E2D51, 0x1B873593, 0xE6546B64, 0x85EBCA6B, 0xC2B2AE35, 0x7FFFFFFF),
+    *(4, 5, 13, 15, 16, 17, 19),
+)
+
 
 @functools.lru_cache(maxsize=1)
 def vector_hash() -> VectorHash:
@@ -68,6 +74,8 @@ class VectorHash:
         steps[1] = pow(31, -1, 2**32)
         steps[:, 0] = 1
         self._powers, self._inverse_powers = np.cumprod(steps, axis=1, dtype=np.uint32)
+        # As arrays, and in place below: half the fixed cost of numpy scalars and new arrays.
+        self._words = {value: np.array(value, np.uint32) for value in _MURMUR_WORDS}
         self._rules: Mapping[Hasher, Rule] = {
             java_hash.hash_bool: self._bools,
             java_hash.hash_int: self._longs,
@@ -138,23 +146,30 @@ class VectorHash:
         """The parallel instance that owns the key group of each hash code; bounds are not checked."""
         import numpy as np
 
-        mixed = codes * np.uint32(0xCC9E2D51)
-        mixed = (mixed << np.uint32(15)) | (mixed >> np.uint32(17))
-        mixed *= np.uint32(0x1B873593)
-        mixed = (mixed << np.uint32(13)) | (mixed >> np.uint32(19))
-        mixed *= np.uint32(5)
-        mixed += np.uint32(0xE6546B64)
-        mixed ^= np.uint32(4)
-        mixed ^= mixed >> np.uint32(16)
-        mixed *= np.uint32(0x85EBCA6B)
-        mixed ^= mixed >> np.uint32(13)
-        mixed *= np.uint32(0xC2B2AE35)
-        mixed ^= mixed >> np.uint32(16)
-        # numpy leaves the smallest int negative, as Java does; clearing the sign makes it Flink's 0.
-        positive = np.abs(mixed.view(np.int32)).view(np.uint32) & np.uint32(0x7FFFFFFF)
-        key_groups = positive % np.uint32(max_parallelism)
-        indexes: Codes = key_groups * np.uint32(parallelism) // np.uint32(max_parallelism)
-        return indexes
+        word = self._words
+        mixed = codes * word[0xCC9E2D51]
+        shifted = mixed >> word[17]
+        mixed <<= word[15]
+        mixed |= shifted
+        mixed *= word[0x1B873593]
+        np.right_shift(mixed, word[19], out=shifted)
+        mixed <<= word[13]
+        mixed |= shifted
+        mixed *= word[5]
+        mixed += word[0xE6546B64]
+        mixed ^= word[4]
+        mixed ^= np.right_shift(mixed, word[16], out=shifted)
+        mixed *= word[0x85EBCA6B]
+        mixed ^= np.right_shift(mixed, word[13], out=shifted)
+        mixed *= word[0xC2B2AE35]
+        mixed ^= np.right_shift(mixed, word[16], out=shifted)
+        # numpy leaves the smallest int negative, as Java does; without its sign it is Flink's 0.
+        np.abs(mixed.view(np.int32), out=mixed.view(np.int32))
+        mixed &= word[0x7FFFFFFF]
+        mixed %= np.uint32(max_parallelism)
+        mixed *= np.uint32(parallelism)
+        mixed //= np.uint32(max_parallelism)
+        return mixed
 
     def _one_by_one(self, keys: Sequence[Any], hasher: Hasher) -> Codes:
         import numpy as np
@@ -206,14 +221,18 @@ class VectorHash:
     def _strings(self, keys: Sequence[str]) -> Codes:
         import numpy as np
 
-        text = "".join(keys)
+        text = "\0".join([*keys, ""])
         if 2 * len(text) >= _UNITS_LIMIT:
             return self._in_halves(keys, self._strings, java_hash.hash_str)
         units = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), "<u2")
-        if units.size == len(text):
-            return self._polynomial(units, self._lengths(keys))
-        units_of_each = (len(key.encode("utf-16-le", "surrogatepass")) // 2 for key in keys)
-        return self._polynomial(units, np.fromiter(units_of_each, np.int64, len(keys)))
+        # The NUL after each key weighs nothing, and its place tells the length without a call per key.
+        ends = np.flatnonzero(units == 0)
+        if len(ends) != len(keys):  # some key holds a NUL of its own
+            units_of_each = (len(key.encode("utf-16-le", "surrogatepass")) // 2 for key in keys)
+            ends = np.cumsum(np.fromiter(units_of_each, np.int64, len(keys)) + 1) - 1
+        starts = np.zeros(len(keys), np.int64)
+        np.add(ends[:-1], 1, out=starts[1:])
+        return self._polynomial(units, starts, ends)
 
     def _bytes(self, keys: Sequence[bytes]) -> Codes:
         import numpy as np
@@ -221,18 +240,15 @@ class VectorHash:
         content = b"".join(keys)
         if len(content) >= _UNITS_LIMIT:
             return self._in_halves(keys, self._bytes, java_hash.hash_bytes)
-        lengths = self._lengths(keys)
         units = np.frombuffer(content, np.int8).astype(np.int32).view(np.uint32)
-        codes: Codes = self._polynomial(units, lengths) + self._powers[lengths]
-        return codes
+        return self._polynomial_from_one(units, self._lengths(keys))
 
     def _lists(self, keys: Sequence[list[Any]]) -> Codes:
         lengths = self._lengths(keys)
         if lengths.sum() >= _UNITS_LIMIT:
             return self._in_halves(keys, self._lists, java_hash.hash_list)
         elements = self.codes(list(itertools.chain.from_iterable(keys)), nested=True)
-        codes: Codes = self._polynomial(elements, lengths) + self._powers[lengths]
-        return codes
+        return self._polynomial_from_one(elements, lengths)
 
     def _tuples(self, keys: Sequence[tuple[Any, ...]]) -> Codes | None:
         if len(set(map(len, keys))) != 1:
@@ -251,7 +267,9 @@ class VectorHash:
         import numpy as np
 
         codes = np.zeros(len(keys), np.uint32)
-        for column, hasher in zip(zip(*keys, strict=True), hashers, strict=False):
+        for place, hasher in zip(range(len(keys[0])), hashers, strict=False):
+            # Not zip(*keys): its iterator per key makes it three times as slow.
+            column = list(map(itemgetter(place), keys))
             codes = np.uint32(31) * codes + self.codes(column, hasher, nested=True)
         return codes
 
@@ -260,15 +278,24 @@ class VectorHash:
 
         return np.fromiter(map(len, keys), np.int64, len(keys))
 
-    def _polynomial(self, units: NDArray[Any], lengths: NDArray[np.int64]) -> Codes:
-        """Java's 31 h + unit, starting at 0, for each run of units of the lengths given."""
+    def _polynomial(
+        self, units: NDArray[Any], starts: NDArray[np.int64], ends: NDArray[np.int64]
+    ) -> Codes:
+        """Java's 31 h + unit, starting at 0, for each run of units."""
         import numpy as np
 
-        ends = np.cumsum(lengths)
         sums = np.zeros(len(units) + 1, np.uint32)
         np.cumsum(units * self._inverse_powers[: len(units)], out=sums[1:], dtype=np.uint32)
         # Of an empty run at the very start the exponent is -1; it multiplies 0.
-        codes: Codes = (sums[ends] - sums[ends - lengths]) * self._powers[ends - 1]
+        codes: Codes = (sums[ends] - sums[starts]) * self._powers[ends - 1]
+        return codes
+
+    def _polynomial_from_one(self, units: Codes, lengths: NDArray[np.int64]) -> Codes:
+        """As `_polynomial`, but starting at 1, for runs that follow each other."""
+        import numpy as np
+
+        ends = np.cumsum(lengths)
+        codes: Codes = self._polynomial(units, ends - lengths, ends) + self._powers[lengths]
         return codes
 
     def _in_halves(

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from opchain.runtime.errors import (
+    CheckpointError,
+    GraphError,
+    InternalError,
+    KeyTypeError,
+    StateError,
+    StreamError,
+    UnstableKeyError,
+    UnsupportedFeatureError,
+    short_repr,
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "parents"),
+    [
+        (GraphError, {StreamError}),
+        (UnsupportedFeatureError, {GraphError, StreamError}),
+        (KeyTypeError, {StreamError, TypeError}),
+        (UnstableKeyError, {KeyTypeError, StreamError, TypeError}),
+        (StateError, {StreamError}),
+        (CheckpointError, {StreamError}),
+        (InternalError, {StreamError}),
+    ],
+)
+def test_the_tree_of_errors(error: type[Exception], parents: set[type]) -> None:
+    assert set(error.__mro__) == {error, *parents, Exception, BaseException, object}
+
+
+def test_an_internal_error_asks_for_a_report_and_shows_the_plan() -> None:
+    text = str(InternalError("vertex 2 has no input", plan="vertex 1\nvertex 2"))
+    assert text.startswith("vertex 2 has no input (")
+    assert "please report" in text
+    assert text.endswith("\nplan:\nvertex 1\nvertex 2")
+
+
+def test_an_internal_error_without_a_plan_is_one_line() -> None:
+    assert "\n" not in str(InternalError("vertex 2 has no input"))
+
+
+def test_an_internal_error_survives_the_way_from_an_executor() -> None:
+    error = InternalError("vertex 2 has no input", plan="vertex 1")
+    copy = pickle.loads(pickle.dumps(error))
+    assert (copy.message, copy.plan, str(copy)) == (error.message, error.plan, str(error))
+
+
+class Broken:
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+
+class Nameless:
+    def __repr__(self) -> str:
+        return None  # type: ignore[return-value]
+
+
+class Tall:
+    def __repr__(self) -> str:
+        return "Tall(\n  1,\r\n  2)"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("a", "'a'"),
+        (Tall(), "Tall(   1,   2)"),
+        (Broken(), "<Broken whose repr raises RuntimeError>"),
+        (Nameless(), "<Nameless whose repr raises TypeError>"),
+        ("x" * 78, repr("x" * 78)),
+        ("x" * 79, "'" + "x" * 76 + "..."),
+        ("\ud800", r"'\ud800'"),
+    ],
+)
+def test_short_repr(value: object, text: str) -> None:
+    assert short_repr(value) == text
+
+
+def test_short_repr_keeps_to_the_limit() -> None:
+    assert short_repr([1] * 1000, limit=10) == "[1, 1, ..."
