@@ -1,0 +1,286 @@
+"""The sending end of one edge: gathers records by channel, and cuts them into buffers.
+
+Flink: `RecordWriter` and `BufferBuilder`. A buffer is cut by what went in, never by a clock: a positive
+buffer time-out has no effect inside a bounded job, because it would make the borders of buffers, and so
+the order in which a receiver reads, differ from attempt to attempt. A time-out of 0 cuts after each write.
+
+Watermarks, statuses and markers lie in the buffers between the records they came between; they open no
+buffer of their own. None is dropped, so that a receiver sees what Flink's would.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.errors import InternalError, UnpicklableRecordError
+from opchain.runtime.task.buffer import Buffer
+from opchain.runtime.task.channel_selector import channels_of, create_channel_selector
+from opchain.runtime.task.elements import (
+    MIN_WATERMARK,
+    EndOfInput,
+    RecordBatch,
+    Watermark,
+    WatermarkStatus,
+)
+from opchain.runtime.task.vertex_program import Shipping
+from opchain.runtime.task.wire import encode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from opchain.runtime.task.elements import CheckpointBarrier, LatencyMarker, StreamElement
+    from opchain.runtime.task.vertex_program import OperatorProgram, OutputProgram
+
+BUFFER_BYTES = 256 * 1024
+"""Size of a buffer that an output with few channels aims at."""
+
+OUTPUT_BYTES = 8 * 1024 * 1024
+"""What all channels of an output may gather: with many channels, buffers are smaller."""
+
+SMALLEST_BUFFER_BYTES = 16 * 1024
+MOST_RECORDS = 16_384
+MOST_ELEMENTS = 4_096
+
+_FIRST_RECORDS = 64
+_PROBE_EVERY = 1024
+_PROBE_FACTOR = 4
+
+
+class _Lane:
+    """What waits for one channel; for all channels where the output is a broadcast.
+
+    `values` and `timestamps` are the records behind the last element of `sealed`. `order` is the order of
+    the buffer that is being filled.
+    """
+
+    __slots__ = (
+        "order",
+        "sealed",
+        "sealed_records",
+        "sequences",
+        "targets",
+        "timestamps",
+        "values",
+    )
+
+    def __init__(self, targets: range) -> None:
+        self.targets = targets
+        self.sequences = [0] * len(targets)
+        self.order = MIN_WATERMARK
+        self.sealed: list[StreamElement] = []
+        self.sealed_records = 0
+        self.values: list[Any] = []
+        self.timestamps: list[int | None] = []
+
+    @property
+    def records(self) -> int:
+        return self.sealed_records + len(self.values)
+
+    def append(self, element: StreamElement) -> None:
+        """Takes an element that is no batch, behind the records that came before it."""
+        if self.values:
+            self.seal(len(self.values))
+        self.sealed.append(element)
+
+    def seal(self, count: int) -> None:
+        """Makes a batch of the first records. The lists stay the same objects: selectors fill them."""
+        timestamps = self.timestamps[:count] if self.timestamps else None
+        self.sealed.append(RecordBatch(self.values[:count], timestamps))
+        self.sealed_records += count
+        del self.values[:count]
+        del self.timestamps[:count]
+
+
+class RecordWriter:
+    """Writes what one subtask sends over one edge.
+
+    Args:
+        output: The edge.
+        subtask: The subtask that writes.
+        parallelism: The number of subtasks of its vertex.
+        emit: Takes the finished buffers, in order for each channel.
+        operator: The operator whose records these are; it shows in errors, and its id seeds the choices of
+            rebalance and shuffle.
+        buffer_bytes: The size that buffers aim at. It is met by learning how long the records of this
+            edge are, so buffers with records of very different lengths miss it.
+    """
+
+    def __init__(
+        self,
+        output: OutputProgram,
+        subtask: int,
+        parallelism: int,
+        emit: Callable[[Buffer], None],
+        *,
+        operator: OperatorProgram,
+        buffer_bytes: int = BUFFER_BYTES,
+    ) -> None:
+        self.records_out = 0
+        self.bytes_out = 0
+        self.buffers_out = 0
+        self._output = output
+        self._emit = emit
+        self._operator = operator
+        self._channel = output.channel_base + subtask
+        consumers = channels_of(output, subtask, parallelism)
+        targets = range(output.first_target + consumers.start, output.first_target + consumers.stop)
+        self._lanes = (
+            [_Lane(targets)]
+            if output.shipping is Shipping.BROADCAST
+            else [_Lane(range(target, target + 1)) for target in targets]
+        )
+        self._values = [lane.values for lane in self._lanes]
+        self._timestamps = [lane.timestamps for lane in self._lanes]
+        self._selector = create_channel_selector(
+            output, len(targets), operator.operator_id, subtask
+        )
+        self._marker_targets = len(targets)
+        self._draw = random.Random(f"latency {operator.operator_id} {subtask}").random  # noqa: S311
+        self._flushes_always = output.buffer_timeout_ms == 0
+        self._watermark = MIN_WATERMARK
+        self._has_ended = False
+        share = max(SMALLEST_BUFFER_BYTES, OUTPUT_BYTES // len(self._lanes))
+        self._buffer_bytes = min(buffer_bytes, share)
+        self._most_records = _FIRST_RECORDS
+        # No lane can be full before that many records have come: until then nobody looks.
+        self._room = self._most_records
+        self._until_probe = 0
+
+    def write_batch(
+        self,
+        values: Sequence[Any],
+        timestamps: Sequence[int | None] | None = None,
+        keys: Sequence[Any] | None = None,
+    ) -> None:
+        """Takes records; the lists are not kept.
+
+        `timestamps` is used where the edge carries them, None standing for a record without; `keys` is
+        needed where the output has a key selector.
+
+        Raises:
+            KeyTypeError: For a key that no key group can be found for.
+            PartitionError: For a custom partitioner's wrong answer.
+            UnpicklableRecordError: For a record that can't travel, maybe one of an earlier batch.
+        """
+        count = len(values)
+        if self._has_ended:
+            raise InternalError(f"{self._where()}: {count} records were written behind the end")
+        if not count:
+            return
+        assignment = self._selector.assign(values, keys)
+        assignment.scatter(values, self._values)
+        if self._output.carries_timestamps:
+            column = [None] * count if timestamps is None else timestamps
+            assignment.scatter(column, self._timestamps)
+        self.records_out += count
+        self._room -= count
+        self._until_probe -= count
+        if self._until_probe <= 0:
+            self._probe(values[-1])
+        if self._flushes_always:
+            self.flush()
+        elif self._room <= 0:
+            for lane in self._lanes:
+                while lane.records >= self._most_records:
+                    self._cut(lane, self._most_records)
+            self._look_for_room()
+
+    def emit_watermark(self, timestamp: int) -> None:
+        """Sends a watermark to every channel."""
+        self._watermark = max(self._watermark, timestamp)
+        self._append_to_all(Watermark(timestamp))
+
+    def emit_status(self, is_idle: bool) -> None:
+        """Sends to every channel whether event time goes on without it."""
+        self._append_to_all(WatermarkStatus.IDLE if is_idle else WatermarkStatus.ACTIVE)
+
+    def emit_latency_marker(self, marker: LatencyMarker) -> None:
+        """Sends a marker to one channel, drawn as Flink draws it, but the same in every attempt."""
+        number = int(self._draw() * self._marker_targets)
+        if self._output.shipping is not Shipping.BROADCAST:
+            self._lanes[number].append(marker)
+        else:
+            # The other channels must not get it: a buffer of its own, behind what came before.
+            (lane,) = self._lanes
+            self._cut(lane, lane.records)
+            self._send(lane, number, self._encoded([marker]))
+        if self._flushes_always:
+            self.flush()
+
+    def emit_barrier(self, barrier: CheckpointBarrier) -> None:
+        """Sends a barrier to every channel, and everything before it with it."""
+        self._append_to_all(barrier)
+        self.flush()
+
+    def end_of_input(self) -> None:
+        """Ends every channel; nothing can be written afterwards."""
+        self._append_to_all(EndOfInput())
+        self.flush()
+        self._has_ended = True
+
+    def flush(self) -> None:
+        """Sends all that waits."""
+        for lane in self._lanes:
+            self._cut(lane, lane.records)
+        self._room = self._most_records
+
+    def _append_to_all(self, element: StreamElement) -> None:
+        for lane in self._lanes:
+            lane.append(element)
+            if len(lane.sealed) >= MOST_ELEMENTS:
+                self._cut(lane, lane.records)
+        if self._flushes_always:
+            self.flush()
+
+    def _look_for_room(self) -> None:
+        self._room = self._most_records - max(lane.records for lane in self._lanes)
+
+    def _cut(self, lane: _Lane, records: int) -> None:
+        """Makes a buffer of the first records of a lane and the elements among them."""
+        if records > lane.sealed_records:
+            lane.seal(records - lane.sealed_records)
+        if not lane.sealed:
+            return
+        records = lane.sealed_records
+        payload = self._encoded(lane.sealed)
+        for number in range(len(lane.targets)):
+            self._send(lane, number, payload)
+        lane.sealed = []
+        lane.sealed_records = 0
+        lane.order = self._watermark
+        if records:
+            fitting = self._buffer_bytes * records // len(payload)
+            self._most_records = max(1, min(fitting, MOST_RECORDS))
+
+    def _send(self, lane: _Lane, number: int, payload: bytes) -> None:
+        sequence = lane.sequences[number]
+        lane.sequences[number] = sequence + 1
+        self.bytes_out += len(payload)
+        self.buffers_out += 1
+        self._emit(Buffer(lane.targets[number], lane.order, self._channel, sequence, payload))
+
+    def _probe(self, value: Any) -> None:
+        """Looks out for records that are much longer than those before, before too many wait.
+
+        What waits then is cut small to its end: some of it may be long, and nobody knows what.
+        """
+        self._until_probe = _PROBE_EVERY
+        length = len(self._encoded([RecordBatch([value])]))
+        fitting = max(1, _PROBE_FACTOR * self._buffer_bytes // length)
+        if fitting < self._most_records:
+            for lane in self._lanes:
+                while lane.records >= fitting:
+                    self._cut(lane, fitting)
+            self._most_records = fitting
+            self._look_for_room()
+
+    def _encoded(self, elements: list[StreamElement]) -> bytes:
+        try:
+            return encode(elements)
+        except UnpicklableRecordError as error:
+            raise UnpicklableRecordError(error.record, error.reason, self._where()) from error
+
+    def _where(self) -> str:
+        operator = self._operator
+        return f"'{operator.name}' ({operator.call_site}), sending {self._output.label}"
