@@ -42,11 +42,12 @@ class ValueType(Generic[T]):
 class ConfigOption(Generic[T]):
     """A configuration option; made by `ConfigOptions.key(...)`, and never changed.
 
-    `fallback_keys` are read, in order, where `key` itself is not set.
+    Reading one gives a `T`: an option without default is one of `T | None`. `fallback_keys` are read,
+    in order, where `key` itself is not set.
     """
 
     key: str
-    value_type: ValueType[T]
+    value_type: ValueType[Any]
     default: T | None = None
     fallback_keys: tuple[str, ...] = ()
 
@@ -145,7 +146,7 @@ class ConfigOptions:
             """
             return ConfigOption(self._key, self._value_type, self._value_type.convert(value))
 
-        def no_default_value(self) -> ConfigOption[T]:
+        def no_default_value(self) -> ConfigOption[T | None]:
             """The option; reading it gives None where nothing is set."""
             return ConfigOption(self._key, self._value_type)
 

@@ -132,12 +132,15 @@ class Configuration:
         return self._write(key, bytes(value), bytes)
 
     @overload
-    def get(self, option: ConfigOption[T], default_value: T) -> T: ...
+    def get(self, option: ConfigOption[T]) -> T: ...
 
     @overload
-    def get(self, option: ConfigOption[T], default_value: None = None) -> T | None: ...
+    def get(self, option: ConfigOption[T | None], default_value: T) -> T: ...
 
-    def get(self, option: ConfigOption[T], default_value: T | None = None) -> T | None:
+    @overload
+    def get(self, option: ConfigOption[T], default_value: T) -> T: ...
+
+    def get(self, option: ConfigOption[Any], default_value: Any = None) -> Any:
         """The option's value: as set, else `default_value`, else the option's own default.
 
         Raises:
@@ -158,7 +161,10 @@ class Configuration:
 
         Raises:
             ValueError: The value does not fit the option's type.
+            TypeError: It is None; `remove_config` unsets an option.
         """
+        if value is None:
+            raise TypeError(f"configuration key {option.key!r}: the value is None")
         self._values[option.key] = _converted(option.key, value, option.value_type)
         return self
 

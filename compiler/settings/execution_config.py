@@ -239,9 +239,7 @@ class ExecutionConfig:
         return self._write(options.SNAPSHOT_COMPRESSION, use_snapshot_compression)
 
     def _read(self, option: ConfigOption[T]) -> T:
-        value = self._configuration.get(option)
-        assert value is not None, f"{option.key} has no default"
-        return value
+        return self._configuration.get(option)
 
     def _write(self, option: ConfigOption[T], value: T) -> ExecutionConfig:
         self._configuration.set(option, value)

@@ -189,7 +189,14 @@ def test_an_option_is_set_and_read_with_its_type() -> None:
 
 
 def test_an_option_without_default_gives_none() -> None:
-    assert Configuration().get(ConfigOptions.key("x").string_type().no_default_value()) is None
+    option = ConfigOptions.key("x").string_type().no_default_value()
+    assert Configuration().get(option) is None
+    assert Configuration().get(option, "y") == "y"
+
+
+def test_an_option_cannot_be_set_to_none() -> None:
+    with pytest.raises(TypeError, match="key 'interval': the value is None"):
+        Configuration().set(INTERVAL, None)  # type: ignore[arg-type]
 
 
 def test_a_fallback_key_counts_where_the_key_is_not_set() -> None:
@@ -208,9 +215,7 @@ def test_a_map_is_gathered_from_the_keys_below_its_own() -> None:
 
 
 def test_the_default_of_an_option_cannot_be_changed_by_its_reader() -> None:
-    tags = Configuration().get(TAGS)
-    assert tags is not None
-    tags["b"] = "2"
+    Configuration().get(TAGS)["b"] = "2"
     assert Configuration().get(TAGS) == {"a": "1"}
 
 
