@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class JobOutcome:
-    """A finished job. `collected` has the records of each collecting sink by its uid, subtask after
-    subtask; `printed` the lines of print sinks that were sent here, with whether they go to stderr.
+    """A finished job.
+
+    `collected` has the records of each collecting sink by its uid, subtask after subtask; `printed`
+    the lines of print sinks that were sent here, with whether they go to stderr.
     """
 
     reports: dict[int, TaskReport] = field(default_factory=dict)

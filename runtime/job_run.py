@@ -54,14 +54,15 @@ class JobRun(JobClient):
         started = time.monotonic()
         try:
             outcome = self._run()
-        except BaseException as error:  # noqa: BLE001 - whoever waits for the result gets it
+        except BaseException as error:
             if self._is_cancelled.is_set():
                 self._status = JobStatus.CANCELED
-                error = CancelledError(f"job {self._id} was cancelled")
+                failure: BaseException = CancelledError(f"job {self._id} was cancelled")
             else:
                 self._status = JobStatus.FAILED
-            self._outcome.set_exception(error)
-            self._result.set_exception(error)
+                failure = error
+            self._outcome.set_exception(failure)
+            self._result.set_exception(failure)
             if isinstance(error, (KeyboardInterrupt, SystemExit)):
                 raise
         else:

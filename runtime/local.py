@@ -38,8 +38,12 @@ def local_run(job: JobProgram) -> JobRun:
     return JobRun(run, stopped.set)
 
 
-def run_in_process(job: JobProgram, environment: TaskEnvironment | None = None,
-    *, stopped: threading.Event | None = None) -> dict[int, list[Any]]:
+def run_in_process(
+    job: JobProgram,
+    environment: TaskEnvironment | None = None,
+    *,
+    stopped: threading.Event | None = None,
+) -> dict[int, list[Any]]:
     """Runs all stages, task after task, and gives what each task told the driver.
 
     Raises:

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from opchain.compiler.codegen.vertex import VertexGenerator
     from opchain.runtime.task.vertex_program import OperatorProgram
 
-Emitter = Callable[
-    ["VertexGenerator", "SourceText", "OperatorProgram", Place, int], "Place | None"
-]
+Emitter = Callable[["VertexGenerator", "SourceText", "OperatorProgram", Place, int], "Place | None"]
 
 
 def emit_map(
@@ -76,7 +74,7 @@ def emit_flat_map(
 ) -> Place:
     """`for value_3 in words_3(value_2):`."""
     _set_key(generator, body, operator, place)
-    call, is_fresh = _applied(generator, operator, place.value)
+    call, is_fresh = _applied(generator, operator, place.value, is_iterated=True)
     return _loop(generator, body, operator, place, call, is_fresh=is_fresh)
 
 
@@ -241,9 +239,7 @@ def call_operator(
     """Calls an operator that emits by itself; what lies behind it is a function of its own."""
     index = operator.index
     name = generator.names.bind(f"{operator.spec.kind}_{index}_{number}", "process", index, number)
-    body.add(
-        place.depth, f"{name}({place.value}, {place.timestamp}){_comment(operator)}", index
-    )
+    body.add(place.depth, f"{name}({place.value}, {place.timestamp}){_comment(operator)}", index)
     if number == 0:
         generator.emit_by_itself(operator)
         generator.emit_sides(operator)
@@ -293,10 +289,12 @@ def _function(operator: OperatorProgram) -> Any:
     return operator.spec.function  # type: ignore[attr-defined]
 
 
-def _applied(generator: VertexGenerator, operator: OperatorProgram, value: str) -> tuple[str, bool]:
+def _applied(
+    generator: VertexGenerator, operator: OperatorProgram, value: str, *, is_iterated: bool = False
+) -> tuple[str, bool]:
     """The call of an operator's function, and whether its result is known to be nobody else's."""
     function = _function(operator)
-    expression = generator.expression(function)
+    expression = generator.expression(function, is_iterated=is_iterated)
     if expression is not None:
         return expression.applied_to(value), expression.is_fresh
     name = generator.names.function(function, operator.spec.kind, operator.index)

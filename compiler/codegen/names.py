@@ -14,6 +14,14 @@ from typing import Any
 _NOT_IN_A_NAME = re.compile(r"[^0-9a-zA-Z]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LONGEST = 40
+_OURS = frozenset(
+    {
+        *("combined", "context", "count", "emit", "emit_side", "key", "keys", "op", "previous"),
+        *("process", "run", "set_key", "sum", "table", "timestamp", "timestamps"),
+        *("timestamps_of", "value", "values", "values_of"),
+    }
+)
+"""First words of the names that generated code gives to its own variables."""
 
 
 def readable(function: Any, otherwise: str) -> str:
@@ -30,8 +38,8 @@ def readable(function: Any, otherwise: str) -> str:
         name = otherwise
     snake = _NOT_IN_A_NAME.sub("_", _HUMP.sub("_", name)).strip("_").lower()[:_LONGEST]
     if not snake or not snake[0].isalpha() or keyword.iskeyword(snake):
-        snake = f"run_{snake}".rstrip("_")
-    return snake
+        snake = f"call_{snake}".rstrip("_")
+    return f"{snake}_fn" if snake in _OURS else snake
 
 
 @dataclass(slots=True)

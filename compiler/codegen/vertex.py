@@ -92,9 +92,9 @@ class VertexGenerator:
         """Whether records are kept private (object reuse is off)."""
         return not self.program.object_reuse
 
-    def expression(self, function: Any) -> Expression | None:
+    def expression(self, function: Any, *, is_iterated: bool = False) -> Expression | None:
         """The expression that stands for calling a function, where inlining is on and safe."""
-        return expression_of(function) if self.inline else None
+        return expression_of(function, is_iterated=is_iterated) if self.inline else None
 
     def emit_by_itself(self, operator: OperatorProgram) -> None:
         """Has a function written for what lies behind an operator's main output."""
@@ -181,9 +181,7 @@ class VertexGenerator:
         self._write_all(body, [(operator, place, number)])
         return body
 
-    def _write_all(
-        self, body: SourceText, todo: list[tuple[OperatorProgram, Place, int]]
-    ) -> None:
+    def _write_all(self, body: SourceText, todo: list[tuple[OperatorProgram, Place, int]]) -> None:
         """Writes operators and everything behind them; a stack, since a chain may be very long."""
         work = todo[::-1]
         while work:
@@ -235,9 +233,7 @@ class VertexGenerator:
         return [
             (
                 child,
-                place
-                if position == last
-                else replace(place, skip=None, is_copied=self.copies),
+                place if position == last else replace(place, skip=None, is_copied=self.copies),
                 0,
             )
             for position, child in enumerate(children)
@@ -319,7 +315,7 @@ class VertexGenerator:
             if sinks:
                 index = sinks[0].index
                 return self.names.bind(f"values_of_{index}", "sink_values", index)
-            one_to_one = [child for child in readers if child.spec.kind in ("map",)]
+            one_to_one = [child for child in readers if child.spec.kind == "map"]
             if not one_to_one:
                 return None
             operator = one_to_one[0]

@@ -37,9 +37,7 @@ class _CollectWriter(SinkWriter[Any]):
     def write(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - the contract
         self._acknowledge(("collect", self._uid, value))
 
-    def write_batch(
-        self, values: Sequence[Any], timestamps: Sequence[int | None] | None
-    ) -> None:
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
         acknowledge = self._acknowledge
         for value in values:
             acknowledge(("collect", self._uid, value))

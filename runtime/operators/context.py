@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TaskInfo:
-    """Which subtask of which vertex this is. `attempt` counts Spark's retries of the task from 0;
-    `attempt_id` is unique to this attempt in the whole application.
+    """Which subtask of which vertex this is.
+
+    `attempt` counts Spark's retries of the task from 0; `attempt_id` is unique to this attempt in the
+    whole application.
     """
 
     vertex: VertexProgram
@@ -32,9 +34,7 @@ class TaskInfo:
     @property
     def name_with_subtasks(self) -> str:
         """Flink's `getTaskNameWithSubtasks`: `name (2/4)#0`."""
-        return (
-            f"{self.vertex.name} ({self.subtask + 1}/{self.vertex.parallelism})#{self.attempt}"
-        )
+        return f"{self.vertex.name} ({self.subtask + 1}/{self.vertex.parallelism})#{self.attempt}"
 
 
 @dataclass(slots=True)

@@ -78,7 +78,8 @@ class StreamOperator:
         self.records_in = 0
         self.records_out = 0
         self.current_watermark = -(2**63)
-        self.input_watermarks: list[int] = []
+        self.input_watermarks = [-(2**63)] * len(program.keys)
+        self.idle_inputs: set[int] = set()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.program.name}' ({self.program.call_site})>"
@@ -130,17 +131,37 @@ class StreamOperator:
 
         Flink: `AbstractStreamOperator.processWatermark1/2` over an `IndexedCombinedWatermarkStatus`.
         """
-        marks = self.input_watermarks
-        while len(marks) <= max(number, len(self.program.keys) - 1):
-            marks.append(-(2**63))
-        marks[number] = watermark
-        combined = min(marks)
+        self.input_watermarks[number] = watermark
+        self._raise_watermark()
+
+    def _raise_watermark(self) -> None:
+        active = [
+            watermark
+            for number, watermark in enumerate(self.input_watermarks)
+            if number not in self.idle_inputs
+        ]
+        combined = min(active, default=self.current_watermark)
         if combined > self.current_watermark:
             self.process_watermark(combined)
 
     def process_status(self, is_idle: bool) -> None:
         """Takes the idleness of the (combined) input."""
         self.output.emit_status(is_idle)
+
+    def process_status_of(self, number: int, *, is_idle: bool) -> None:
+        """Takes the idleness of one of several inputs: idle inputs are left out of the minimum.
+
+        Flink: `AbstractStreamOperator.processWatermarkStatus` over `IndexedCombinedWatermarkStatus`.
+        """
+        inputs = max(1, len(self.program.keys))
+        if inputs == 1:
+            self.process_status(is_idle)
+            return
+        was_idle = len(self.idle_inputs) == inputs
+        (self.idle_inputs.add if is_idle else self.idle_inputs.discard)(number)
+        self._raise_watermark()
+        if (len(self.idle_inputs) == inputs) is not was_idle:
+            self.process_status(is_idle)
 
     def process_latency_marker(self, marker: Any) -> None:
         """Takes a latency marker; sinks record it, everything else passes it on."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 OPERATORS: dict[type[specs.OperatorSpec], type[StreamOperator]] = {
     specs.SourceSpec: SourceOperator,
+    specs.InputFormatSourceSpec: SourceOperator,
     specs.LegacySourceSpec: LegacySourceOperator,
     specs.MapSpec: MapOperator,
     specs.FilterSpec: FilterOperator,

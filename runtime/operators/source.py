@@ -22,9 +22,7 @@ class SourceOperator(TimestampsWatermarksOperator):
     """
 
     def _strategy_of(self, program: OperatorProgram) -> WatermarkStrategy[Any] | None:
-        strategy: WatermarkStrategy[Any] | None = getattr(
-            program.spec, "watermark_strategy", None
-        )
+        strategy: WatermarkStrategy[Any] | None = getattr(program.spec, "watermark_strategy", None)
         return strategy
 
     @property

@@ -124,9 +124,7 @@ class TimestampsWatermarksOperator(StreamOperator):
         Enough for the generators that keep nothing else; the others run record by record.
         """
         if self.event_time is not None and greatest_timestamp > MIN_LONG_VALUE:
-            self.event_time.generator.on_event(
-                None, greatest_timestamp, self.event_time.emitter
-            )
+            self.event_time.generator.on_event(None, greatest_timestamp, self.event_time.emitter)
 
     def process_watermark(self, watermark: int) -> None:
         """Lets only the last watermark through."""

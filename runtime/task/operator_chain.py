@@ -72,7 +72,8 @@ class OperatorChain:
         self.head = self.operators[0]
         self.writers = list(writers)
         self.pending: list[PendingBatch] = [
-            _pending(output, writer) for output, writer in zip(program.outputs, writers, strict=True)
+            _pending(output, writer)
+            for output, writer in zip(program.outputs, writers, strict=True)
         ]
         self.sink_pending: dict[int, PendingBatch] = {
             index: PendingBatch(
@@ -143,6 +144,16 @@ class OperatorChain:
             self.head.process_watermark(watermark)
         self.flush()
 
+    def process_status(self, number: int, *, is_idle: bool) -> None:
+        """Takes the idleness of input `number`."""
+        self.flush()
+        self.head.process_status_of(number, is_idle=is_idle)
+
+    def end_input(self, number: int) -> None:
+        """Takes the end of input `number`."""
+        self.head.end_input(number)
+        self.flush()
+
     def on_batch_end(self) -> None:
         """Hands over the batch, and lets operators emit periodic watermarks."""
         self.flush()
@@ -186,9 +197,7 @@ def _pending(output: OutputProgram, writer: BatchTarget) -> PendingBatch:
             select_key=select_key,
             reduce=reduce,
         )
-    return PendingBatch(
-        writer, carries_timestamps=output.carries_timestamps, select_key=select_key
-    )
+    return PendingBatch(writer, carries_timestamps=output.carries_timestamps, select_key=select_key)
 
 
 def _after_flush(pending: PendingBatch, send: Callable[[Any], None]) -> Callable[[Any], None]:

@@ -16,6 +16,7 @@ from opchain.runtime.operators.source import LegacySourceOperator, SourceOperato
 from opchain.runtime.state.hash_map_backend import HashMapKeyedStateBackend
 from opchain.runtime.task.failure_site import add_failure_site
 from opchain.runtime.task.input_gate import InputGate
+from opchain.runtime.task.input_valves import InputValves
 from opchain.runtime.task.mailbox.mailbox_processor import MailboxProcessor
 from opchain.runtime.task.mailbox.processing_time_service import MailboxProcessingTimeService
 from opchain.runtime.task.mailbox.task_action_executor import (
@@ -80,11 +81,15 @@ class StreamTask:
             if _has_legacy_source(vertex.operators[0])
             else IMMEDIATE
         )
-        self.processor = MailboxProcessor(
-            self._process_next, action_executor=self._action_executor
-        )
+        self.processor = MailboxProcessor(self._process_next, action_executor=self._action_executor)
         self.writers = [
-            RecordWriter(output, subtask, vertex.parallelism, self._ready.append)
+            RecordWriter(
+                output,
+                subtask,
+                vertex.parallelism,
+                self._ready.append,
+                operator=vertex.operators[output.operator],
+            )
             for output in vertex.outputs
         ]
         self.chain = OperatorChain(vertex, self.writers, self._operator_context)
@@ -134,8 +139,12 @@ class StreamTask:
             )
         if isinstance(head, SourceOperator):
             return SourceInput(head, self.chain)
-        gate = InputGate(vertex.inputs, self.info.subtask, vertex.parallelism, buffers)
-        return GateInput(gate, self.chain)
+        subtask, parallelism = self.info.subtask, vertex.parallelism
+        return GateInput(
+            InputGate(vertex.inputs, subtask, parallelism, buffers),
+            InputValves(vertex.inputs, subtask, parallelism),
+            self.chain,
+        )
 
     def _operator_context(self, program: OperatorProgram) -> OperatorContext:
         executor = self.processor.mailbox_executor(program.index)

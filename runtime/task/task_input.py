@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from opchain.runtime.errors import InternalError
 from opchain.runtime.functions.source_sink_functions import SourceFunction
 from opchain.runtime.task.elements import (
     MAX_WATERMARK,
+    EndOfInput,
     LatencyMarker,
     RecordBatch,
     Watermark,
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
     from opchain.runtime.task.input_gate import InputGate
+    from opchain.runtime.task.input_valves import InputValves
     from opchain.runtime.task.mailbox.default_action import Controller
     from opchain.runtime.task.mailbox.mailbox_processor import MailboxProcessor
     from opchain.runtime.task.mailbox.task_action_executor import SynchronizedTaskActionExecutor
@@ -38,9 +41,9 @@ class TaskInput(Protocol):
 class GateInput:
     """Reads the exchanges. Flink: `StreamOneInputProcessor`, `StreamTwoInputProcessor`."""
 
-    def __init__(self, gate: InputGate, chain: OperatorChain) -> None:
+    def __init__(self, gate: InputGate, valves: InputValves, chain: OperatorChain) -> None:
         self._elements = iter(gate)
-        self._gate = gate
+        self._valves = valves
         self._chain = chain
 
     def process_next(self, controller: Controller) -> None:
@@ -57,7 +60,19 @@ class GateInput:
             self._process_event(number, channel, element)
 
     def _process_event(self, number: int, channel: int, element: Any) -> None:
-        raise NotImplementedError
+        chain = self._chain
+        if isinstance(element, (Watermark, WatermarkStatus)):
+            for combined in self._valves.combine(number, channel, element):
+                if isinstance(combined, Watermark):
+                    chain.process_watermark(number, combined.timestamp)
+                else:
+                    chain.process_status(number, is_idle=combined is WatermarkStatus.IDLE)
+        elif isinstance(element, EndOfInput):
+            chain.end_input(number)
+        elif isinstance(element, LatencyMarker):
+            chain.head.process_latency_marker(element)
+        else:
+            raise InternalError(f"a bounded task got {element!r}")
 
     def close(self) -> None:
         """Nothing is held."""
@@ -195,6 +210,3 @@ class LegacySourceInput:
 
 def _do_nothing() -> None:
     """Mail whose only use is that the loop takes a turn."""
-
-
-__all__ = ["GateInput", "LatencyMarker", "LegacySourceInput", "SourceInput", "TaskInput"]

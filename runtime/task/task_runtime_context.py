@@ -29,9 +29,7 @@ class LocalFiles(DistributedCache):
             return self._paths[name]
         except KeyError:
             known = ", ".join(map(repr, self._paths)) or "none"
-            raise KeyError(
-                f"no file is registered as {name!r}; registered are: {known}"
-            ) from None
+            raise KeyError(f"no file is registered as {name!r}; registered are: {known}") from None
 
 
 class TaskRuntimeContext(RuntimeContext):
