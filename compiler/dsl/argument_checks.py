@@ -53,7 +53,7 @@ def checked(value: Any, accepted: type | tuple[type, ...], call: str, what: str)
     raise TypeError(f"{at_call(call)}: {what} is {_described(value)}; it must be {expected}")
 
 
-def checked_stream(stream: Any, kind: type, of: Stream[Any], call: str) -> Any:
+def checked_stream(stream: Any, kind: type[Any], of: Stream[Any], call: str) -> Any:
     """The other stream of an operation: of the right class, and of the same environment.
 
     Raises:
@@ -64,8 +64,9 @@ def checked_stream(stream: Any, kind: type, of: Stream[Any], call: str) -> Any:
         raise TypeError(
             f"{at_call(call)} got {_described(stream)}; it takes {_with_article(kind.__name__)}"
         )
-    if stream.get_execution_environment() is not of.get_execution_environment():
-        mine, other = of.transformation, stream.transformation
+    found: Stream[Any] = stream
+    if found.get_execution_environment() is not of.get_execution_environment():
+        mine, other = of.transformation, found.transformation
         raise GraphError(
             f"{at_call(call)}: '{other.name}' ({other.call_site}) belongs to another "
             f"StreamExecutionEnvironment than '{mine.name}' ({mine.call_site}); "

@@ -34,12 +34,17 @@ class CapturedJobClient(JobClient):
         return CompletableFuture.completed(None)
 
     def stop_with_savepoint(
-        self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
+        self,
+        advance_to_end_of_event_time: bool,  # noqa: ARG002 - the contract
+        savepoint_directory: str | None = None,  # noqa: ARG002
     ) -> NoReturn:
         """Refused: there is no state."""
         self._refuse("stop_with_savepoint")
 
-    def trigger_savepoint(self, savepoint_directory: str | None = None) -> NoReturn:
+    def trigger_savepoint(
+        self,
+        savepoint_directory: str | None = None,  # noqa: ARG002 - the contract
+    ) -> NoReturn:
         """Refused: there is no state."""
         self._refuse("trigger_savepoint")
 
@@ -51,7 +56,7 @@ class CapturedJobClient(JobClient):
         """The result of 0 ms."""
         return CompletableFuture.completed(JobExecutionResult(_NO_JOB, 0))
 
-    def collected(self, sink_uid: str) -> Iterator[Any]:
+    def collected(self, sink_uid: str) -> Iterator[Any]:  # noqa: ARG002 - the contract
         """No records."""
         return iter(())
 

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from opchain.compiler.dsl.collected import CloseableIterator
     from opchain.compiler.graph.plan import Program
-    from opchain.compiler.graph.transformation import Transformation
     from opchain.runtime.configuration import Configuration
     from opchain.runtime.job_client import JobClient
     from opchain.runtime.job_execution_result import JobExecutionResult
+    from typing_extensions import Self
 
 
 class StreamExecutionEnvironment(EnvironmentSources):
@@ -32,8 +32,6 @@ class StreamExecutionEnvironment(EnvironmentSources):
 
     def __init__(self, configuration: Configuration | None = None) -> None:
         super().__init__(configuration)
-        self._transformations: list[Transformation] = []
-        self._last_id = 0
         self._collecting: list[CloseableIterator[Any]] = []
         interception.environment_made(self)
 
@@ -43,22 +41,6 @@ class StreamExecutionEnvironment(EnvironmentSources):
     ) -> StreamExecutionEnvironment:
         """A new environment with these settings. Where it runs is decided when it is executed."""
         return StreamExecutionEnvironment(configuration)
-
-    def add_operator(self, transformation: Transformation) -> None:
-        """Registers a transformation: it is part of the program, with all that it reads.
-
-        Flink: `addOperator`; the DSL's methods call it.
-        """
-        self._transformations.append(transformation)
-
-    def get_transformations(self) -> list[Transformation]:
-        """The registered operators and sinks in the order of the calls; a copy."""
-        return list(self._transformations)
-
-    def next_transformation_id(self) -> int:
-        """A new id; Flink counts them per JVM, here they count per environment, from 1."""
-        self._last_id += 1
-        return self._last_id
 
     def register_collect_iterator(self, iterator: CloseableIterator[Any]) -> None:
         """Remembers an iterator that reads records of the next job. Flink: the same method."""
@@ -93,26 +75,26 @@ class StreamExecutionEnvironment(EnvironmentSources):
 
     def get_execution_plan(self) -> str:
         """The program as Flink's JSON plan, which its plan visualizer reads."""
-        from opchain.compiler.plan.flink_json import execution_plan  # noqa: PLC0415
+        from opchain.compiler.plan.explain import explain  # noqa: PLC0415 - as for program()
 
-        return execution_plan(self.program())
+        return explain(self.program(), "job-graph", "flink-json")
 
     def execute(self, job_name: str | None = None) -> JobExecutionResult:
         """Runs what was drawn, and waits for its end.
 
         As in Flink the environment is empty afterwards: what is drawn next is a new job.
         """
-        client = self._submit(job_name, "execute")
+        client = self._submitted(job_name, "execute", wait=True)
         return client.get_job_execution_result().result()
 
     def execute_async(self, job_name: str = "Flink Streaming Job") -> JobClient:
         """Starts what was drawn, and hands back a client to watch it, cancel it or wait for it."""
-        return self._submit(job_name, "execute_async")
+        return self._submitted(job_name, "execute_async")
 
     def close(self) -> None:
         """Does nothing: an environment holds no resources. Flink drops cached streams here."""
 
-    def __enter__(self) -> StreamExecutionEnvironment:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -123,7 +105,7 @@ class StreamExecutionEnvironment(EnvironmentSources):
     ) -> None:
         self.close()
 
-    def _submit(self, job_name: str | None, method: str) -> JobClient:
+    def _submitted(self, job_name: str | None, method: str, *, wait: bool = False) -> JobClient:
         if not self._transformations:
             raise GraphError(
                 f"{at_call(method)}: the program is empty; add an operator or a sink first "
@@ -131,15 +113,15 @@ class StreamExecutionEnvironment(EnvironmentSources):
             )
         program = self.program(job_name)
         self._transformations.clear()
-        client = self._started(program, method)
+        client = self._started(program, method, wait=wait)
         for iterator in self._collecting:
             iterator.attach(client)
         self._collecting.clear()
         return client
 
-    def _started(self, program: Program, method: str) -> JobClient:
+    def _started(self, program: Program, method: str, *, wait: bool) -> JobClient:
         if interception.job_intercepted(program, method):
             return CapturedJobClient()
         from opchain.compiler.execution import submit  # noqa: PLC0415 - drawing runs nothing
 
-        return submit(program)
+        return submit(program, wait=wait)

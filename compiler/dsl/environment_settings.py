@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from opchain.compiler.dsl.argument_checks import at_call, checked
+from opchain.compiler.dsl.drawn_program import DrawnProgram
 from opchain.compiler.graph.transformation import MAX_PARALLELISM_LIMIT, UNSET
 from opchain.compiler.settings import graph_options, pipeline_options
 from opchain.runtime.configuration import Configuration
@@ -14,18 +15,17 @@ from opchain.runtime.errors import GraphError
 from opchain.runtime.time import Duration
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from opchain.compiler.settings.checkpoint_config import CheckpointConfig
     from opchain.compiler.settings.checkpointing_mode import CheckpointingMode
     from opchain.compiler.settings.execution_config import ExecutionConfig
     from opchain.compiler.settings.execution_mode import RuntimeExecutionMode
     from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
+    from typing_extensions import Self
 
 _FLUSH_WHEN_FULL = -1
 
 
-class EnvironmentSettings:
+class EnvironmentSettings(DrawnProgram):
     """What holds for a whole program. Setters return the environment.
 
     All of it lives in one Configuration, so that a setter and its configuration key are two names
@@ -37,6 +37,7 @@ class EnvironmentSettings:
     _default_local_parallelism: ClassVar[int] = 1
 
     def __init__(self, configuration: Configuration | None = None) -> None:
+        super().__init__()
         self._configuration = Configuration()
         self._slot_sharing_groups: dict[str, SlotSharingGroup] = {}
         self._local_parallelism = EnvironmentSettings._default_local_parallelism
@@ -207,7 +208,7 @@ class EnvironmentSettings:
 
     def get_checkpointing_consistency_mode(self) -> CheckpointingMode:
         """Exactly once, or at least once."""
-        return self.get_checkpoint_config().get_checkpointing_consistency_mode()
+        return self.get_checkpoint_config().get_checkpointing_mode()
 
     def is_unaligned_checkpoints_enabled(self) -> bool:
         """Whether checkpoints may overtake buffers. They never do here: all are aligned."""

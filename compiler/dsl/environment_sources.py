@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function
 from opchain.compiler.dsl.data_stream import DataStream
@@ -125,7 +125,11 @@ class EnvironmentSources(EnvironmentDependencies):
         source = TextLineSource(file_path, charset_name=charset_name)
         return self._begin(SourceSpec(source), "Text File Source", None, "read_text_file")
 
-    def create_input(self, input_format: Any, type_info: DeclaredType = None) -> DataStream[Any]:
+    def create_input(
+        self,
+        input_format: Any,
+        type_info: DeclaredType = None,  # noqa: ARG002 - PyFlink's signature
+    ) -> NoReturn:
         """Not supported: an InputFormat is a Java object.
 
         Raises:

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from opchain.compiler.dsl.interval_join import IntervalJoin
     from opchain.compiler.dsl.windowed_stream import WindowedStream
     from opchain.compiler.graph.transformation import Transformation
-    from opchain.runtime.functions.key_selectors import KeySelector
     from opchain.runtime.windows.assigners import WindowAssigner
-    from opchain.runtime.windows.window import GlobalWindow, Window
+    from opchain.runtime.windows.window import Window
 
     W = TypeVar("W", bound=Window)
 
@@ -73,7 +72,7 @@ class KeyedStream(DataStream[T], Generic[K, T]):
         """The key that scopes the state of an operator on this stream."""
         return self._key_by
 
-    def process(  # type: ignore[override]  # as in PyFlink: keyed streams take keyed functions
+    def process(
         self,
         func: KeyedProcessFunction[K, T, R] | ProcessFunction[T, R],
         output_type: DeclaredType = None,
@@ -166,11 +165,15 @@ class KeyedStream(DataStream[T], Generic[K, T]):
         """Refused: the key partitions the stream."""
         self._refuse("global_")
 
-    def broadcast(self, *args: Any) -> NoReturn:
+    def broadcast(self, *args: Any) -> NoReturn:  # noqa: ARG002 - refused whatever they are
         """Refused: the key partitions the stream."""
         self._refuse("broadcast")
 
-    def partition_custom(self, partitioner: Any, key_selector: Any) -> NoReturn:
+    def partition_custom(
+        self,
+        partitioner: Any,  # noqa: ARG002 - refused whatever they are
+        key_selector: Any,  # noqa: ARG002
+    ) -> NoReturn:
         """Refused: the key partitions the stream."""
         self._refuse("partition_custom")
 

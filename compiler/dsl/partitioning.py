@@ -69,7 +69,7 @@ class Partitioning(Stream[T]):
         With descriptors the result is a BroadcastStream: connect a stream to it, and process both
         with these broadcast states.
         """
-        if broadcast_state_descriptor is None and not other_broadcast_state_descriptors:
+        if broadcast_state_descriptor is None:
             return self.partition(PartitionerKind.BROADCAST)
         from opchain.compiler.dsl.broadcast_stream import BroadcastStream  # noqa: PLC0415 - a cycle
 

@@ -108,7 +108,7 @@ class TextLineSource(Source[str]):
         return self._can_be_cut and _suffix(file) not in _DECOMPRESSED
 
     def _texts(self, split: FileRange) -> Iterator[str]:
-        """Blocks of whole lines, each line ended by \\n but maybe the file's last."""
+        """Blocks of whole lines, ended by a line feed each, but maybe for the file's last."""
         if split.stop is None:
             yield from self._texts_of_whole_file(split.path)
             return

@@ -15,6 +15,7 @@ from opchain.runtime.functions.function import Function
 from opchain.runtime.functions.join_functions import CoGroupFunction, FlatJoinFunction, JoinFunction
 from opchain.runtime.functions.key_selectors import KeySelector, Partitioner
 from opchain.runtime.functions.map_functions import FilterFunction, FlatMapFunction, MapFunction
+from opchain.runtime.functions.map_partition_function import MapPartitionFunction
 from opchain.runtime.functions.source_sink_functions import SinkFunction
 from opchain.runtime.functions.window_functions import AllWindowFunction, WindowFunction
 
@@ -46,6 +47,7 @@ _METHODS: dict[type[Function], _Method] = {
     AsyncFunction: _Method("async_invoke", ("value",)),
     DeltaFunction: _Method("get_delta", ("old_data_point", "new_data_point")),
     SinkFunction: _Method("invoke", ("value",)),
+    MapPartitionFunction: _Method("map_partition", ("values",)),
 }
 
 

@@ -43,6 +43,10 @@ class _TumblingWindows(WindowAssigner[Any, TimeWindow]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._size}, {self._offset})"
 
+    def __str__(self) -> str:
+        # As plans show it: Flink's toString leaves out the offset.
+        return f"{type(self).__name__}({self._size})"
+
 
 class TumblingEventTimeWindows(_TumblingWindows):
     """Windows of one size without gaps, by the records' timestamps."""
@@ -127,6 +131,10 @@ class _SlidingWindows(WindowAssigner[Any, TimeWindow]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._size}, {self._slide}, {self._offset})"
+
+    def __str__(self) -> str:
+        # As plans show it: Flink's toString leaves out the offset.
+        return f"{type(self).__name__}({self._size}, {self._slide})"
 
 
 class SlidingEventTimeWindows(_SlidingWindows):

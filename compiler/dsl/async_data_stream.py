@@ -1,0 +1,159 @@
+"""AsyncDataStream: waiting for something outside without holding up the stream."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function
+from opchain.compiler.dsl.data_stream import DataStream
+from opchain.runtime.functions.async_functions import AsyncBatchFunction, AsyncFunction
+from opchain.runtime.functions.async_retry_strategies import (
+    NO_RETRY_STRATEGY,
+    AsyncRetryStrategy,
+)
+from opchain.runtime.operators.specs import AsyncWaitSpec
+from opchain.runtime.time import millis_of
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from opchain.compiler.dsl.declared_types import DeclaredType
+    from opchain.runtime.time import Duration, Time
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class AsyncDataStream:
+    """Applies async functions to streams.
+
+    `timeout` counts from a record's first attempt to its result, retries included; 0 is no time-out.
+    `capacity` is how many records may wait at once, per subtask.
+    """
+
+    @staticmethod
+    def unordered_wait(
+        data_stream: DataStream[T],
+        async_function: AsyncFunction[T, R] | AsyncBatchFunction[T, R],
+        timeout: Time | Duration | timedelta | int,
+        capacity: int = 100,
+        output_type: DeclaredType = None,
+    ) -> DataStream[R]:
+        """Emits results as they come; in event time none passes a watermark."""
+        return _waiting(
+            data_stream,
+            async_function,
+            timeout,
+            NO_RETRY_STRATEGY,
+            capacity,
+            output_type,
+            call="unordered_wait",
+        )
+
+    @staticmethod
+    def unordered_wait_with_retry(
+        data_stream: DataStream[T],
+        async_function: AsyncFunction[T, R] | AsyncBatchFunction[T, R],
+        timeout: Time | Duration | timedelta | int,
+        async_retry_strategy: AsyncRetryStrategy[R],
+        capacity: int = 100,
+        output_type: DeclaredType = None,
+    ) -> DataStream[R]:
+        """Emits results as they come, and tries again where the strategy says so."""
+        return _waiting(
+            data_stream,
+            async_function,
+            timeout,
+            async_retry_strategy,
+            capacity,
+            output_type,
+            call="unordered_wait_with_retry",
+        )
+
+    @staticmethod
+    def ordered_wait(
+        data_stream: DataStream[T],
+        async_function: AsyncFunction[T, R] | AsyncBatchFunction[T, R],
+        timeout: Time | Duration | timedelta | int,
+        capacity: int = 100,
+        output_type: DeclaredType = None,
+    ) -> DataStream[R]:
+        """Emits results in the order of their records."""
+        return _waiting(
+            data_stream,
+            async_function,
+            timeout,
+            NO_RETRY_STRATEGY,
+            capacity,
+            output_type,
+            call="ordered_wait",
+        )
+
+    @staticmethod
+    def ordered_wait_with_retry(
+        data_stream: DataStream[T],
+        async_function: AsyncFunction[T, R] | AsyncBatchFunction[T, R],
+        timeout: Time | Duration | timedelta | int,
+        async_retry_strategy: AsyncRetryStrategy[R],
+        capacity: int = 100,
+        output_type: DeclaredType = None,
+    ) -> DataStream[R]:
+        """Emits results in the order of their records, and tries again where the strategy says so."""
+        return _waiting(
+            data_stream,
+            async_function,
+            timeout,
+            async_retry_strategy,
+            capacity,
+            output_type,
+            call="ordered_wait_with_retry",
+        )
+
+
+def _waiting(
+    data_stream: DataStream[Any],
+    async_function: Any,
+    timeout: Time | Duration | timedelta | int,
+    strategy: AsyncRetryStrategy[Any],
+    capacity: int,
+    output_type: DeclaredType,
+    *,
+    call: str,
+) -> DataStream[Any]:
+    checked(data_stream, DataStream, call, "the stream")
+    _check_async_function(async_function, call)
+    checked(strategy, AsyncRetryStrategy, call, "the retry strategy")
+    timeout_ms = millis_of(timeout)
+    if timeout_ms < 0:
+        raise ValueError(
+            f"{at_call(call)}: the timeout is {timeout_ms} ms; it must not be negative"
+        )
+    has_retries = strategy != NO_RETRY_STRATEGY
+    if has_retries and timeout_ms == 0:
+        raise ValueError(
+            f"{at_call(call)}: retries need an end; give a timeout that is longer than 0"
+        )
+    if has_retries and strategy.get_retry_predicate() is None:
+        raise ValueError(f"{at_call(call)}: the retry predicate of {strategy!r} is None")
+    if checked(capacity, int, call, "the capacity") < 1:
+        raise ValueError(f"{at_call(call)}: the capacity is {capacity}; it must be at least 1")
+    spec = AsyncWaitSpec(
+        async_function,
+        timeout_ms,
+        capacity,
+        is_ordered=call.startswith("ordered"),
+        retry_strategy=strategy if has_retries else None,
+    )
+    return data_stream.transform(spec, output_type)
+
+
+def _check_async_function(function: Any, call: str) -> None:
+    checked_function(function, (AsyncFunction, AsyncBatchFunction), call, callables=True)
+    for method in ("async_invoke", "async_invoke_batch"):
+        invoked = getattr(function, method, None)
+        if invoked is not None and not inspect.iscoroutinefunction(invoked):
+            raise TypeError(
+                f"{at_call(call)}: {type(function).__name__}.{method} is no coroutine function; "
+                "declare it with 'async def'"
+            )

@@ -1,0 +1,118 @@
+"""Two streams as one: what a window join or co-group is made of.
+
+Flink: `CoGroupedStreams` builds both from two tagging maps, a union, a key-by and a window; these are
+the functions of those operators, with their names.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.functions.callables import as_function
+from opchain.runtime.functions.function import Function
+from opchain.runtime.functions.join_functions import CoGroupFunction, FlatJoinFunction, JoinFunction
+from opchain.runtime.functions.key_selectors import KeySelector
+from opchain.runtime.functions.map_functions import MapFunction
+from opchain.runtime.functions.window_functions import WindowFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from opchain.runtime.functions.function import RuntimeContext
+
+FIRST, SECOND = 1, 2
+
+
+class InputTagger(MapFunction[Any, tuple[int, Any]]):
+    """Marks each record with the number of its input.
+
+    >>> InputTagger(SECOND).map("a")
+    (2, 'a')
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def map(self, value: Any) -> tuple[int, Any]:
+        """The record with its mark."""
+        return (self.number, value)
+
+
+class _Wrapper(Function):
+    """Opens and closes the functions inside."""
+
+    def __init__(self, *inner: Function) -> None:
+        self.inner = inner
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        """Opens them."""
+        for function in self.inner:
+            function.open(runtime_context)
+
+    def close(self) -> None:
+        """Closes them."""
+        for function in self.inner:
+            function.close()
+
+
+class UnionKeySelector(_Wrapper, KeySelector[tuple[int, Any], Any]):
+    """Asks the key selector of the record's own input."""
+
+    def __init__(self, selector1: Any, selector2: Any) -> None:
+        first = as_function(KeySelector, selector1)
+        second = as_function(KeySelector, selector2)
+        super().__init__(first, second)
+        self._selectors: tuple[None, KeySelector[Any, Any], KeySelector[Any, Any]]
+        self._selectors = (None, first, second)
+
+    def get_key(self, value: tuple[int, Any]) -> Any:
+        """The key of a marked record."""
+        number, record = value
+        selector = self._selectors[number]
+        assert selector is not None
+        return selector.get_key(record)
+
+
+class CoGroupWindowFunction(_Wrapper, WindowFunction[tuple[int, Any], Any, Any, Any]):
+    """Parts a window's records by input, and hands both lists to a CoGroupFunction."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = as_function(CoGroupFunction, function)
+        super().__init__(self.function)
+
+    def apply(
+        self,
+        key: Any,  # noqa: ARG002 - a CoGroupFunction gets neither key nor window
+        window: Any,  # noqa: ARG002
+        inputs: Iterable[tuple[int, Any]],
+    ) -> Iterable[Any]:
+        """The results of one window."""
+        sides: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
+        for number, record in inputs:
+            sides[number].append(record)
+        return self.function.co_group(sides[FIRST], sides[SECOND]) or ()
+
+
+class JoinCoGroupFunction(_Wrapper, CoGroupFunction[Any, Any, Any]):
+    """Makes a join of a co-group: the function is called with every pair."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = (
+            function
+            if isinstance(function, FlatJoinFunction)
+            else as_function(JoinFunction, function)
+        )
+        super().__init__(self.function)
+
+    def co_group(self, first: Iterable[Any], second: Iterable[Any]) -> Iterable[Any]:
+        """The results of all pairs; the second side turns fastest."""
+        join = self.function.join
+        right = list(second)
+        if isinstance(self.function, FlatJoinFunction):
+            for one in first:
+                for other in right:
+                    yield from join(one, other) or ()
+        else:
+            for one in first:
+                for other in right:
+                    yield join(one, other)
