@@ -87,7 +87,7 @@ class CompletableFuture(Generic[T]):
         except CancelledError as error:
             return error
 
-    def add_done_callback(self, callback: Callable[[CompletableFuture[T]], None]) -> None:
+    def add_done_callback(self, callback: Callable[[CompletableFuture[T]], object]) -> None:
         """Calls back with this future once it is done, in the thread that completes it."""
         self._future.add_done_callback(lambda _: callback(self))
 

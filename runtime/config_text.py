@@ -80,7 +80,7 @@ def parse_list(text: str) -> list[str]:
     if not stripped:
         return []
     if stripped.startswith("[") and stripped.endswith("]"):
-        return [_unquote(item) for item in _split(stripped[1:-1], ",")]
+        return [_flow_scalar(item) for item in _split(stripped[1:-1], ",")]
     lines = [line.strip() for line in stripped.splitlines() if line.strip()]
     if all(line.startswith("- ") for line in lines):
         return [_unquote(line[2:]) for line in lines]
@@ -92,7 +92,7 @@ def parse_map(text: str) -> dict[str, str]:
     stripped = text.strip()
     if stripped.startswith("{") and stripped.endswith("}"):
         stripped = stripped[1:-1]
-    entries = (_split(entry, ":", limit=1) for entry in _split(stripped, ","))
+    entries = (_split(entry, ":", limit=1) for entry in _split(stripped, ",", quotes_after=",:"))
     result = {}
     for entry in entries:
         if len(entry) == 1:
@@ -125,13 +125,16 @@ def _item(value: Any) -> str:
     return text
 
 
-def _split(text: str, separator: str, limit: int = -1) -> list[str]:
-    """The stripped parts of a text between separators that are not inside quotes."""
+def _split(text: str, separator: str, limit: int = -1, quotes_after: str = "") -> list[str]:
+    """The stripped parts of a text between separators that are not inside quotes.
+
+    A quote counts only at the start, and behind a separator or another character of `quotes_after`.
+    """
     if not text.strip():
         return []
     parts: list[str] = []
     start = 0
-    for at in _outside_quotes(text):
+    for at in _outside_quotes(text, separator + quotes_after):
         if text[at] == separator and (limit < 0 or len(parts) < limit):
             parts.append(text[start:at].strip())
             start = at + 1
@@ -139,8 +142,8 @@ def _split(text: str, separator: str, limit: int = -1) -> list[str]:
     return parts
 
 
-def _outside_quotes(text: str) -> Iterator[int]:
-    """The positions of a text that are not quoted; a quote counts only where an item starts."""
+def _outside_quotes(text: str, quotes_after: str) -> Iterator[int]:
+    """The positions of a text that are not quoted."""
     at = 0
     item_starts = True
     while at < len(text):
@@ -152,8 +155,14 @@ def _outside_quotes(text: str) -> Iterator[int]:
             item_starts = False
             continue
         yield at
-        item_starts = text[at] in ",;:" or (item_starts and text[at].isspace())
+        item_starts = text[at] in quotes_after or (item_starts and text[at].isspace())
         at += 1
+
+
+def _flow_scalar(item: str) -> str:
+    if item.startswith(("[", "{")):
+        raise ValueError(f"{item!r} is no item of a list: lists and maps inside lists are not read")
+    return _unquote(item)
 
 
 def _unquote(item: str) -> str:

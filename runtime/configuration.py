@@ -89,6 +89,7 @@ class Configuration:
 
     def set_integer(self, key: str, value: int) -> Configuration:
         """Sets an int of 64 bits."""
+        _require(key, value, int)
         LONG.convert(value)
         return self._write(key, value, int)
 
@@ -205,12 +206,7 @@ class Configuration:
         return _converted(key, self._values[key], value_type)
 
     def _write(self, key: str, value: Any, of_type: type) -> Configuration:
-        if not isinstance(key, str):
-            raise TypeError(f"a configuration key is a str, not {key!r}")
-        if not isinstance(value, of_type) or (of_type is int and isinstance(value, bool)):
-            raise TypeError(
-                f"configuration key {key!r}: expected {of_type.__name__}, not {value!r}"
-            )
+        _require(key, value, of_type)
         self._values[key] = value
         return self
 
@@ -249,6 +245,14 @@ class Configuration:
 
 
 _ABSENT = object()
+
+
+def _require(key: Any, value: Any, of_type: type) -> None:
+    if not isinstance(key, str):
+        raise TypeError(f"a configuration key is a str, not {key!r}")
+    if not isinstance(value, of_type) or (of_type is int and isinstance(value, bool)):
+        found = _HIDDEN if _is_secret(key) else repr(value)
+        raise TypeError(f"configuration key {key!r}: expected {of_type.__name__}, not {found}")
 
 
 def _is_secret(key: str) -> bool:

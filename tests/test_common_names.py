@@ -10,6 +10,7 @@ root class does in PyFlink.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import re
 import subprocess
@@ -263,6 +264,19 @@ def test_the_package_exports_nothing_that_is_not_there() -> None:
         assert value.__name__ == name
     with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
         package.Nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("format_name", ["avro", "csv", "json"])
+@pytest.mark.parametrize("direction", ["Deserialization", "Serialization"])
+def test_schemas_of_formats_are_here_where_the_format_is(format_name: str, direction: str) -> None:
+    package = importlib.import_module("opchain.common")
+    name = f"{format_name.capitalize()}Row{direction}Schema"
+    module = f"opchain.datastream.formats.{format_name}"
+    if importlib.util.find_spec(module) is None:
+        with pytest.raises(AttributeError, match=f"{name} is not available: .* {module}"):
+            getattr(package, name)
+    else:
+        assert getattr(package, name) is getattr(importlib.import_module(module), name)
 
 
 @pytest.mark.parametrize("module", sorted({module for module, _ in entries()}))

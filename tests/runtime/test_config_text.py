@@ -90,6 +90,7 @@ LISTS = {
     "'a;b';c": ["a;b", "c"],
     "'it''s';x": ["it's", "x"],
     "it's;x": ["it's", "x"],
+    "it:'s;x": ["it:'s", "x"],
     "[a, b]": ["a", "b"],
     "[ 'a', \"b c\", 3 ]": ["a", "b c", "3"],
     "[\"a\\nb\", 'c, d']": ["a\nb", "c, d"],
@@ -142,6 +143,8 @@ def test_a_written_number_is_read_back(value: float) -> None:
     ("text", "error"),
     [
         ("'a", "the quote at position 0"),
+        ("[a, [b, c]]", r"'\[b' is no item of a list"),
+        ("[{a: b}]", "'{a: b}' is no item of a list"),
         ("a;'b", "the quote at position 2"),
         ('["\\x"]', "escape that is not known"),
     ],
