@@ -1,38 +1,55 @@
-"""The plan as a Graphviz drawing: a box per vertex, its operators in it. Try `dot -Tsvg`."""
+"""Graphs as Graphviz drawings, a vertex being a box around its operators. Try `dot -Tsvg`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from opchain.compiler.plan.stream_graph_text import stream_edge_text
 from opchain.compiler.plan.text import exchange_text, vertex_title
 
 if TYPE_CHECKING:
-    from opchain.compiler.plan.model import JobPlan, PlannedEdge
+    from opchain.compiler.plan.model import JobPlan, PlannedEdge, PlannedOperator, StreamPlan
 
 
 def plan_dot(plan: JobPlan) -> str:
     """The drawing as text of the dot language."""
-    lines = [
-        f"digraph {_quoted(plan.job_name)} {{",
-        "  rankdir=LR;",
-        '  node [shape=box, style=rounded, fontname="sans-serif"];',
-        '  edge [fontname="sans-serif", fontsize=10];',
-    ]
+    lines = _opened(plan.job_name)
     for number, vertex in enumerate(plan.vertices, start=1):
         lines.append(f"  subgraph cluster_{number} {{")
         lines.append(f"    label={_quoted(vertex_title(plan, vertex, number))};")
-        for node in vertex.nodes:
-            operator = plan.operator_at[node]
-            label = f"{operator.name}\n{operator.kind}"
-            lines.append(f"    n{node} [label={_quoted(label)}];")
+        lines += [f"    {_node(plan.operator_at[node])}" for node in vertex.nodes]
         lines.append("  }")
     lines += [f"  {_edge(edge)}" for edge in plan.edges]
     return "\n".join([*lines, "}"]) + "\n"
 
 
+def stream_graph_dot(plan: StreamPlan) -> str:
+    """The drawing of a stream graph: no vertices yet, every edge with its partitioner."""
+    lines = _opened(plan.job_name)
+    lines += [f"  {_node(operator)}" for operator in plan.operators]
+    for edge in plan.edges:
+        label = _quoted(stream_edge_text(edge))
+        lines.append(f"  n{edge.source} -> n{edge.target} [label={label}];")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _opened(name: str) -> list[str]:
+    return [
+        f"digraph {_quoted(name)} {{",
+        "  rankdir=LR;",
+        '  node [shape=box, style=rounded, fontname="sans-serif"];',
+        '  edge [fontname="sans-serif", fontsize=10];',
+    ]
+
+
+def _node(operator: PlannedOperator) -> str:
+    label = f"{operator.name}\n{operator.kind}"
+    return f"n{operator.node} [label={_quoted(label)}];"
+
+
 def _edge(edge: PlannedEdge) -> str:
     if edge.is_chained:
-        label = f" [label={_quoted('side output ' + repr(edge.tag))}]" if edge.tag else ""
+        label = f" [label={_quoted(exchange_text(edge))}]" if edge.tag else ""
         return f"n{edge.source} -> n{edge.target}{label};"
     reasons = "\n".join(rule.reason for rule in edge.not_chained_because)
     return (

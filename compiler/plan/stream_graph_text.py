@@ -51,8 +51,20 @@ def stream_graph_text(
         )
         for edge in out_edges.get(operator.node, ()):
             target = f"{edge.target} {names[edge.target]}"
-            lines.append(f"{'':{digits + 4}}--> {target}  {_edge_text(edge)}")
+            lines.append(f"{'':{digits + 4}}--> {target}  {stream_edge_text(edge)}")
     return set_lines(lines, width)
+
+
+def stream_edge_text(edge: PlannedStreamEdge) -> str:
+    """How an edge is drawn: `HASH by 'word', input 2, side output 'late'`."""
+    parts = [edge.partitioner if edge.key is None else f"{edge.partitioner} by '{edge.key}'"]
+    if edge.input:
+        parts.append(f"input {edge.input}")
+    if edge.tag is not None:
+        parts.append(f"side output '{one_line(edge.tag)}'")
+    if edge.exchange_mode != "UNDEFINED":
+        parts.append(f"exchange {edge.exchange_mode}")
+    return listed(parts)
 
 
 def _notes(operator: PlannedOperator) -> Iterable[str]:
@@ -68,14 +80,3 @@ def _notes(operator: PlannedOperator) -> Iterable[str]:
         yield f"uid '{one_line(operator.uid)}'"
     if operator.user_id is not None:
         yield f"uid hash {operator.user_id}"
-
-
-def _edge_text(edge: PlannedStreamEdge) -> str:
-    parts = [edge.partitioner if edge.key is None else f"{edge.partitioner} by '{edge.key}'"]
-    if edge.input:
-        parts.append(f"input {edge.input}")
-    if edge.tag is not None:
-        parts.append(f"side output '{one_line(edge.tag)}'")
-    if edge.exchange_mode != "UNDEFINED":
-        parts.append(f"exchange {edge.exchange_mode}")
-    return listed(parts)

@@ -1,0 +1,120 @@
+"""Assertions on what shares a task; their messages show the rules and the plan."""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from opchain.compiler.assertions.operator_names import operator_called
+from opchain.compiler.assertions.planned import plan_of
+from opchain.compiler.passes.chaining_rules import CHAINING_RULES
+from opchain.compiler.plan.edges import edge_lines
+from opchain.compiler.plan.layout import set_lines
+from opchain.compiler.plan.text import plan_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from opchain.compiler.assertions.planned import Planned
+    from opchain.compiler.plan.model import JobPlan, PlannedEdge, PlannedOperator
+
+
+def assert_chained(program: Planned, first: str, second: str, *more: str) -> None:
+    """Asserts that operators run in one task, records going from each to the next by a call.
+
+    Operators are named by name or uid. Between two of them may be others.
+
+    Args:
+        program: An environment, a program, or a plan.
+        first: The operator upstream.
+        second: The one behind it.
+        *more: Those behind that.
+
+    Raises:
+        AssertionError: Two of them are not chained; the message has every broken rule.
+        ValueError: A name fits no operator or several.
+    """
+    __tracebackhide__ = True
+    plan = plan_of(program)
+    operators = [operator_called(plan, name) for name in (first, second, *more)]
+    for up, down in pairwise(operators):
+        path = _path(plan, up, down)
+        cuts = [edge for edge in path or () if not edge.is_chained]
+        if path is None:
+            raise AssertionError(_message(f"no records go from {_named(up, down)}", plan))
+        if cuts:
+            raise AssertionError(_message(f"not chained: {_named(up, down)}", plan, cuts))
+
+
+def assert_not_chained(
+    program: Planned, first: str, second: str, *, because: str | None = None
+) -> None:
+    """Asserts that an exchange lies between two operators, and why.
+
+    Args:
+        program: An environment, a program, or a plan.
+        first: The operator upstream, by name or uid.
+        second: The one behind it.
+        because: The code of a rule that must be broken (`parallelism`, `partitioner`, ... as
+            `opchain explain` prints them), or words of a reason.
+
+    Raises:
+        AssertionError: They are chained, no records go from one to the other, or the reason is another.
+        ValueError: A name fits no operator or several.
+    """
+    __tracebackhide__ = True
+    plan = plan_of(program)
+    up, down = operator_called(plan, first), operator_called(plan, second)
+    path = _path(plan, up, down)
+    if path is None:
+        raise AssertionError(_message(f"no records go from {_named(up, down)}", plan))
+    cuts = [edge for edge in path if not edge.is_chained]
+    if not cuts:
+        raise AssertionError(_message(f"chained: {_named(up, down)}", plan))
+    if because is not None and not _is_reason(because, cuts):
+        what = f"not chained, but not because of '{because}': {_named(up, down)}"
+        raise AssertionError(_message(what, plan, cuts))
+
+
+def _path(
+    plan: JobPlan, up: PlannedOperator, down: PlannedOperator
+) -> Sequence[PlannedEdge] | None:
+    """A way from one operator to another: inside their task if there is one, else the shortest."""
+    chained = _shortest_way(plan, up.node, down.node, lambda edge: edge.is_chained)
+    return chained if chained is not None else _shortest_way(plan, up.node, down.node, bool)
+
+
+def _shortest_way(
+    plan: JobPlan, up: int, down: int, takes: Callable[[PlannedEdge], bool]
+) -> Sequence[PlannedEdge] | None:
+    reached_by: dict[int, PlannedEdge | None] = {up: None}
+    waiting = deque([up])
+    while waiting and down not in reached_by:
+        node = waiting.popleft()
+        for edge in plan.out_edges[node]:
+            if takes(edge) and edge.target not in reached_by:
+                reached_by[edge.target] = edge
+                waiting.append(edge.target)
+    if down not in reached_by:
+        return None
+    way: list[PlannedEdge] = []
+    while (edge_in := reached_by[way[0].source if way else down]) is not None:
+        way.insert(0, edge_in)
+    return way
+
+
+def _is_reason(because: str, cuts: Sequence[PlannedEdge]) -> bool:
+    rules = [rule for edge in cuts for rule in edge.not_chained_because]
+    if because in {rule.code for rule in CHAINING_RULES}:
+        return any(rule.code == because for rule in rules)
+    return any(because.casefold() in rule.reason.casefold() for rule in rules)
+
+
+def _named(up: PlannedOperator, down: PlannedOperator) -> str:
+    return f"'{up.name}' ({up.call_site}) to '{down.name}' ({down.call_site})"
+
+
+def _message(what: str, plan: JobPlan, cuts: Sequence[PlannedEdge] = ()) -> str:
+    edges = set_lines([line for edge in cuts for line in edge_lines(plan, edge)]) if cuts else ""
+    return f"{what}\n{edges}\n{plan_text(plan)}"

@@ -1,0 +1,30 @@
+"""The command `opchain`.
+
+Exit codes: 0 done, 1 `opchain diff` found differences, 2 the command, a file or the program is in
+error. `opchain run` ends as the program itself does.
+"""
+
+from __future__ import annotations
+
+import click
+from opchain.compiler.commands.code import code
+from opchain.compiler.commands.diff import diff
+from opchain.compiler.commands.explain import explain
+from opchain.compiler.commands.key_groups import key_groups
+from opchain.compiler.commands.plan import plan
+from opchain.compiler.commands.run import run
+
+
+@click.group(name="opchain", context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="opchain", prog_name="opchain")
+@click.option("--traceback", is_flag=True, help="Show where an error was raised.")
+def main(traceback: bool) -> None:
+    """Flink DataStream programs on Spark: their plans, and running them.
+
+    plan, explain, diff and code run a program only until it would execute a job; they need neither
+    Spark nor Java.
+    """
+
+
+for command in (plan, explain, diff, code, key_groups, run):
+    main.add_command(command)

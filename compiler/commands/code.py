@@ -1,0 +1,64 @@
+"""`opchain code`: the generated source of a program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from opchain.compiler.commands.failures import CommandError, clear_errors
+from opchain.compiler.commands.output import answer, note
+from opchain.compiler.commands.program_arguments import (
+    PASSES_ARGUMENTS_ON,
+    captured_program,
+    takes_arguments,
+    takes_job,
+)
+from opchain.compiler.passes.pipeline import compile_program
+from opchain.compiler.plan.generated_text import generated_modules, generated_text
+
+
+@click.command(context_settings=PASSES_ARGUMENTS_ON)
+@click.argument("file")
+@takes_arguments
+@takes_job
+@click.option("--vertex", type=int, metavar="N", help="Only vertex N, as 'opchain plan' counts.")
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Write vertex_1.py, vertex_2.py, ... into FOLDER instead of printing.",
+)
+def code(
+    file: str,
+    arguments: tuple[str, ...],
+    job: int | None,
+    vertex: int | None,
+    output: Path | None,
+) -> None:
+    """Prints the Python source that runs FILE, one function per vertex.
+
+    FILE and ARGUMENTS are those of 'opchain plan'.
+    """
+    program, captured = captured_program(file, arguments, job)
+    with clear_errors():
+        plan = compile_program(program)
+    if output is not None:
+        _write(generated_modules(plan), output)
+    else:
+        try:
+            answer(generated_text(plan, vertex))
+        except ValueError as error:
+            raise CommandError(f"{file}: {error}") from None
+    if captured.failure is not None:
+        raise captured.failure
+
+
+def _write(modules: list[str], folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for number, module in enumerate(modules, start=1):
+            path = folder / f"vertex_{number}.py"
+            path.write_text(module, encoding="utf-8", newline="\n")
+            note(f"{path} written")
+    except OSError as error:
+        raise CommandError(f"cannot write into {folder}: {error.strerror}") from None

@@ -1,0 +1,101 @@
+"""What a command says when it cannot do its work: one sentence with the line of the user's program.
+
+Every failure of opchain's own commands ends with exit code 2, so that a CI job can tell it from the
+answer 1 of `opchain diff`.
+"""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+import traceback
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+import opchain.compiler
+import opchain.runtime
+from opchain.runtime.errors import StreamError, short_repr
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+FAILED = 2
+"""The exit code of a command that could not do its work, or whose program failed."""
+
+_NOT_THE_USERS = tuple(
+    os.path.realpath(folder)
+    for folder in (
+        *opchain.compiler.__path__,
+        *opchain.runtime.__path__,
+        *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
+    )
+)
+
+
+class CommandError(click.ClickException):
+    """A message for the user; with `--traceback` also where its cause was raised."""
+
+    exit_code = FAILED
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Prints it to standard error."""
+        context = click.get_current_context(silent=True)
+        wants_traceback = context is not None and context.find_root().params.get("traceback")
+        if wants_traceback and self.__cause__ is not None:
+            click.echo("".join(traceback.format_exception(self.__cause__)), file=file, err=True)
+        click.echo(f"opchain: {self.format_message()}", file=file, err=True)
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Turns what opchain refuses on purpose into a CommandError; anything else is a bug and stays."""
+    try:
+        yield
+    except StreamError as error:
+        raise CommandError(str(error)) from error
+
+
+def failure_of(error: BaseException, program: Path) -> CommandError:
+    """How a program failed, in one sentence."""
+    if isinstance(error, CommandError):
+        return error
+    place = place_of(error.__traceback__, program)
+    if isinstance(error, SystemExit):
+        message = f"{program} {_exit_text(error)}{_at(place)}"
+    elif isinstance(error, StreamError):
+        # These say themselves which operator and line they mean.
+        message = f"{program} is refused{_at(place)}: {error}"
+    else:
+        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
+        message = f"{program} failed{_at(place)}: {text}{notes}"
+    failure = CommandError(message)
+    failure.__cause__ = error
+    return failure
+
+
+def place_of(trace: TracebackType | None, program: Path) -> str | None:
+    """The innermost line of the user's own code, as `clicks.py:14`; None where there is none.
+
+    The user's code is the program's file and whatever else is not Python's, opchain's or installed.
+    """
+    place = None
+    for frame in traceback.extract_tb(trace):
+        path = os.path.realpath(frame.filename)
+        is_program = path == os.path.realpath(program)
+        if is_program or (Path(path).exists() and not path.startswith(_NOT_THE_USERS)):
+            place = f"{Path(path).name}:{frame.lineno}"
+    return place
+
+
+def _at(place: str | None) -> str:
+    return "" if place is None else f" at {place}"
+
+
+def _exit_text(error: SystemExit) -> str:
+    if isinstance(error.code, int) or error.code is None:
+        return f"calls sys.exit({'' if error.code is None else error.code})"
+    return f"ends itself with {short_repr(error.code)}"

@@ -1,0 +1,79 @@
+"""`opchain key-groups`: where keys go."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import click
+from opchain.compiler.commands.failures import CommandError
+from opchain.compiler.commands.output import answer
+from opchain.compiler.plan.layout import Row, one_line, set_lines
+from opchain.runtime.errors import KeyTypeError
+from opchain.runtime.state.java_hash import java_hash_code
+from opchain.runtime.state.key_groups import (
+    MAX_PARALLELISM_LIMIT,
+    default_max_parallelism,
+    key_group,
+    operator_index,
+)
+from opchain.runtime.state.key_hashers import NAMED_HASHERS, hasher_named
+
+_AUTO = "auto"
+_SIZE = click.IntRange(1, MAX_PARALLELISM_LIMIT)
+
+
+@click.command("key-groups")
+@click.argument("keys", nargs=-1, required=True, metavar="KEY...")
+@click.option("--parallelism", type=_SIZE, default=1, show_default=True)
+@click.option(
+    "--max-parallelism",
+    type=_SIZE,
+    help="The number of key groups; what Flink derives from the parallelism by default.",
+)
+@click.option(
+    "--type",
+    "type_name",
+    type=click.Choice([_AUTO, *NAMED_HASHERS]),
+    default=_AUTO,
+    show_default=True,
+    help="The Java type that the key is hashed as; auto goes by the Python type.",
+)
+def key_groups(
+    keys: tuple[str, ...], parallelism: int, max_parallelism: int | None, type_name: str
+) -> None:
+    """Prints the hash code, key group and subtask of each KEY.
+
+    A KEY is a Python literal (42, 1.5, True, "(1, 'a')", b'x'); what is none is a string. Use -- in
+    front of negative numbers. With --type String every KEY is a string as it stands.
+    """
+    groups = max_parallelism or default_max_parallelism(parallelism)
+    if groups < parallelism:
+        raise CommandError(
+            f"--max-parallelism is {groups} and --parallelism {parallelism}: each subtask needs at "
+            "least one key group"
+        )
+    rows = [Row(("key", "type", "hash code", "key group", "subtask"))]
+    for text in keys:
+        key = text if type_name in ("String", "Character") else _literal(text)
+        rows.append(_row(key, type_name, groups, parallelism))
+    answer(set_lines(rows))
+
+
+def _literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):  # what literal_eval documents
+        return text
+
+
+def _row(key: Any, type_name: str, max_parallelism: int, parallelism: int) -> Row:
+    hasher = java_hash_code if type_name == _AUTO else hasher_named(type_name)
+    try:
+        code = hasher(key)
+        group = key_group(key, max_parallelism, hasher)
+    except KeyTypeError as error:
+        raise CommandError(f"no key group for {one_line(repr(key))}: {error}") from None
+    subtask = operator_index(group, max_parallelism, parallelism)
+    kind = type(key).__name__ if type_name == _AUTO else type_name
+    return Row((one_line(repr(key)), kind, str(code), str(group), str(subtask)))

@@ -1,0 +1,57 @@
+"""How commands write: the answer to standard output, everything else to standard error.
+
+Colour and the width of the terminal are used on a terminal only, so that files and pipes get the same
+bytes everywhere. NO_COLOR (no-color.org) switches colour off.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from typing import Any
+
+import click
+from opchain.compiler.plan.layout import DEFAULT_WIDTH, as_ascii
+
+_COLOURS: tuple[tuple[re.Pattern[str], dict[str, Any]], ...] = tuple(
+    (re.compile(pattern, re.MULTILINE), style)
+    for pattern, style in (
+        (r"^(?:job '|vertex \d|stage \d).*$", {"bold": True}),
+        (r"==> .*$", {"fg": "cyan"}),
+        (r"^ *[│ ]*cut: |^not chained ", {"fg": "yellow"}),
+        (r"^(?:removed|cut) .*$|^restoring state: .*$", {"fg": "red"}),
+        (r"^(?:added|fused) .*$", {"fg": "green"}),
+    )
+)
+
+
+def answer(text: str) -> None:
+    """Writes the answer of a command, in ASCII where the output knows no more."""
+    if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
+        text = coloured(text)
+    try:
+        click.echo(text, nl=False)
+    except UnicodeEncodeError:
+        encoding = sys.stdout.encoding or "ascii"
+        click.echo(as_ascii(text).encode(encoding, "backslashreplace").decode(encoding), nl=False)
+
+
+def note(text: str) -> None:
+    """Tells the user something beside the answer."""
+    click.echo(f"opchain: note: {text}", err=True)
+
+
+def coloured(text: str) -> str:
+    """The text with the colours of a terminal."""
+    for pattern, style in _COLOURS:
+        text = pattern.sub(lambda found, style=style: click.style(found[0], **style), text)  # type: ignore[misc]
+    return text
+
+
+def output_width() -> int:
+    """The width of the terminal, or what files and pipes get."""
+    if not sys.stdout.isatty():
+        return DEFAULT_WIDTH
+    return shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns

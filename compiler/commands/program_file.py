@@ -1,0 +1,185 @@
+"""FILE on the command line: a user's program, run as Python would run it, with its jobs captured.
+
+`opchain plan clicks.py` runs the file as `__main__`; `clicks.py:build` imports it and calls
+`build(env)` with a fresh environment. Either way no job runs and no Spark starts. What the program
+prints goes to standard error, for standard output is the plan's.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import runpy
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from opchain.compiler.commands.failures import CommandError, failure_of
+from opchain.compiler.commands.main_program import (
+    as_main_program,
+    check_is_python,
+    prints_to_stderr,
+)
+from opchain.compiler.dsl.environment import StreamExecutionEnvironment
+from opchain.compiler.dsl.interception import Capture, CapturedJob, capturing
+from opchain.compiler.plan.layout import counted, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import ModuleType
+
+
+class ProgramFile(NamedTuple):
+    """A file to run, or a function of it to call with an environment."""
+
+    path: Path
+    function: str | None = None
+
+    def __str__(self) -> str:
+        return str(self.path) if self.function is None else f"{self.path}:{self.function}"
+
+
+class Captured(NamedTuple):
+    """What running a program gave: its jobs, and what the user should hear about the run.
+
+    `failure` says how the program failed after it had executed at least one job.
+    """
+
+    file: ProgramFile
+    jobs: Sequence[CapturedJob]
+    notes: Sequence[str]
+    failure: CommandError | None = None
+
+    def job(self, number: int | None) -> CapturedJob:
+        """Job `number`, counted from 1; the first one where the user chose none.
+
+        Raises:
+            CommandError: There are fewer.
+        """
+        if number is not None and number > len(self.jobs):
+            raise CommandError(
+                f"{self.file} has {counted(len(self.jobs), 'job')}; there is no job {number}"
+            )
+        return self.jobs[(number or 1) - 1]
+
+    def choice(self, number: int | None) -> str | None:
+        """What to tell a user who chose none of several jobs."""
+        if number is not None or len(self.jobs) == 1:
+            return None
+        jobs = listed(
+            f"{position} is '{job.job_name or 'unnamed'}' ({job.call_site})"
+            for position, job in enumerate(self.jobs, start=1)
+        )
+        return f"{self.file} has {len(self.jobs)} jobs: {jobs}; this is job 1, --job N chooses"
+
+
+def program_file(argument: str) -> ProgramFile:
+    """Reads `FILE` or `FILE:function`.
+
+    Raises:
+        CommandError: There is no such file.
+    """
+    path, colon, function = argument.rpartition(":")
+    if colon and function.isidentifier() and not Path(argument).exists():
+        return ProgramFile(_existing(Path(path)), function)
+    return ProgramFile(_existing(Path(argument)))
+
+
+def capture_program(file: ProgramFile, arguments: Sequence[str] = ()) -> Captured:
+    """Runs a program and captures its jobs.
+
+    Raises:
+        CommandError: It is not Python, fails or exits before it executes a job, or has none.
+    """
+    check_is_python(file.path)
+    with as_main_program(file.path, arguments), prints_to_stderr(), capturing() as capture:
+        failure = _run(file)
+    return _outcome(file, capture, failure)
+
+
+def _existing(path: Path) -> Path:
+    if path.is_dir():
+        raise CommandError(f"{path} is a folder; give a Python file")
+    if not path.exists():
+        raise CommandError(f"there is no file {path}")
+    return path
+
+
+def _run(file: ProgramFile) -> BaseException | None:
+    """Runs the program to its end; gives back what ended it early."""
+    try:
+        if file.function is None:
+            runpy.run_path(str(file.path), run_name="__main__")
+        else:
+            _call(file, file.function)
+    except SystemExit as error:
+        return error
+    except Exception as error:  # noqa: BLE001 - a program may fail in any way, and is told so
+        return error
+    return None
+
+
+def _call(file: ProgramFile, name: str) -> None:
+    with _imported(file.path) as module:
+        function = getattr(module, name, None)
+        if not callable(function):
+            raise CommandError(f"{file.path} has no function {name}(env)")
+        function(StreamExecutionEnvironment.get_execution_environment())
+
+
+@contextmanager
+def _imported(path: Path) -> Iterator[ModuleType]:
+    # Under its own name, as its functions would say it, unless that would hide a module in use.
+    name = path.stem if path.stem not in sys.modules else f"{path.stem}_program"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise CommandError(f"{path} cannot be imported: its name does not end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+        yield module
+    finally:
+        sys.modules.pop(name, None)
+
+
+def _outcome(file: ProgramFile, capture: Capture, ended_by: BaseException | None) -> Captured:
+    failure = None if ended_by is None else failure_of(ended_by, file.path)
+    is_failure = failure is not None and not _is_success(ended_by)
+    drawn = capture.never_executed()
+    if failure is not None and not capture.jobs:
+        if is_failure:
+            raise failure
+        if not drawn:
+            raise CommandError(f"{failure.message} before it executes a job")
+    if capture.jobs:
+        notes = [
+            f"{file} draws {counted(len(job.program.transformations), 'more operator')} after its "
+            "last execute(), which run in no job"
+            for job in drawn
+        ]
+        return Captured(file, capture.jobs, notes, failure if is_failure else None)
+    if not drawn:
+        raise CommandError(_nothing_drawn(file, capture))
+    notes = []
+    if file.function is None:
+        where = drawn[0].call_site
+        notes = [f"{file} never calls execute(); this is what its environment ({where}) holds"]
+    return Captured(file, drawn, notes)
+
+
+def _is_success(ended_by: BaseException | None) -> bool:
+    return isinstance(ended_by, SystemExit) and ended_by.code in (None, 0)
+
+
+def _nothing_drawn(file: ProgramFile, capture: Capture) -> str:
+    if not capture.environments:
+        return (
+            f"{file} makes no StreamExecutionEnvironment and executes no job; "
+            "if a function builds the job, name it: FILE:build"
+        )
+    _, call_site = capture.environments[0]
+    return (
+        f"{file} executes no job and its environment ({call_site}) is empty; add an operator or a "
+        "sink (a source alone does nothing), and call execute()"
+    )

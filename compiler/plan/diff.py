@@ -1,0 +1,204 @@
+"""What changed between two plans, in the words of a review: fused, cut, moved, renamed, ..."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from opchain.compiler.plan.layout import (
+    DEFAULT_WIDTH,
+    Line,
+    Paragraph,
+    counted,
+    listed,
+    one_line,
+    set_lines,
+)
+from opchain.compiler.plan.matching import Matching, match_operators
+from opchain.compiler.plan.state_diff import StateProblem, state_problems
+from opchain.compiler.plan.text import exchange_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from opchain.compiler.plan.model import JobPlan, PlannedEdge, PlannedOperator
+
+_UNSET = -1
+
+
+class Change(NamedTuple):
+    """One difference. `kind` is stable: tools and tests go by it."""
+
+    kind: str
+    text: str
+
+
+class PlanDiff(NamedTuple):
+    """The differences in the order of the program, and what they do to state."""
+
+    changes: list[Change]
+    state: list[StateProblem]
+    starts_empty: list[str]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether both plans are the same but for lines of the program and reasons."""
+        return not self.changes and not self.state
+
+
+def diff_plans(before: JobPlan, after: JobPlan) -> PlanDiff:
+    """Compares two plans; call sites and reasons are not compared."""
+    matching = match_operators(before.operators, after.operators)
+    finds_state = {operator.id for operator in before.operators if operator.state is not None}
+    changes = [
+        *_job_changes(before, after),
+        *(Change("removed", f"{_named(operator)}") for operator in matching.removed),
+        *(Change("added", f"{_named(operator)}") for operator in matching.added),
+        *_operator_changes(matching),
+        *_edge_changes(before, after, matching),
+        *_vertex_changes(before, after, matching),
+    ]
+    starts_empty = [
+        f"'{operator.name}'"
+        for operator in matching.added
+        if operator.state is not None
+        and not {operator.id, (operator.user_id or "").lower()} & finds_state
+    ]
+    return PlanDiff(changes, state_problems(before, after, matching), starts_empty)
+
+
+def diff_text(diff: PlanDiff, *, width: int = DEFAULT_WIDTH) -> str:
+    """The differences as text, one a line; a sentence where there are none."""
+    if diff.is_empty:
+        return "the plans are the same\n"
+    lines: list[Line] = [
+        Paragraph("", f"{change.kind:<16}", change.text) for change in diff.changes
+    ]
+    if diff.state:
+        lines += ["", f"restoring state: {counted(len(diff.state), 'problem')}"]
+    for problem in diff.state:
+        lines.append(Paragraph("  ", f"{problem.code}: ", problem.text))
+        lines.append(Paragraph("      ", "what to do: ", problem.remedy))
+    if diff.starts_empty:
+        lines += ["", Paragraph("", "starts with empty state: ", listed(diff.starts_empty))]
+    return set_lines(lines, width)
+
+
+def _job_changes(before: JobPlan, after: JobPlan) -> Iterable[Change]:
+    if before.job_name != after.job_name:
+        yield Change("job name", f"'{before.job_name}' -> '{after.job_name}'")
+    if before.mode != after.mode:
+        yield Change("mode", f"{before.mode} -> {after.mode}")
+
+
+_ATTRIBUTES: tuple[tuple[str, Callable[[PlannedOperator], object]], ...] = (
+    ("kind", lambda operator: operator.kind),
+    ("uid", lambda operator: "none" if operator.uid is None else f"'{operator.uid}'"),
+    ("uid hash", lambda operator: operator.user_id or "none"),
+    ("parallelism", lambda operator: operator.parallelism),
+    (
+        "max parallelism",
+        lambda op: "unset" if op.max_parallelism == _UNSET else op.max_parallelism,
+    ),
+    ("moved", lambda operator: f"slot sharing group '{operator.slot_sharing_group}'"),
+    ("state", lambda operator: operator.state or "none"),
+    ("description", lambda op: "none" if op.description is None else f'"{op.description}"'),
+)
+
+
+def _operator_changes(matching: Matching) -> Iterable[Change]:
+    """Names one by one; of other attributes, equal changes of several operators on one line."""
+    for old, new in matching.matches:
+        if old.name != new.name:
+            yield Change("renamed", f"'{one_line(old.name)}' -> '{one_line(new.name)}'")
+    for attribute, value_of in _ATTRIBUTES:
+        changed: dict[str, list[str]] = {}
+        for old, new in matching.matches:
+            if value_of(old) != value_of(new):
+                how = f"{value_of(old)} -> {value_of(new)}"
+                changed.setdefault(how, []).append(f"'{one_line(new.name)}'")
+        for how, names in changed.items():
+            yield Change(attribute, f"{listed(names)}: {how}")
+
+
+def _edge_changes(before: JobPlan, after: JobPlan, matching: Matching) -> Iterable[Change]:
+    """Edges are the same when their ends, input and side output are."""
+    now_is = {match.before.node: match.after.node for match in matching.matches}
+    old_edges = _by_ends(before, now_is)
+    new_edges = _by_ends(after, {node: node for node in now_is.values()})
+    for ends, new in new_edges.items():
+        old = old_edges.get(ends)
+        if old is not None:
+            yield from _edge_change(after, old, new)
+    yield from _rewired(before, after, matching, now_is)
+
+
+_Ends: TypeAlias = tuple[int, int, int, str | None, int]
+
+
+def _by_ends(plan: JobPlan, node_after: dict[int, int]) -> dict[_Ends, PlannedEdge]:
+    found: dict[_Ends, PlannedEdge] = {}
+    for edge in plan.edges:
+        if edge.source not in node_after or edge.target not in node_after:
+            continue
+        source, target = node_after[edge.source], node_after[edge.target]
+        twin = 0  # a stream united with itself gives two edges that nothing tells apart
+        while (source, target, edge.input, edge.tag, twin) in found:
+            twin += 1
+        found[source, target, edge.input, edge.tag, twin] = edge
+    return found
+
+
+def _edge_change(after: JobPlan, old: PlannedEdge, new: PlannedEdge) -> Iterable[Change]:
+    ends = " -> ".join(
+        f"'{one_line(after.operator_at[node].name)}'" for node in (new.source, new.target)
+    )
+    if new.is_chained and not old.is_chained:
+        yield Change("fused", f"{ends}  (was {exchange_text(old)})")
+    elif old.is_chained and not new.is_chained:
+        because = "; ".join(rule.reason for rule in new.not_chained_because)
+        yield Change("cut", f"{ends}  {exchange_text(new)}, because {because}")
+    elif exchange_text(old) != exchange_text(new):
+        yield Change("exchange", f"{ends}: {exchange_text(old)} -> {exchange_text(new)}")
+
+
+def _rewired(
+    before: JobPlan, after: JobPlan, matching: Matching, now_is: dict[int, int]
+) -> Iterable[Change]:
+    """Operators that read from somewhere else than before."""
+    for old, new in matching.matches:
+        was = [(edge.source, edge.input, edge.tag) for edge in before.in_edges[old.node]]
+        reads = [(edge.source, edge.input, edge.tag) for edge in after.in_edges[new.node]]
+        if [(now_is.get(source), *rest) for source, *rest in was] != [
+            (source, *rest) for source, *rest in reads
+        ]:
+            yield Change(
+                "moved",
+                f"'{one_line(new.name)}' reads {_sources(after, reads)}, was {_sources(before, was)}",
+            )
+
+
+def _sources(plan: JobPlan, reads: list[tuple[int, int, str | None]]) -> str:
+    return (
+        listed(
+            f"'{one_line(plan.operator_at[source].name)}'"
+            + (f" (side output '{tag}')" if tag is not None else "")
+            for source, _, tag in reads
+        )
+        or "nothing"
+    )
+
+
+def _vertex_changes(before: JobPlan, after: JobPlan, matching: Matching) -> Iterable[Change]:
+    """Key groups of a vertex that the operators' own settings do not show."""
+    for old, new in matching.matches:
+        was, now = _effective(before, old), _effective(after, new)
+        if new.keys and was != now and old.max_parallelism == new.max_parallelism:
+            yield Change("key groups", f"'{one_line(new.name)}': {was} -> {now}")
+
+
+def _effective(plan: JobPlan, operator: PlannedOperator) -> int:
+    return plan.vertices[plan.vertex_number_of[operator.node] - 1].effective_max_parallelism
+
+
+def _named(operator: PlannedOperator) -> str:
+    return f"'{one_line(operator.name)}' ({operator.kind}, {operator.call_site})"

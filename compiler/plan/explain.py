@@ -1,0 +1,121 @@
+"""The door to every printed form of a program: `explain(program, stage, form)`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from opchain.compiler.passes.pipeline import compile_program
+from opchain.compiler.plan.dot import plan_dot, stream_graph_dot
+from opchain.compiler.plan.execution_text import execution_text
+from opchain.compiler.plan.flink_json import execution_plan
+from opchain.compiler.plan.from_plan import job_plan, stream_plan
+from opchain.compiler.plan.generated_text import generated_text
+from opchain.compiler.plan.layout import DEFAULT_WIDTH, listed
+from opchain.compiler.plan.mermaid import plan_mermaid, stream_graph_mermaid
+from opchain.compiler.plan.model import to_json
+from opchain.compiler.plan.stream_graph_text import stream_graph_text
+from opchain.compiler.plan.text import plan_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from opchain.compiler.graph.plan import Plan, Program
+    from opchain.compiler.plan.model import JobPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How text is set; it changes nothing of what is said, and JSON and drawings ignore it."""
+
+    width: int = DEFAULT_WIDTH
+    call_sites: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A stage to print: the last pass it needs, and a printer per format."""
+
+    until: str
+    printers: Mapping[str, Callable[[Plan, Form], str]]
+
+
+_PRINTERS: Mapping[str, Callable[[JobPlan, Form], str]] = {
+    "text": lambda plan, form: plan_text(plan, width=form.width, call_sites=form.call_sites),
+    "json": lambda plan, _: to_json(plan),
+    "dot": lambda plan, _: plan_dot(plan),
+    "mermaid": lambda plan, _: plan_mermaid(plan),
+}
+
+
+def _compiled(printer: Callable[[JobPlan, Form], str]) -> Callable[[Plan, Form], str]:
+    return lambda plan, form: printer(job_plan(plan), form)
+
+
+STAGES: Mapping[str, Stage] = {
+    "stream-graph": Stage(
+        "operator-ids",
+        {
+            "text": lambda plan, form: stream_graph_text(
+                stream_plan(plan), width=form.width, call_sites=form.call_sites
+            ),
+            "json": lambda plan, _: to_json(stream_plan(plan)),
+            "dot": lambda plan, _: stream_graph_dot(stream_plan(plan)),
+            "mermaid": lambda plan, _: stream_graph_mermaid(stream_plan(plan)),
+        },
+    ),
+    "job-graph": Stage(
+        "job-graph",
+        {
+            **{form: _compiled(printer) for form, printer in _PRINTERS.items()},
+            "flink-json": lambda plan, _: json.dumps(execution_plan(plan), indent=2) + "\n",
+        },
+    ),
+    "execution": Stage(
+        "execution",
+        {"text": lambda plan, form: execution_text(plan, width=form.width)},
+    ),
+    "generated": Stage("generated", {"text": lambda plan, _: generated_text(plan)}),
+}
+
+FORMATS: tuple[str, ...] = ("text", "json", "flink-json", "dot", "mermaid")
+
+
+def explain(
+    program: Program, stage: str = "job-graph", form: str = "text", *, text: Form | None = None
+) -> str:
+    """A program in print, ending in a line break.
+
+    Args:
+        program: What the user drew.
+        stage: `stream-graph`, `job-graph`, `execution` or `generated`.
+        form: One of FORMATS; not every stage has every format.
+        text: Width and call sites of the text format.
+
+    Raises:
+        ValueError: There is no such stage, or it has no such format.
+        GraphError: The program is refused on its way to the stage.
+    """
+    if stage not in STAGES:
+        raise ValueError(f"there is no stage {stage!r}; the stages are {listed(STAGES)}")
+    chosen = STAGES[stage]
+    printer = chosen.printers.get(form)
+    if printer is None:
+        raise ValueError(
+            f"stage {stage} has no format {form!r}; its formats are {listed(chosen.printers)}"
+        )
+    return printer(compile_program(program, chosen.until), text or Form())
+
+
+def print_saved(plan: JobPlan, stage: str, form: str, text: Form) -> str:
+    """A plan that was read back, in print.
+
+    Raises:
+        ValueError: It does not hold what the stage or format needs.
+    """
+    if stage != "job-graph":
+        raise ValueError(f"it holds the job graph, and no stage {stage}; give the program")
+    if form not in _PRINTERS:
+        raise ValueError(f"there is no {form} of it, only {listed(_PRINTERS)}; give the program")
+    return _PRINTERS[form](plan, text)

@@ -1,0 +1,43 @@
+"""The generated source of a job as text: one Python module a vertex."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opchain.compiler.graph.plan import made
+from opchain.compiler.plan.layout import one_line
+
+if TYPE_CHECKING:
+    from opchain.compiler.graph.plan import Plan
+
+
+def generated_text(plan: Plan, vertex: int | None = None) -> str:
+    """The modules one after the other, each under its vertex, or that of one vertex (from 1).
+
+    Raises:
+        ValueError: There is no such vertex.
+    """
+    modules = generated_modules(plan)
+    if vertex is None:
+        return "\n\n".join(modules)
+    if not 1 <= vertex <= len(modules):
+        raise ValueError(
+            f"there is no vertex {vertex}: the job has {len(modules)}, numbered from 1"
+        )
+    return modules[vertex - 1]
+
+
+def generated_modules(plan: Plan) -> list[str]:
+    """The module of each vertex, in the order of the job graph's vertices."""
+    programs = {program.vertex_id: program for program in made(plan.job_program).vertices}
+    modules = []
+    for number, vertex in enumerate(made(plan.job_graph).vertices, start=1):
+        source = programs[vertex.id].source
+        title = f"# vertex {number}: {one_line(vertex.name, limit=400)}"
+        if source is None:
+            modules.append(
+                f"{title}\n# runs operator by operator: code generation is switched off\n"
+            )
+        else:
+            modules.append(f"{title}\n\n{source}")
+    return modules
