@@ -1,0 +1,309 @@
+"""PyFlink 2.3's names, and that ours are there with the same parameters.
+
+One line per class: its members, and its methods with the parameters that Python programs can pass (not
+those that take Java objects). What a class inherits stands at its base alone. Ours may have more of
+everything; where a method of ours takes more, it must not need it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from typing import Any
+
+import pytest
+
+PYFLINK = """
+[functions]
+KeyedStateStore: get_state(state_descriptor); get_list_state(state_descriptor);
+    get_map_state(state_descriptor); get_reducing_state(state_descriptor);
+    get_aggregating_state(state_descriptor)
+RuntimeContext: get_task_name(); get_number_of_parallel_subtasks();
+    get_max_number_of_parallel_subtasks(); get_index_of_this_subtask(); get_attempt_number();
+    get_task_name_with_subtasks(); get_job_parameter(key, default_value); get_metrics_group()
+Function: open(runtime_context); close()
+MapFunction: map(value)
+CoMapFunction: map1(value); map2(value)
+FlatMapFunction: flat_map(value)
+CoFlatMapFunction: flat_map1(value); flat_map2(value)
+ReduceFunction: reduce(value1, value2)
+AggregateFunction: create_accumulator(); add(value, accumulator); get_result(accumulator);
+    merge(acc_a, acc_b)
+KeySelector: get_key(value)
+NullByteKeySelector:
+FilterFunction: filter(value)
+Partitioner: partition(key, num_partitions)
+SourceFunction:
+SinkFunction:
+ProcessFunction: process_element(value, ctx)
+ProcessFunction.Context: timer_service(); timestamp()
+KeyedProcessFunction: process_element(value, ctx); on_timer(timestamp, ctx)
+KeyedProcessFunction.Context: get_current_key(); timer_service(); timestamp()
+KeyedProcessFunction.OnTimerContext: time_domain()
+CoProcessFunction: process_element1(value, ctx); process_element2(value, ctx)
+CoProcessFunction.Context: timer_service(); timestamp()
+KeyedCoProcessFunction: process_element1(value, ctx); process_element2(value, ctx);
+    on_timer(timestamp, ctx)
+KeyedCoProcessFunction.Context: get_current_key(); timer_service(); timestamp()
+KeyedCoProcessFunction.OnTimerContext: time_domain()
+AsyncRetryPredicate: result_predicate(); exception_predicate()
+AsyncRetryStrategy: can_retry(current_attempts); get_backoff_time_millis(current_attempts);
+    get_retry_predicate(); no_restart(); fixed_delay(max_attempts, backoff_time_millis,
+    result_predicate, exception_predicate); exponential_backoff(max_attempts, initial_delay,
+    max_retry_delay, multiplier, result_predicate, exception_predicate)
+AsyncFunction: async_invoke(value); timeout(value)
+WindowFunction: apply(key, window, inputs)
+AllWindowFunction: apply(window, inputs)
+ProcessWindowFunction: process(key, context, elements); clear(context)
+ProcessWindowFunction.Context: window(); current_processing_time(); current_watermark();
+    window_state(); global_state()
+ProcessAllWindowFunction: process(context, elements); clear(context)
+ProcessAllWindowFunction.Context: window(); window_state(); global_state()
+PassThroughWindowFunction:
+PassThroughAllWindowFunction:
+BaseBroadcastProcessFunction:
+BaseBroadcastProcessFunction.BaseContext: timestamp(); current_processing_time();
+    current_watermark()
+BaseBroadcastProcessFunction.Context: get_broadcast_state(state_descriptor)
+BaseBroadcastProcessFunction.ReadOnlyContext: get_broadcast_state(state_descriptor)
+BroadcastProcessFunction: process_element(value, ctx); process_broadcast_element(value, ctx)
+BroadcastProcessFunction.Context:
+BroadcastProcessFunction.ReadOnlyContext:
+KeyedBroadcastProcessFunction: process_element(value, ctx); process_broadcast_element(value,
+    ctx); on_timer(timestamp, ctx)
+KeyedBroadcastProcessFunction.Context:
+KeyedBroadcastProcessFunction.ReadOnlyContext: timer_service(); get_current_key()
+KeyedBroadcastProcessFunction.OnTimerContext: time_domain(); get_current_key()
+[state]
+OperatorStateStore: get_broadcast_state(state_descriptor)
+State: clear()
+ValueState: value(); update(value)
+AppendingState: get(); add(value)
+MergingState:
+ReducingState:
+AggregatingState:
+ListState: update(values); add_all(values)
+MapState: get(key); put(key, value); put_all(dict_value); remove(key); contains(key); items();
+    keys(); values(); is_empty()
+ReadOnlyBroadcastState: get(key); contains(key); items(); keys(); values(); is_empty()
+BroadcastState: put(key, value); put_all(dict_value); remove(key)
+StateDescriptor: __init__(name, type_info); get_name(); enable_time_to_live(ttl_config)
+ValueStateDescriptor: __init__(name, value_type_info)
+ListStateDescriptor: __init__(name, elem_type_info)
+MapStateDescriptor: __init__(name, key_type_info, value_type_info)
+ReducingStateDescriptor: __init__(name, reduce_function, type_info); get_reduce_function()
+AggregatingStateDescriptor: __init__(name, agg_function, state_type_info); get_agg_function()
+StateTtlConfig: __init__(update_type, state_visibility, ttl_time_characteristic, ttl,
+    cleanup_strategies); new_builder(ttl); get_update_type(); get_state_visibility(); get_ttl();
+    get_ttl_time_characteristic(); is_enabled(); get_cleanup_strategies()
+StateTtlConfig.UpdateType: Disabled; OnCreateAndWrite; OnReadAndWrite
+StateTtlConfig.StateVisibility: ReturnExpiredIfNotCleanedUp; NeverReturnExpired
+StateTtlConfig.TtlTimeCharacteristic: ProcessingTime
+StateTtlConfig.Builder: __init__(ttl); set_update_type(update_type);
+    update_ttl_on_create_and_write(); update_ttl_on_read_and_write();
+    set_state_visibility(state_visibility); return_expired_if_not_cleaned_up();
+    never_return_expired(); set_ttl_time_characteristic(ttl_time_characteristic);
+    use_processing_time(); cleanup_full_snapshot(); cleanup_incrementally(cleanup_size,
+    run_cleanup_for_every_record);
+    cleanup_in_rocksdb_compact_filter(query_time_after_num_entries, periodic_compaction_time);
+    disable_cleanup_in_background(); set_ttl(ttl); build()
+StateTtlConfig.CleanupStrategies: EMPTY_STRATEGY; __init__(strategies,
+    is_cleanup_in_background); is_cleanup_in_background(); in_full_snapshot();
+    get_incremental_cleanup_strategy(); get_rocksdb_compact_filter_cleanup_strategy()
+StateTtlConfig.CleanupStrategies.Strategies: FULL_STATE_SCAN_SNAPSHOT; INCREMENTAL_CLEANUP;
+    ROCKSDB_COMPACTION_FILTER
+StateTtlConfig.CleanupStrategies.CleanupStrategy:
+StateTtlConfig.CleanupStrategies.EmptyCleanupStrategy:
+StateTtlConfig.CleanupStrategies.IncrementalCleanupStrategy: __init__(cleanup_size,
+    run_cleanup_for_every_record); get_cleanup_size(); run_cleanup_for_every_record()
+StateTtlConfig.CleanupStrategies.RocksdbCompactFilterCleanupStrategy:
+    __init__(query_time_after_num_entries, periodic_compaction_time);
+    get_query_time_after_num_entries(); get_periodic_compaction_time()
+[window]
+Window: max_timestamp()
+TimeWindow: __init__(start, end); intersects(other); cover(other);
+    get_window_start_with_offset(timestamp, offset, window_size); merge_windows(windows,
+    callback)
+CountWindow: __init__(id)
+GlobalWindow: get()
+TimeWindowSerializer: serialize(element, stream); deserialize(stream)
+CountWindowSerializer: serialize(element, stream); deserialize(stream)
+GlobalWindowSerializer: serialize(element, stream); deserialize(stream)
+TriggerResult: CONTINUE; FIRE_AND_PURGE; FIRE; PURGE; is_fire(); is_purge()
+Trigger: on_element(element, timestamp, window, ctx); on_processing_time(time, window, ctx);
+    on_event_time(time, window, ctx); can_merge(); on_merge(window, ctx); clear(window, ctx)
+Trigger.TriggerContext: get_current_processing_time(); get_metric_group();
+    get_current_watermark(); register_processing_time_timer(time);
+    register_event_time_timer(time); delete_processing_time_timer(time);
+    delete_event_time_timer(time); get_partitioned_state(state_descriptor)
+Trigger.OnMergeContext: merge_partitioned_state(state_descriptor)
+WindowAssigner: assign_windows(element, timestamp, context); get_default_trigger(env);
+    get_window_serializer(); is_event_time()
+WindowAssigner.WindowAssignerContext: get_current_processing_time(); get_runtime_context()
+MergingWindowAssigner: merge_windows(windows, callback)
+MergingWindowAssigner.MergeCallback: merge(to_be_merged, merge_result)
+SessionWindowTimeGapExtractor: extract(element)
+EventTimeTrigger: create()
+ContinuousEventTimeTrigger: __init__(interval); of(interval)
+ProcessingTimeTrigger: create()
+ContinuousProcessingTimeTrigger: __init__(interval); of(interval)
+PurgingTrigger: __init__(nested_trigger); of(nested_trigger)
+CountTrigger: __init__(window_size); of(window_size)
+NeverTrigger:
+CountTumblingWindowAssigner: __init__(window_size); of(window_size)
+CountSlidingWindowAssigner: __init__(window_size, window_slide); of(window_size, window_slide)
+TumblingProcessingTimeWindows: __init__(size, offset); of(size, offset)
+TumblingEventTimeWindows: __init__(size, offset); of(size, offset)
+SlidingProcessingTimeWindows: __init__(size, slide, offset); of(size, slide, offset)
+SlidingEventTimeWindows: __init__(size, slide, offset); of(size, slide, offset)
+ProcessingTimeSessionWindows: __init__(session_gap); with_gap(size); with_dynamic_gap(extractor)
+EventTimeSessionWindows: __init__(session_gap); with_gap(size); with_dynamic_gap(extractor)
+DynamicProcessingTimeSessionWindows: __init__(session_window_time_gap_extractor);
+    with_dynamic_gap(extractor)
+DynamicEventTimeSessionWindows: __init__(session_window_time_gap_extractor);
+    with_dynamic_gap(extractor)
+GlobalWindows: create()
+[output_tag]
+OutputTag: __init__(tag_id, type_info)
+[time_domain]
+TimeDomain: EVENT_TIME; PROCESSING_TIME
+[timerservice]
+TimerService: current_processing_time(); current_watermark();
+    register_processing_time_timer(timestamp); register_event_time_timer(timestamp);
+    delete_processing_time_timer(timestamp); delete_event_time_timer(timestamp)
+[slot_sharing_group]
+MemorySize: __init__(bytes_size); of_mebi_bytes(mebi_bytes); get_bytes(); get_kibi_bytes();
+    get_mebi_bytes(); get_gibi_bytes(); get_tebi_bytes()
+SlotSharingGroup: get_name(); get_managed_memory(); get_task_heap_memory();
+    get_task_off_heap_memory(); get_cpu_cores(); get_external_resources(); builder(name)
+SlotSharingGroup.Builder: set_cpu_cores(cpu_cores); set_task_heap_memory(task_heap_memory);
+    set_task_heap_memory_mb(task_heap_memory_mb);
+    set_task_off_heap_memory(task_off_heap_memory);
+    set_task_off_heap_memory_mb(task_off_heap_memory_mb); set_managed_memory(managed_memory);
+    set_managed_memory_mb(managed_memory_mb); set_external_resource(name, value); build()
+[checkpoint_config]
+CheckpointConfig: is_checkpointing_enabled(); get_checkpointing_mode();
+    set_checkpointing_mode(checkpointing_mode); get_checkpoint_interval();
+    set_checkpoint_interval(checkpoint_interval); get_checkpoint_timeout();
+    set_checkpoint_timeout(checkpoint_timeout); get_min_pause_between_checkpoints();
+    set_min_pause_between_checkpoints(min_pause_between_checkpoints);
+    get_max_concurrent_checkpoints();
+    set_max_concurrent_checkpoints(max_concurrent_checkpoints);
+    is_fail_on_checkpointing_errors();
+    set_fail_on_checkpointing_errors(fail_on_checkpointing_errors);
+    get_tolerable_checkpoint_failure_number();
+    set_tolerable_checkpoint_failure_number(tolerable_checkpoint_failure_number);
+    set_externalized_checkpoint_retention(retention_mode);
+    is_externalized_checkpoints_enabled(); get_externalized_checkpoint_retention();
+    is_unaligned_checkpoints_enabled(); enable_unaligned_checkpoints(enabled);
+    disable_unaligned_checkpoints(); set_aligned_checkpoint_timeout(alignment_timeout);
+    get_aligned_checkpoint_timeout(); set_alignment_timeout(alignment_timeout);
+    get_alignment_timeout(); set_force_unaligned_checkpoints(force_unaligned_checkpoints);
+    is_force_unaligned_checkpoints()
+[checkpoint_storage]
+CheckpointStorage:
+JobManagerCheckpointStorage: DEFAULT_MAX_STATE_SIZE; __init__(checkpoint_path, max_state_size);
+    get_checkpoint_path(); get_max_state_size(); get_savepoint_path()
+FileSystemCheckpointStorage: MAX_FILE_STATE_THRESHOLD; __init__(checkpoint_path,
+    file_state_size_threshold, write_buffer_size); get_checkpoint_path(); get_savepoint_path();
+    get_min_file_size_threshold(); get_write_buffer_size()
+CustomCheckpointStorage:
+[checkpointing_mode]
+CheckpointingMode: EXACTLY_ONCE; AT_LEAST_ONCE
+[execution_mode]
+RuntimeExecutionMode: STREAMING; BATCH; AUTOMATIC
+[externalized_checkpoint_retention]
+ExternalizedCheckpointRetention: DELETE_ON_CANCELLATION; RETAIN_ON_CANCELLATION;
+    NO_EXTERNALIZED_CHECKPOINTS
+[state_backend]
+StateBackend:
+HashMapStateBackend:
+EmbeddedRocksDBStateBackend: __init__(enable_incremental_checkpointing);
+    set_db_storage_paths(*paths); get_db_storage_paths(); is_incremental_checkpoints_enabled();
+    set_predefined_options(options); get_predefined_options();
+    set_options(options_factory_class_name); get_options(); get_number_of_transfer_threads();
+    set_number_of_transfer_threads(number_of_transfering_threads)
+PredefinedOptions: DEFAULT; SPINNING_DISK_OPTIMIZED; SPINNING_DISK_OPTIMIZED_HIGH_MEM;
+    FLASH_SSD_OPTIMIZED
+CustomStateBackend:
+[async_retry_predicates]
+empty_result_predicate(result)
+has_exception_predicate(error)
+exception_type_predicate(error, expected_error_type)
+[async_retry_strategies]
+RetryPredicate: __init__(result_predicate, exception_predicate); result_predicate();
+    exception_predicate()
+NoRetryStrategy: can_retry(current_attempts); get_backoff_time_millis(current_attempts);
+    get_retry_predicate()
+FixedDelayRetryStrategy: __init__(max_attempts, backoff_time_millis, result_predicate,
+    exception_predicate); can_retry(current_attempts);
+    get_backoff_time_millis(current_attempts); get_retry_predicate()
+ExponentialBackoffDelayRetryStrategy: __init__(max_attempts, initial_delay, max_retry_delay,
+    multiplier, result_predicate, exception_predicate); can_retry(current_attempts);
+    get_backoff_time_millis(current_attempts); get_retry_predicate()
+[utils]
+ResultTypeQueryable: get_produced_type()
+"""
+
+
+def entries() -> list[tuple[str, str, str]]:
+    """(module, name, what it has) of every line of the table; an indented line goes on."""
+    module = ""
+    found: list[tuple[str, str, str]] = []
+    for line in PYFLINK.strip().splitlines():
+        if line.startswith("["):
+            module = line.strip("[]")
+        elif line.startswith("    "):
+            found[-1] = (*found[-1][:2], f"{found[-1][2]} {line.strip()}".strip())
+        elif line:
+            name, _, members = line.partition(":")
+            found.append((module, name, members.strip()))
+    return found
+
+
+def parameters_of(owner: Any, name: str) -> list[inspect.Parameter]:
+    """The parameters that a caller passes: without `self`."""
+    parameters = list(inspect.signature(getattr(owner, name)).parameters.values())
+    is_static = isinstance(inspect.getattr_static(owner, name), staticmethod)
+    return parameters if is_static or inspect.ismodule(owner) else parameters[1:]
+
+
+def check_method(owner: Any, declared: str) -> None:
+    name, _, inside = declared.rstrip(")").partition("(")
+    theirs = [parameter.strip() for parameter in inside.split(",") if parameter.strip()]
+    ours = parameters_of(owner, name)
+    names = ["*" * (p.kind is p.VAR_POSITIONAL) + p.name for p in ours]
+    assert names[: len(theirs)] == theirs, f"{name}: PyFlink takes {theirs}, here it takes {names}"
+    needed = [p.name for p in ours[len(theirs) :] if p.default is p.empty]
+    needed = [n for n in needed if n not in {"args", "kwargs"}]
+    assert not needed, f"{name} needs {needed}, which PyFlink doesn't have"
+
+
+@pytest.mark.parametrize(("module", "name", "members"), entries())
+def test_every_name_of_pyflink_is_there_with_its_parameters(
+    module: str, name: str, members: str
+) -> None:
+    owner: Any = importlib.import_module(f"opchain.datastream.{module}")
+    if "(" in name:
+        check_method(owner, name)
+        return
+    for part in name.split("."):
+        owner = getattr(owner, part)
+    for member in filter(None, members.split("; ")):
+        if "(" in member:
+            check_method(owner, member)
+        else:
+            assert hasattr(owner, member)
+
+
+def test_the_table_covers_every_module_it_names() -> None:
+    modules = {module for module, _, _ in entries()}
+    assert len(modules) == 16
+    assert len(entries()) > 120
+
+
+@pytest.mark.parametrize("module", sorted({module for module, _, _ in entries()}))
+def test_every_name_that_a_module_lists_can_be_had(module: str) -> None:
+    loaded = importlib.import_module(f"opchain.datastream.{module}")
+    assert [name for name in loaded.__all__ if not hasattr(loaded, name)] == []
+    assert sorted(loaded.__all__) == sorted(set(loaded.__all__))
