@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from opchain.runtime.errors import add_note
 from opchain.runtime.task.mailbox.task_action_executor import IMMEDIATE
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Mail:
         try:
             self.action_executor.call(self.command)
         except BaseException as error:
-            _add_note(error, f"while running mail '{self.description}'")
+            add_note(error, f"while running mail '{self.description}'")
             raise
 
     def drop(self) -> None:
@@ -76,12 +77,3 @@ class Mail:
 
     def __str__(self) -> str:
         return f"'{self.description}' (priority {self.priority})"
-
-
-def _add_note(error: BaseException, note: str) -> None:
-    # Python 3.10 has no add_note, and shows no notes; the list is where PEP 678 keeps them.
-    notes = getattr(error, "__notes__", None)
-    if notes is None:
-        notes = []
-        error.__notes__ = notes  # type: ignore[attr-defined]
-    notes.append(note)

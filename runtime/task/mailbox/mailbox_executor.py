@@ -14,6 +14,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from opchain.runtime.errors import StreamError
 from opchain.runtime.task.mailbox.mail import Mail
 from opchain.runtime.task.mailbox.task_action_executor import IMMEDIATE
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class YieldNotAllowedError(RuntimeError):
+class YieldNotAllowedError(StreamError, RuntimeError):
     """An operator waited for mail in a task whose operators must not."""
 
 

@@ -24,6 +24,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
+from opchain.runtime.errors import InternalError
 from opchain.runtime.task.mailbox.mail import MAX_PRIORITY, MIN_PRIORITY, Mail
 from opchain.runtime.task.mailbox.mailbox_executor import MailboxExecutor
 from opchain.runtime.task.mailbox.mailbox_metrics import MailboxMetrics
@@ -200,12 +201,12 @@ class MailboxProcessor:
 
         Raises:
             NotMailboxThreadError: The caller is not the mailbox thread.
-            RuntimeError: It is suspended already.
+            InternalError: It is suspended already.
         """
         self._mailbox.require_mailbox_thread("suspend the default action")
         if self._suspension is not None:
-            raise RuntimeError(
-                "the default action is suspended already: resume that suspension before the next one"
+            raise InternalError(
+                "the default action is suspended already, and was suspended again without a resume"
             )
         self._suspension = _Suspension(self._resume, timer)
         if not self._is_completed:

@@ -23,6 +23,8 @@ from collections import deque
 from enum import Enum
 from typing import TYPE_CHECKING, TypeVar
 
+from opchain.runtime.errors import StreamError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -31,14 +33,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class MailboxClosedError(RuntimeError):
+class MailboxClosedError(StreamError, RuntimeError):
     """The mailbox no longer allows the operation.
 
     Flink: MailboxClosedException, which its MailboxExecutor turns into a RejectedExecutionException.
     """
 
 
-class NotMailboxThreadError(RuntimeError):
+class NotMailboxThreadError(StreamError, RuntimeError):
     """A thread other than the mailbox's own asked for what only that thread may do.
 
     Flink: IllegalStateException.

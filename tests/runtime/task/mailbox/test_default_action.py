@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from opchain.runtime.errors import InternalError
 from opchain.runtime.task.mailbox import (
     Controller,
     MailboxProcessor,
@@ -185,7 +186,7 @@ def test_only_the_first_resume_counts(
 def test_suspending_twice_is_an_error() -> None:
     processor = MailboxProcessor(list)  # type: ignore[arg-type]
     processor.suspend_default_action()
-    with pytest.raises(RuntimeError, match="suspended already"):
+    with pytest.raises(InternalError, match="suspended already"):
         processor.suspend_default_action()
 
 
@@ -217,6 +218,17 @@ def test_a_completed_loop_stays_so_when_its_action_is_resumed() -> None:
 
     assert not processor.turn()
     assert records.calls == 1
+
+
+def test_a_loop_completed_while_its_action_waits_ends_although_the_action_then_suspends() -> None:
+    def default_action(controller: Controller) -> None:
+        controller.all_actions_completed()
+        processor.mailbox_executor(0).yield_()
+        controller.suspend_default_action()
+
+    processor = MailboxProcessor(default_action)
+    assert not processor.turn()
+    assert not processor.turn()  # would wait for ever
 
 
 @pytest.mark.parametrize("missing", ["input", "output"])

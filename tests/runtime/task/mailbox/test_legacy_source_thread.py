@@ -309,11 +309,13 @@ def test_cancel_is_called_once(tasks: Callable[..., SourceTask]) -> None:
 
 
 def test_a_source_cancelled_before_it_started_never_runs(tasks: Callable[..., SourceTask]) -> None:
-    task = tasks(lambda ctx: ctx.collect(1))
+    ran: list[Context] = []
+    task = tasks(ran.append)
     assert task.source.join(0)
     task.source.cancel()
     task.processor.run_mailbox_loop()
-    assert task.out == []
+    assert task.source.join(10)
+    assert ran == []
     assert task.processor.is_completed
 
 

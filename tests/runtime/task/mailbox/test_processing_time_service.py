@@ -198,8 +198,7 @@ def test_a_repeated_timer_may_start_at_once(
 ) -> None:
     timer = schedule(operator, kind, operator.callback("t"), 0, 10)
     assert operator.run_mail() == [("t", 100, 100)]
-    operator.clock.advance(10)
-    assert len(operator.run_mail()) == 2
+    assert operator.clock.waiting_calls == 1
     assert timer.cancel()
     assert operator.clock.waiting_calls == 0
 
@@ -239,7 +238,9 @@ def test_a_quiesced_service_fires_no_more_but_mail_already_put_runs(operator: Op
     operator.service.schedule_with_fixed_delay(operator.callback("repeated"), 10, 5)
     operator.clock.advance_to(110)
     operator.service.quiesce()
-    operator.service.register_timer(100, operator.callback("too late"))
+    waiting = operator.clock.waiting_calls
+    operator.service.register_timer(150, operator.callback("too late"))
+    assert operator.clock.waiting_calls == waiting
     operator.clock.advance_to(200)
 
     assert [name for name, *_ in operator.run_mail()] == ["put", "repeated"]
@@ -324,11 +325,23 @@ def test_shutting_down_ends_the_services_own_thread() -> None:
     assert fired == [0]
 
 
+def test_shutting_down_keeps_timers_already_registered_from_firing(system: SystemTimers) -> None:
+    other = SystemProcessingTimeService(system.executor, system.timers)
+    system.service.register_timer(100, system.callback)
+    system.service.shutdown()
+    system.now_ms = 101
+    other.register_timer(100, system.callback)
+    system.executor.yield_()
+    assert system.mailbox.size() == 0
+    assert len(system.fired) == 1
+
+
 def test_shutting_down_leaves_a_shared_thread_to_the_others(system: SystemTimers) -> None:
     other = SystemProcessingTimeService(system.executor, system.timers)
     system.service.register_timer(1, system.callback)
     system.executor.yield_()
     system.service.shutdown()
+    system.service.register_timer(1, system.callback)
     other.register_timer(2, system.callback)
     system.executor.yield_()
     assert [at_ms for at_ms, _ in system.fired] == [1, 2]

@@ -60,3 +60,13 @@ def test_timers_cancelled_long_before_their_time_do_not_pile_up() -> None:
         queue.cancel(queue.add(10**6 + number, nothing))
     assert len(queue._heap) < 100
     assert take_all(queue) == [kept]
+
+
+def test_the_order_outlives_the_sweep_of_cancelled_timers() -> None:
+    queue = TimerQueue()
+    calls = [queue.add(at_ms * 7919 % 1009, nothing) for at_ms in range(1000)]
+    for number, call in enumerate(calls):
+        if number % 4:
+            queue.cancel(call)
+    assert len(queue._heap) < 1000  # it was swept
+    assert [call.at_ms for call in take_all(queue)] == sorted(call.at_ms for call in calls[::4])

@@ -113,7 +113,7 @@ def test_shutting_down_ends_the_thread_and_makes_no_more_calls(timers: Timers) -
     timers.service.shutdown()
     assert not thread.is_alive()
     timers.now_ms = 2000
-    timers.call("too late", 0)
+    assert not timers.service.call_at(3000, thread.start).is_waiting
     assert timers.called.empty()
     assert timers.service.current_processing_time() == 2000
     timers.service.shutdown()  # again
