@@ -167,7 +167,10 @@ def _key(code: CodeType) -> tuple[Any, ...]:
         for item in code.co_consts
     )
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    return (code.co_code, constants, names, code.co_argcount, code.co_flags & 0xFF)
+    flags = code.co_flags & (
+        inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+    )
+    return (code.co_code, constants, names, code.co_argcount, flags)
 
 
 def _checked(
@@ -189,9 +192,13 @@ def _checked(
             isinstance(node, _OUTLIVES) and not (is_iterated and node is body)
         ):
             return None
-        if isinstance(node, ast.Name) and node.id not in bound and node.id not in parameters:
-            if not _is_builtin(node.id, function) or node.id in source.declared_global:
-                return None
+        if (
+            isinstance(node, ast.Name)
+            and node.id not in bound
+            and node.id not in parameters
+            and (not _is_builtin(node.id, function) or node.id in source.declared_global)
+        ):
+            return None
     return Expression(parameters, text, _is_fresh(body))
 
 

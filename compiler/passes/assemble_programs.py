@@ -107,9 +107,7 @@ class _Assembly:
             first_task=placed.first_task,
             operators=operators,
             inputs=tuple(self._input(item) for item in self.into.get(vertex.id, [])),
-            outputs=tuple(
-                self._output(item, indexes) for item in self.out_of.get(vertex.id, [])
-            ),
+            outputs=tuple(self._output(item, indexes) for item in self.out_of.get(vertex.id, [])),
             chained_sources=sources,
             file_name=f"<generated: {vertex.name}>",
             is_batch=made(self.plan.job_graph).is_batch,
@@ -142,7 +140,9 @@ class _Assembly:
             spec=node.spec,
             parent=-1 if edge is None else indexes[edge.source],
             tag=None if edge is None or edge.tag is None else edge.tag.tag_id,
-            keys=tuple(None if key is None else self._key(key, str(node.call_site)) for key in node.key_bys),
+            keys=tuple(
+                None if key is None else self._key(key, str(node.call_site)) for key in node.key_bys
+            ),
             uid=node.uid,
             timestamps=node.id in carries,
         )
@@ -153,9 +153,7 @@ class _Assembly:
         if known is None:
             selector = getattr(key_by.selector, "get_key", key_by.selector)
             java_class = getattr(key_by.key_type, "java_class", None)
-            known = self.keys[id(key_by)] = KeyProgram(
-                selector, key_by.name, call_site, java_class
-            )
+            known = self.keys[id(key_by)] = KeyProgram(selector, key_by.name, call_site, java_class)
         return known
 
     def _input(self, exchange: Exchange) -> InputProgram:
@@ -212,4 +210,3 @@ class _Assembly:
         source = made(self.plan.stream_graph).node(exchange.edge.edge.source)
         timeout = source.buffer_timeout
         return self.settings.buffer_timeout_ms if timeout is None else timeout
-

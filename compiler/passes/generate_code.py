@@ -22,9 +22,7 @@ def generate_code(plan: Plan) -> Plan:
     vertices = []
     for vertex in program.vertices:
         code = generate_vertex(vertex, inline=settings.inline_functions)
-        vertices.append(
-            replace(vertex, source=code.source, names=code.names, lines=code.lines)
-        )
+        vertices.append(replace(vertex, source=code.source, names=code.names, lines=code.lines))
     return replace(plan, job_program=replace(program, vertices=tuple(vertices)))
 
 

@@ -9,6 +9,8 @@ program's settings; no pass reads the environment or any global state.
 
 from __future__ import annotations
 
+import gc
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from opchain.compiler.graph.plan import Plan, Program
@@ -30,7 +32,7 @@ from opchain.compiler.passes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 class Pass(NamedTuple):
@@ -110,12 +112,28 @@ def compile_program(program: Program, until: str | None = None) -> Plan:
     if until is not None and until not in STAGES:
         raise ValueError(f"there is no stage {until!r}; the stages are {', '.join(STAGES)}")
     plan = Plan(program)
-    for step in PASSES:
-        plan = step.run(plan)
-        step.holds(plan)
-        if step.leaves == until:
-            break
+    with _collector_paused():
+        for step in PASSES:
+            plan = step.run(plan)
+            step.holds(plan)
+            if step.leaves == until:
+                break
     return plan
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Keeps Python's cycle collector out: compiling makes many objects and drops hardly any.
+
+    A chain of 100,000 operators: 3.6 s with it, 2.0 s without; and only without is the time linear.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 __all__ = ["PASSES", "STAGES", "Pass", "Plan", "Program", "compile_program"]

@@ -34,9 +34,7 @@ def place_stages(plan: Plan) -> Plan:
         members = []
         for vertex in vertices:
             parallelism, max_parallelism = _sizes(plan, vertex)
-            members.append(
-                PlacedVertex(vertex, index, first_task, parallelism, max_parallelism)
-            )
+            members.append(PlacedVertex(vertex, index, first_task, parallelism, max_parallelism))
             first_task += parallelism
         stages.append(Stage(index, tuple(members)))
     execution_plan = ExecutionPlan(tuple(stages), ())
