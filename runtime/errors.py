@@ -7,6 +7,8 @@ wrong in), whoever looks after state and checkpoints (`StateError`, `CheckpointE
 are plain `TypeError` and `ValueError`; an exception from a user's function keeps its own type.
 """
 
+from typing import ClassVar
+
 _REPORT = "this is a mistake in opchain, not in the program: please report it with this text"
 
 
@@ -15,7 +17,13 @@ class StreamError(Exception):
 
 
 class GraphError(StreamError):
-    """The program is wrong: its operators cannot be wired, translated or run as written."""
+    """The program is wrong: its operators cannot be wired, translated or run as written.
+
+    `phase` says how far it came, in the words of Flink's layers: `build` (refused by the call that
+    draws it), `stream_graph` or `job_graph` (refused by the compiler).
+    """
+
+    phase: ClassVar[str] = "build"
 
 
 class UnsupportedFeatureError(GraphError):

@@ -115,7 +115,7 @@ class DataStream(Partitioning[T], SinkOperations[T], OperatorAttributes[T]):
     ) -> DataStream[T]:
         """Gives records their event time, and the stream its watermarks.
 
-        Runs with the parallelism of its input, so that it chains to it.
+        Runs with the parallelism of its input, so that it chains to it, and without its key.
         """
         from opchain.runtime.watermark_strategy import WatermarkStrategy
 
@@ -125,6 +125,7 @@ class DataStream(Partitioning[T], SinkOperations[T], OperatorAttributes[T]):
             TimestampsWatermarksSpec(watermark_strategy),
             declared_type(self.transformation),
             parallelism=self.transformation.parallelism,
+            is_keyed=False,
         )
 
     def key_by(

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from opchain.compiler.dsl.data_stream import DataStream
     from opchain.compiler.dsl.declared_types import DeclaredType
 
+# As Flink's plans show it, whatever the function.
+_KEYED_DESCRIPTION = (
+    "Window(GlobalWindows(trigger=EndOfStreamTrigger), EndOfStreamTrigger, "
+    "KeyedMapPartitionWindowFunction)"
+)
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -38,7 +44,8 @@ class PartitionWindowedStream(Generic[T]):
             map_partition_function, MapPartitionFunction, "map_partition", callables=True
         )
         if self._stream.state_key is not None:
-            return self._stream.transform(FullWindowSpec(map_partition_function), output_type)
+            keyed = self._stream.transform(FullWindowSpec(map_partition_function), output_type)
+            return keyed.set_description(_KEYED_DESCRIPTION)
         # Flink: the operator has the parallelism of its input, as if the user had set it, and never
         # chains.
         stream = self._stream.transform(

@@ -76,8 +76,12 @@ class Stream(Generic[T]):
         name: str | None = None,
         parallelism: int | None = None,
         parallelism_configured: bool = False,
+        is_keyed: bool = True,
     ) -> DataStream[Any]:
         """Adds a one-input operator; what all other methods end in.
+
+        On a keyed stream the operator has the stream's key, unless `is_keyed` says that it takes no
+        notice of it.
 
         Flink: `DataStream.transform` and `KeyedStream.doTransform`.
         """
@@ -89,7 +93,7 @@ class Stream(Generic[T]):
             spec=spec,
             parallelism=environment.get_parallelism() if parallelism is None else parallelism,
             parallelism_configured=parallelism_configured,
-            key_bys=(self.state_key,),
+            key_bys=(self.state_key if is_keyed else None,),
             call_site=user_call_site(),
             output_type=type_of(output_type, spec.kind),
         )

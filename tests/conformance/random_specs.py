@@ -23,7 +23,17 @@ _SINKS = ("sink", "sink", "sink_committing", "legacy_sink")
 _PARTITIONERS = ("forward", "rebalance", "rescale", "shuffle", "broadcast", "global", "custom")
 _WITHOUT_ATTRIBUTES = {"key_by", "reinterpret_as_keyed", "union", "side_output"}
 _STREAMS_WITHOUT_OPERATOR = _WITHOUT_ATTRIBUTES
-_NAMES = ("parse", "clean", "a -> b", "[q]", "x, y", "caf\u00e9", '<b> & "c"', "Sink: s", "back\\slash")
+_NAMES = (
+    "parse",
+    "clean",
+    "a -> b",
+    "[q]",
+    "x, y",
+    "caf\u00e9",
+    '<b> & "c"',
+    "Sink: s",
+    "back\\slash",
+)
 
 
 def random_spec(seed: int, size: int) -> Spec:
@@ -61,7 +71,9 @@ class _Drawing:
             "parallelism": random.choice((1, 2, 4)),
             "max_parallelism": random.choice((None, None, None, 8, 128)),
             "chaining": random.random() < 0.95,
-            "runtime_mode": "BATCH" if self._batch else random.choice(("STREAMING",) * 6 + ("AUTOMATIC",)),
+            "runtime_mode": "BATCH"
+            if self._batch
+            else random.choice(("STREAMING",) * 6 + ("AUTOMATIC",)),
             "chain_operators_with_different_max_parallelism": random.random() < 0.8,
         }
         if random.random() < 0.15:
@@ -81,37 +93,46 @@ class _Drawing:
         return env
 
     def _draw(self) -> None:
-        random = self._random
-        kind = random.choices(
-            ("source", "one", "rare", "key", "keyed", "union", "side", "two", "keyed two", "multi", "sink"),
-            weights=(8, 40, 4, 10, 10, 6, 5, 6, 4, 4, 8),
-        )[0]
-        if kind == "source":
-            self._source()
-        elif kind == "one":
-            self._add(random.choice(_ONE_INPUT), [self._pick()])
-        elif kind == "rare":
-            self._add(random.choice(_RARE_ONE_INPUT), [self._pick()])
-        elif kind == "key":
-            self._key_by()
-        elif kind == "keyed":
-            self._add(random.choice(_KEYED), [self._pick_keyed()])
-        elif kind == "union":
-            legs = [self._pick() for _ in range(random.choice((1, 2, 2, 3, 4)))]
-            self._add("union", legs)
-        elif kind == "side":
-            self._side_output()
-        elif kind == "two":
-            self._two_inputs()
-        elif kind == "keyed two":
-            two = random.choice(("keyed_co_process", "interval_join"))
-            self._add(two, [self._pick_keyed(), self._pick_keyed()], partitioners=False)
-        elif kind == "multi":
-            sources = [self._source() for _ in range(random.choice((0, 1, 1, 2)))]
-            others = [self._pick() for _ in range(random.choice((0, 1)))]
-            self._add("multi_input", sources + others or [self._pick()])
-        else:
-            self._add(random.choice(_SINKS), [self._pick()], is_stream=False)
+        draws = {
+            self._source: 8,
+            self._one_input: 40,
+            self._rare_one_input: 4,
+            self._key_by: 10,
+            self._on_key: 10,
+            self._union: 6,
+            self._side_output: 5,
+            self._two_inputs: 6,
+            self._two_keyed_inputs: 4,
+            self._several_inputs: 4,
+            self._sink: 8,
+        }
+        (draw,) = self._random.choices(list(draws), weights=list(draws.values()))
+        draw()
+
+    def _one_input(self) -> None:
+        self._add(self._random.choice(_ONE_INPUT), [self._pick()])
+
+    def _rare_one_input(self) -> None:
+        self._add(self._random.choice(_RARE_ONE_INPUT), [self._pick()])
+
+    def _on_key(self) -> None:
+        self._add(self._random.choice(_KEYED), [self._pick_keyed()])
+
+    def _union(self) -> None:
+        legs = self._random.choice((1, 2, 2, 3, 4))
+        self._add("union", [self._pick() for _ in range(legs)])
+
+    def _two_keyed_inputs(self) -> None:
+        kind = self._random.choice(("keyed_co_process", "interval_join"))
+        self._add(kind, [self._pick_keyed(), self._pick_keyed()], partitioners=False)
+
+    def _several_inputs(self) -> None:
+        sources = [self._source() for _ in range(self._random.choice((0, 1, 1, 2)))]
+        others = [self._pick() for _ in range(self._random.choice((0, 1)))]
+        self._add("multi_input", sources + others or [self._pick()])
+
+    def _sink(self) -> None:
+        self._add(self._random.choice(_SINKS), [self._pick()], is_stream=False)
 
     def _two_inputs(self) -> None:
         random = self._random
@@ -130,7 +151,8 @@ class _Drawing:
         return self._add(self._random.choice(kinds), [])
 
     def _key_by(self) -> int:
-        kind = "key_by" if self._random.random() < 0.85 else "reinterpret_as_keyed"
+        reinterprets = "parallelism" not in self._kinds_of_setting and self._random.random() < 0.2
+        kind = "reinterpret_as_keyed" if reinterprets else "key_by"
         keyed = self._add(kind, [self._pick()])
         self._keyed.add(keyed)
         return keyed
@@ -184,11 +206,13 @@ class _Drawing:
         if not may_partition or stream in self._keyed:
             return found
         if "partitioner" in self._kinds_of_setting and random.random() < 0.2:
-            found["partitioner"] = random.choice(_PARTITIONERS)
+            # forward() and different parallelisms together are refused, and teach little
+            first = 1 if "parallelism" in self._kinds_of_setting else 0
+            found["partitioner"] = random.choice(_PARTITIONERS[first:])
         if "mode" in self._kinds_of_setting and random.random() < 0.1:
-            found["partitioner"] = random.choice(("rebalance", "rescale", "forward", "shuffle"))
+            found["partitioner"] = random.choice(("rebalance", "rescale", "broadcast", "shuffle"))
             found["exchange_mode"] = random.choice(("UNDEFINED", "PIPELINED", "BATCH"))
-        if self._batch and "mode" in self._kinds_of_setting and random.random() < 0.05:
+        if self._batch and self._kinds_of_setting[0] == "mode" and random.random() < 0.05:
             found["partitioner"] = random.choice(
                 ("forward_for_unspecified", "forward_for_consecutive_hash")
             )
