@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ConnectedStreams,
         DataStream,
         DataStreamSink,
+        DataStreamUtils,
         KeyedStream,
         WindowedStream,
     )
@@ -116,6 +117,7 @@ __all__ = [
     "CustomStateBackend",
     "DataStream",
     "DataStreamSink",
+    "DataStreamUtils",
     "EmbeddedRocksDBStateBackend",
     "ExternalizedCheckpointRetention",
     "FileSystemCheckpointStorage",
@@ -178,6 +180,7 @@ _NAMES_OF = {
         "ConnectedStreams",
         "DataStream",
         "DataStreamSink",
+        "DataStreamUtils",
         "KeyedStream",
         "WindowedStream",
     ),
