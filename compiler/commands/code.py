@@ -9,9 +9,9 @@ from opchain.compiler.commands.failures import CommandError, clear_errors
 from opchain.compiler.commands.output import answer, note
 from opchain.compiler.commands.program_arguments import (
     PASSES_ARGUMENTS_ON,
+    Request,
     captured_program,
-    takes_arguments,
-    takes_job,
+    takes_program,
 )
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.generated_text import generated_modules, generated_text
@@ -19,8 +19,7 @@ from opchain.compiler.plan.generated_text import generated_modules, generated_te
 
 @click.command(context_settings=PASSES_ARGUMENTS_ON)
 @click.argument("file")
-@takes_arguments
-@takes_job
+@takes_program
 @click.option("--vertex", type=int, metavar="N", help="Only vertex N, as 'opchain plan' counts.")
 @click.option(
     "--output",
@@ -30,8 +29,7 @@ from opchain.compiler.plan.generated_text import generated_modules, generated_te
 )
 def code(
     file: str,
-    arguments: tuple[str, ...],
-    job: int | None,
+    request: Request,
     vertex: int | None,
     output: Path | None,
 ) -> None:
@@ -39,7 +37,7 @@ def code(
 
     FILE and ARGUMENTS are those of 'opchain plan'.
     """
-    program, captured = captured_program(file, arguments, job)
+    program, captured = captured_program(file, request)
     with clear_errors():
         plan = compile_program(program)
     if output is not None:

@@ -6,9 +6,9 @@ import click
 from opchain.compiler.commands.output import answer, output_width
 from opchain.compiler.commands.program_arguments import (
     PASSES_ARGUMENTS_ON,
+    Request,
     planned,
-    takes_arguments,
-    takes_job,
+    takes_program,
 )
 from opchain.compiler.plan.diff import diff_plans, diff_text
 
@@ -19,8 +19,7 @@ DIFFERENT = 1
 @click.command(context_settings=PASSES_ARGUMENTS_ON)
 @click.argument("before")
 @click.argument("after")
-@takes_arguments
-@takes_job
+@takes_program
 @click.option(
     "--fail-on",
     type=click.Choice(["any", "state"]),
@@ -33,8 +32,7 @@ def diff(
     context: click.Context,
     before: str,
     after: str,
-    arguments: tuple[str, ...],
-    job: int | None,
+    request: Request,
     fail_on: str,
 ) -> None:
     """Says what changed from BEFORE to AFTER, and which state a restore would no longer find.
@@ -43,7 +41,7 @@ def diff(
 
     Exit codes: 0 the same, 1 different, 2 a program or file is in error.
     """
-    plans, failures = zip(*(planned(file, arguments, job) for file in (before, after)), strict=True)
+    plans, failures = zip(*(planned(file, request) for file in (before, after)), strict=True)
     found = diff_plans(*plans)
     answer(diff_text(found, width=output_width()))
     for failure in failures:

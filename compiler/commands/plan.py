@@ -7,18 +7,18 @@ from opchain.compiler.commands.failures import CommandError, clear_errors
 from opchain.compiler.commands.output import answer, output_width
 from opchain.compiler.commands.program_arguments import (
     PASSES_ARGUMENTS_ON,
+    Request,
     captured_program,
     is_saved_plan,
     read_saved_plan,
-    takes_arguments,
-    takes_job,
+    takes_program,
 )
 from opchain.compiler.plan.explain import FORMATS, STAGES, Form, explain, print_saved
 
 
 @click.command(context_settings=PASSES_ARGUMENTS_ON)
 @click.argument("file")
-@takes_arguments
+@takes_program
 @click.option(
     "--stage",
     type=click.Choice(list(STAGES)),
@@ -34,15 +34,12 @@ from opchain.compiler.plan.explain import FORMATS, STAGES, Form, explain, print_
     show_default=True,
     help="flink-json is what Flink's plan visualizer reads.",
 )
-@takes_job
 @click.option(
     "--call-sites/--no-call-sites",
     default=True,
     help="Whether the text names lines of the program.",
 )
-def plan(
-    file: str, arguments: tuple[str, ...], stage: str, form: str, job: int | None, call_sites: bool
-) -> None:
+def plan(file: str, request: Request, stage: str, form: str, call_sites: bool) -> None:
     """Prints the plan of FILE: a program, FILE:build, or a plan saved as JSON.
 
     The program is run with execute() intercepted: no job runs, and what it prints goes to standard
@@ -57,7 +54,7 @@ def plan(
             raise CommandError(f"{file} is a saved plan: {error}") from None
         return
     _check(stage, form)
-    program, captured = captured_program(file, arguments, job)
+    program, captured = captured_program(file, request)
     with clear_errors():
         answer(explain(program, stage, form, text=text))
     if captured.failure is not None:

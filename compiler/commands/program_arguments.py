@@ -1,13 +1,15 @@
-"""FILE and its arguments on the command line, the same way in every command that takes a program."""
+"""FILE and what goes with it on the command line, the same in every command that takes a program."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+import functools
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from opchain.compiler.commands.failures import CommandError, clear_errors
 from opchain.compiler.commands.output import note
 from opchain.compiler.commands.program_file import capture_program, program_file
+from opchain.compiler.dsl.interception import configuring
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.model import from_json
@@ -19,35 +21,61 @@ if TYPE_CHECKING:
     from opchain.compiler.graph.plan import Program
     from opchain.compiler.plan.model import JobPlan
 
-C = TypeVar("C", bound="Callable[..., Any]")
-
 PASSES_ARGUMENTS_ON = {"ignore_unknown_options": True}
 """For `context_settings`: an option that opchain does not know is the program's."""
 
 
-def takes_arguments(command: C) -> C:
+class Request(NamedTuple):
+    """What a program gets, and which of its jobs is looked at."""
+
+    arguments: Sequence[str]
+    settings: dict[str, str]
+    job: int | None
+
+
+def takes_program(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds ARGUMENTS, `--job` and `-D`; the command gets them as `request`."""
+
+    @takes_arguments
+    @takes_settings
+    @click.option(
+        "--job",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Which job of a program that has several; the first one by default.",
+    )
+    @functools.wraps(command)
+    def with_request(
+        arguments: tuple[str, ...], settings: dict[str, str], job: int | None, **others: Any
+    ) -> None:
+        command(request=Request(arguments, settings, job), **others)
+
+    return with_request
+
+
+def takes_arguments(command: Callable[..., None]) -> Callable[..., None]:
     """Adds ARGUMENTS, which the program gets as its own."""
     return click.argument("arguments", nargs=-1, type=click.UNPROCESSED)(command)
 
 
-def takes_job(command: C) -> C:
-    """Adds `--job`."""
+def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds `-D KEY=VALUE`; the command gets all of them as `settings`."""
     return click.option(
-        "--job",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Which job of a program that executes several; the first one by default.",
+        "-D",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        callback=_as_settings,
+        help="A configuration value that the program's environments start with; may be repeated.",
     )(command)
 
 
-def captured_program(
-    file: str, arguments: Sequence[str], job: int | None
-) -> tuple[Program, Captured]:
+def captured_program(file: str, request: Request) -> tuple[Program, Captured]:
     """Runs FILE with its jobs captured, and chooses one; notes go to standard error."""
-    with clear_errors():
-        captured = capture_program(program_file(file), arguments)
-        program = captured.job(job).program
-    for text in (captured.choice(job), *captured.notes):
+    with configuring(request.settings), clear_errors():
+        captured = capture_program(program_file(file), request.arguments)
+        program = captured.job(request.job).program
+    for text in (captured.choice(request.job), *captured.notes):
         if text is not None:
             note(text)
     return program, captured
@@ -69,12 +97,22 @@ def read_saved_plan(file: str) -> JobPlan:
         return from_json(text, str(path))
 
 
-def planned(
-    file: str, arguments: Sequence[str], job: int | None
-) -> tuple[JobPlan, CommandError | None]:
+def planned(file: str, request: Request) -> tuple[JobPlan, CommandError | None]:
     """The plan of FILE, a program or a saved plan; and how the program failed behind its jobs."""
     if is_saved_plan(file):
         return read_saved_plan(file), None
-    program, captured = captured_program(file, arguments, job)
+    program, captured = captured_program(file, request)
     with clear_errors():
         return job_plan(compile_program(program, "job-graph")), captured.failure
+
+
+def _as_settings(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, str]:
+    settings = {}
+    for text in values:
+        key, equals, value = text.partition("=")
+        if not key.strip() or not equals:
+            raise click.BadParameter(f"'{text}' is not KEY=VALUE", context, parameter)
+        settings[key.strip()] = value.strip()
+    return settings

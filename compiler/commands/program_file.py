@@ -146,7 +146,7 @@ def _imported(path: Path) -> Iterator[ModuleType]:
 def _outcome(file: ProgramFile, capture: Capture, ended_by: BaseException | None) -> Captured:
     failure = None if ended_by is None else failure_of(ended_by, file.path)
     is_failure = failure is not None and not _is_success(ended_by)
-    drawn = capture.never_executed()
+    drawn = _never_executed(capture)
     if failure is not None and not capture.jobs:
         if is_failure:
             raise failure
@@ -166,6 +166,13 @@ def _outcome(file: ProgramFile, capture: Capture, ended_by: BaseException | None
         where = drawn[0].call_site
         notes = [f"{file} never calls execute(); this is what its environment ({where}) holds"]
     return Captured(file, drawn, notes)
+
+
+def _never_executed(capture: Capture) -> list[CapturedJob]:
+    try:
+        return capture.never_executed()
+    except ValueError as error:  # a configuration value that no setting takes
+        raise CommandError(str(error)) from error
 
 
 def _is_success(ended_by: BaseException | None) -> bool:

@@ -3,22 +3,54 @@
 from __future__ import annotations
 
 import runpy
+import sys
+import traceback
+from typing import TYPE_CHECKING
 
 import click
+from opchain.compiler.commands.failures import failure_of
 from opchain.compiler.commands.main_program import as_main_program, check_is_python
-from opchain.compiler.commands.program_arguments import PASSES_ARGUMENTS_ON, takes_arguments
+from opchain.compiler.commands.program_arguments import (
+    PASSES_ARGUMENTS_ON,
+    takes_arguments,
+    takes_settings,
+)
 from opchain.compiler.commands.program_file import program_file
+from opchain.compiler.dsl.interception import configuring
+from opchain.runtime.errors import StreamError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
 
 
 @click.command(context_settings=PASSES_ARGUMENTS_ON)
 @click.argument("file")
 @takes_arguments
-def run(file: str, arguments: tuple[str, ...]) -> None:
-    """Runs FILE with ARGUMENTS.
+@takes_settings
+@click.option("--local", is_flag=True, help="Run in this process, without Spark and Java.")
+def run(file: str, arguments: tuple[str, ...], settings: dict[str, str], local: bool) -> None:
+    """Runs FILE as 'python FILE ARGUMENTS' would, its jobs on Spark.
 
-    The program gets every option that is not listed here, and all that stands behind --.
+    The program gets ARGUMENTS and every option that is not listed here; use -- in front of its own
+    options of the same name.
     """
     path = program_file(file).path
     check_is_python(path)
-    with as_main_program(path, arguments):
-        runpy.run_path(str(path), run_name="__main__")
+    values = settings | ({"execution.target": "local"} if local else {})
+    with configuring(values), as_main_program(path, arguments):
+        try:
+            runpy.run_path(str(path), run_name="__main__")
+        except StreamError as error:
+            raise failure_of(error, path) from error
+        except Exception as error:  # noqa: BLE001 - printed whole, as Python would
+            traceback.print_exception(error.with_traceback(_from_file_on(error, path)))
+            sys.exit(1)
+
+
+def _from_file_on(error: BaseException, path: Path) -> TracebackType | None:
+    """The traceback without the frames that lead into the program."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename != str(path):
+        trace = trace.tb_next
+    return trace or error.__traceback__

@@ -1,8 +1,9 @@
-"""Sees the jobs of a program instead of running them: what `opchain plan FILE` stands on.
+"""Looks into a program from outside: what `opchain plan FILE` and `opchain run FILE` stand on.
 
 The environment reports itself when it is made, and every job when the user executes it. Nobody
 listens in a normal run, and both calls cost one look at a module variable. Inside `capturing()`
 jobs are written down and never run, so that a plan needs no change to the program and no Spark.
+Inside `configuring(...)` new environments start with settings from the command line.
 
 The environment's side of the contract:
 
@@ -23,10 +24,11 @@ from typing import TYPE_CHECKING, Protocol
 from opchain.compiler.graph.call_site import user_call_site
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from opchain.compiler.graph.call_site import CallSite
     from opchain.compiler.graph.plan import Program
+    from opchain.runtime.configuration import Configuration
 
 
 class Environment(Protocol):
@@ -34,6 +36,9 @@ class Environment(Protocol):
 
     def program(self) -> Program:
         """What is registered now."""
+
+    def get_configuration(self) -> Configuration:
+        """Its settings, which can be changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +50,8 @@ class CapturedJob:
     call_site: CallSite
 
     @property
-    def job_name(self) -> str:
-        """The name the program gave the job, or the configured one."""
+    def job_name(self) -> str | None:
+        """The name the program gave the job, or the configured one; None where there is neither."""
         return self.program.settings.job_name
 
 
@@ -80,11 +85,30 @@ def capturing() -> Iterator[Capture]:
     try:
         yield capture
     finally:
-        _captures.remove(capture)
+        _captures.pop()
+
+
+_configurations: list[Mapping[str, str]] = []
+
+
+@contextmanager
+def configuring(values: Mapping[str, str]) -> Iterator[None]:
+    """Within the block environments start with these configuration values.
+
+    They come before what the program itself sets by calls, and after what it gives the constructor.
+    """
+    _configurations.append(values)
+    try:
+        yield
+    finally:
+        _configurations.pop()
 
 
 def environment_made(environment: Environment) -> None:
-    """Tells the capture, if there is one, of a new environment."""
+    """Configures a new environment, and tells the capture, each if there is one."""
+    for values in _configurations:
+        for key, value in values.items():
+            environment.get_configuration().set_string(key, value)
     if _captures:
         _captures[-1].environments.append((environment, user_call_site()))
 

@@ -42,7 +42,9 @@ def edge_lines(plan: JobPlan, edge: PlannedEdge, *, call_sites: bool = True) -> 
     for rule in edge.not_chained_because:
         reason, advice = rule.reason, rule.advice
         if not call_sites:
-            reason, advice = (without_call_sites(plan, text) for text in (reason, advice))
+            reason, advice = (
+                without_call_sites(text, plan.call_sites) for text in (reason, advice)
+            )
         lines.append(Paragraph("    ", f"{rule.code}: ", reason))
         lines.append(Paragraph("        ", "to chain: ", advice))
     return lines

@@ -76,7 +76,9 @@ STAGES: Mapping[str, Stage] = {
         "execution",
         {"text": lambda plan, form: execution_text(plan, width=form.width)},
     ),
-    "generated": Stage("generated", {"text": lambda plan, _: generated_text(plan)}),
+    "generated": Stage(
+        "generated", {"text": lambda plan, form: generated_text(plan, call_sites=form.call_sites)}
+    ),
 }
 
 FORMATS: tuple[str, ...] = ("text", "json", "flink-json", "dot", "mermaid")

@@ -6,18 +6,24 @@ from typing import TYPE_CHECKING
 
 from opchain.compiler.graph.plan import made
 from opchain.compiler.plan.layout import one_line
+from opchain.compiler.plan.text import without_call_sites
 
 if TYPE_CHECKING:
     from opchain.compiler.graph.plan import Plan
 
 
-def generated_text(plan: Plan, vertex: int | None = None) -> str:
+def generated_text(plan: Plan, vertex: int | None = None, *, call_sites: bool = True) -> str:
     """The modules one after the other, each under its vertex, or that of one vertex (from 1).
+
+    `call_sites` is whether comments name lines of the program.
 
     Raises:
         ValueError: There is no such vertex.
     """
     modules = generated_modules(plan)
+    if not call_sites:
+        sites = {str(node.call_site) for node in made(plan.stream_graph).nodes()}
+        modules = [without_call_sites(module, sites) for module in modules]
     if vertex is None:
         return "\n\n".join(modules)
     if not 1 <= vertex <= len(modules):

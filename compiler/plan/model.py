@@ -142,6 +142,11 @@ class JobPlan(_Written):
         return {operator.node: operator for operator in self.operators}
 
     @cached_property
+    def call_sites(self) -> Sequence[str]:
+        """The lines of the program that made operators."""
+        return sorted({operator.call_site for operator in self.operators})
+
+    @cached_property
     def vertex_number_of(self) -> Mapping[int, int]:
         """The number, from 1, of the vertex that each node is in."""
         return {

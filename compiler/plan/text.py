@@ -52,9 +52,9 @@ def plan_text(plan: JobPlan, *, width: int = DEFAULT_WIDTH, call_sites: bool = T
     return set_lines(lines, width)
 
 
-def without_call_sites(plan: JobPlan, text: str) -> str:
-    """A reason without the `(clicks.py:14)` behind each operator's name."""
-    for call_site in sorted({operator.call_site for operator in plan.operators}, key=len)[::-1]:
+def without_call_sites(text: str, call_sites: Iterable[str]) -> str:
+    """A text without the `(clicks.py:14)` behind each operator's name."""
+    for call_site in sorted(set(call_sites)):
         text = text.replace(f" ({call_site})", "")
     return text
 
@@ -162,7 +162,7 @@ class _Tree:
         for rule in edge.not_chained_because:
             reason = rule.reason
             if not self._call_sites:
-                reason = without_call_sites(self._plan, reason)
+                reason = without_call_sites(reason, self._plan.call_sites)
             lines.append(Paragraph(f"{indent}    ", "cut: ", reason))
         return lines
 
