@@ -34,19 +34,20 @@ class BroadcastStream(Generic[T]):
     def __init__(
         self,
         input_stream: DataStream[T],
-        broadcast_state_descriptors: Sequence[MapStateDescriptor[Any, Any]],
+        broadcast_state_descriptors: Sequence[MapStateDescriptor[Any, Any] | None],
     ) -> None:
         names: set[str] = set()
-        for descriptor in broadcast_state_descriptors:
-            checked(descriptor, MapStateDescriptor, "broadcast", "a state descriptor")
+        self.broadcast_state_descriptors: list[MapStateDescriptor[Any, Any]] = []
+        for given in broadcast_state_descriptors:
+            descriptor = checked(given, MapStateDescriptor, "broadcast", "a state descriptor")
             if descriptor.get_name() in names:
                 raise ValueError(
                     f"{at_call('broadcast')}: two state descriptors are named "
                     f"'{descriptor.get_name()}'; each broadcast state needs its own name"
                 )
             names.add(descriptor.get_name())
+            self.broadcast_state_descriptors.append(descriptor)
         self.input_stream = input_stream
-        self.broadcast_state_descriptors = list(broadcast_state_descriptors)
 
 
 class BroadcastConnectedStream(Generic[T1, T2]):

@@ -26,7 +26,7 @@ from opchain.compiler.graph.transformation import (
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.functions.key_selectors import KeySelector
 from opchain.runtime.functions.map_functions import FilterFunction, FlatMapFunction, MapFunction
-from opchain.runtime.functions.process_functions import ProcessFunction
+from opchain.runtime.functions.process_functions import KeyedProcessFunction, ProcessFunction
 from opchain.runtime.functions.projection import Projection
 from opchain.runtime.operators.specs import (
     FilterSpec,
@@ -58,6 +58,20 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 T2 = TypeVar("T2")
 
+_ON_KEYED_STREAMS = frozenset(
+    {
+        "count_window",
+        "interval_join",
+        "max",
+        "max_by",
+        "min",
+        "min_by",
+        "reduce",
+        "sum",
+        "window",
+    }
+)
+
 
 class DataStream(Partitioning[T], SinkOperations[T], OperatorAttributes[T]):
     """A stream of records.
@@ -69,6 +83,17 @@ class DataStream(Partitioning[T], SinkOperations[T], OperatorAttributes[T]):
 
     Flink: `DataStream` and `SingleOutputStreamOperator`, which PyFlink makes one.
     """
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _ON_KEYED_STREAMS:
+                raise AttributeError(
+                    f"{at_call(name)}: '{self.transformation.name}' "
+                    f"({self.transformation.call_site}) has no key, and {name}() needs one; "
+                    "call key_by() first"
+                )
+            raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")
 
     def map(
         self, func: MapFunction[T, R] | Callable[[T], R], output_type: DeclaredType = None
@@ -95,6 +120,13 @@ class DataStream(Partitioning[T], SinkOperations[T], OperatorAttributes[T]):
         self, func: ProcessFunction[T, R], output_type: DeclaredType = None
     ) -> DataStream[R]:
         """Gives each record, with its timestamp and the clocks, to a ProcessFunction."""
+        given: object = func
+        if isinstance(given, KeyedProcessFunction):
+            raise TypeError(
+                f"{at_call('process')}: {type(func).__name__} is a KeyedProcessFunction, and "
+                f"'{self.transformation.name}' ({self.transformation.call_site}) has no key; "
+                "call key_by() first, or write a ProcessFunction"
+            )
         checked_function(func, ProcessFunction, "process")
         return self.transform(ProcessSpec(func), output_type)
 

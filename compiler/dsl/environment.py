@@ -32,6 +32,7 @@ class StreamExecutionEnvironment(EnvironmentSources):
 
     def __init__(self, configuration: Configuration | None = None) -> None:
         super().__init__(configuration)
+        self._has_run = False
         self._collecting: list[CloseableIterator[Any]] = []
         interception.environment_made(self)
 
@@ -107,12 +108,14 @@ class StreamExecutionEnvironment(EnvironmentSources):
 
     def _submitted(self, job_name: str | None, method: str, *, wait: bool = False) -> JobClient:
         if not self._transformations:
+            drawn = "nothing was drawn since the last execute()" if self._has_run else "it is empty"
             raise GraphError(
-                f"{at_call(method)}: the program is empty; add an operator or a sink first "
-                "(a source alone does nothing)"
+                f"{at_call(method)}: there is no program to run, {drawn}; add an operator or a sink "
+                "first (a source alone does nothing)"
             )
         program = self.program(job_name)
         self._transformations.clear()
+        self._has_run = True
         client = self._started(program, method, wait=wait)
         for iterator in self._collecting:
             iterator.attach(client)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from opchain.compiler.dsl.declared_types import DeclaredType
+    from opchain.runtime.types.type_information import TypeInformation
 
 T = TypeVar("T")
 
@@ -68,18 +69,16 @@ class EnvironmentSources(EnvironmentDependencies):
     ) -> DataStream[T]:
         """A bounded stream of the records, in order, from one subtask.
 
-        The records are read now and travel with the program; `type_info` says what they are, and
-        converts nothing.
+        The records are read now and travel with the program. As in PyFlink a declared type converts
+        them: tuples become rows where it is a row's.
 
         Flink: a legacy source, as PyFlink makes it; `from_data` makes a new-style one.
         """
-        source = CollectionSource(_records(collection, "from_collection"))
-        return self._begin(
-            InputFormatSourceSpec(source, is_parallel=True, is_bounded=True),
-            "Collection Source",
-            type_info,
-            "from_collection",
-        ).force_non_parallel()
+        call = "from_collection"
+        record_type = type_of(type_info, call)
+        source = CollectionSource(_records(collection, record_type, call))
+        spec = InputFormatSourceSpec(source, is_parallel=True, is_bounded=True)
+        return self._begin(spec, "Collection Source", record_type, call).force_non_parallel()
 
     def from_elements(self, *data: T) -> DataStream[T]:
         """A bounded stream of the arguments; see `from_collection`. Flink has it in Java only."""
@@ -93,7 +92,9 @@ class EnvironmentSources(EnvironmentDependencies):
         contiguous part. Flink has it in Java only: a DataGeneratorSource.
         """
         records: Any = data[0] if len(data) == 1 and isinstance(data[0], (list, range)) else data
-        source = CollectionSource(_require_records(_records(records, "from_data"), "from_data"))
+        record_type = type_of(type_info, "from_data")
+        found = _require_records(_records(records, record_type, "from_data"), "from_data")
+        source = CollectionSource(found)
         # Flink gives it a strategy too, but to records without timestamps, so that it does nothing.
         return self._begin(
             SourceSpec(source), "Collection Source", type_info, "from_data"
@@ -160,16 +161,20 @@ class EnvironmentSources(EnvironmentDependencies):
         return DataStream(self, transformation)  # type: ignore[arg-type]  # it is one
 
 
-def _records(collection: Any, call: str) -> Sequence[Any]:
+def _records(collection: Any, record_type: TypeInformation[Any] | None, call: str) -> Sequence[Any]:
     if isinstance(collection, (str, bytes)):
         raise TypeError(
             f"{at_call(call)} got the text {collection!r}, which would be a stream of its "
             "characters; pass a list"
         )
     try:
-        return list(collection)
+        records = list(collection)
     except TypeError as error:
         raise TypeError(f"{at_call(call)}: {collection!r} is no collection of records") from error
+    if record_type is None:
+        return records
+    # The way through Java and back that records of a declared type take in PyFlink.
+    return [record_type.from_internal_type(record_type.to_internal_type(each)) for each in records]
 
 
 def _require_records(records: Sequence[Any], call: str) -> Sequence[Any]:

@@ -69,11 +69,11 @@ class Partitioning(Stream[T]):
         With descriptors the result is a BroadcastStream: connect a stream to it, and process both
         with these broadcast states.
         """
-        if broadcast_state_descriptor is None:
+        descriptors = (broadcast_state_descriptor, *other_broadcast_state_descriptors)
+        if descriptors == (None,):
             return self.partition(PartitionerKind.BROADCAST)
         from opchain.compiler.dsl.broadcast_stream import BroadcastStream  # noqa: PLC0415 - a cycle
 
-        descriptors = (broadcast_state_descriptor, *other_broadcast_state_descriptors)
         return BroadcastStream(self.partition(PartitionerKind.BROADCAST), descriptors)
 
     def partition_custom(

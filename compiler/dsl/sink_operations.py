@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import overload
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function
 from opchain.compiler.dsl.collected import CloseableIterator
 from opchain.compiler.dsl.data_stream_sink import DataStreamSink
+from opchain.compiler.dsl.declared_types import declared_type
 from opchain.compiler.dsl.stream import Stream
 from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.transformation import SinkTransformation
@@ -84,7 +86,7 @@ class SinkOperations(Stream[T]):
         if limit is None:
             return collected
         with collected:
-            return [record for record, _ in zip(collected, range(limit))]  # noqa: B905 - the first
+            return list(islice(collected, limit))
 
     def collect_async(self) -> CloseableIterator[T]:
         """Adds a sink whose records can be read from the iterator once the job runs.
@@ -102,7 +104,9 @@ class SinkOperations(Stream[T]):
     ) -> DataStreamSink[T]:
         if sink_identifier is not None:
             checked(sink_identifier, str, call, "the sink identifier")
-        return self._legacy_sink(LegacySinkSpec(PrintSinkFunction(sink_identifier, to_stderr)))
+        record_type = declared_type(self.transformation)
+        function = PrintSinkFunction(sink_identifier, to_stderr, record_type)
+        return self._legacy_sink(LegacySinkSpec(function))
 
     def _legacy_sink(
         self, spec: LegacySinkSpec, parallelism: int | None = None

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.functions.source_sink_functions import SinkFunction
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from opchain.runtime.functions.function import RuntimeContext
+    from opchain.runtime.types.type_information import TypeInformation
 
 
 class PrintSinkFunction(SinkFunction[Any]):
@@ -19,30 +22,47 @@ class PrintSinkFunction(SinkFunction[Any]):
     Args:
         sink_identifier: Begins each line; nothing if empty or None.
         to_stderr: Prints to standard error.
+        record_type: The records' declared type: those look as Java shows them, others as Python does.
     """
 
     reads_timestamps = False
 
-    def __init__(self, sink_identifier: str | None = None, to_stderr: bool = False) -> None:
+    def __init__(
+        self,
+        sink_identifier: str | None = None,
+        to_stderr: bool = False,
+        record_type: TypeInformation[Any] | None = None,
+    ) -> None:
         self.sink_identifier = sink_identifier or ""
         self.to_stderr = to_stderr
+        self.record_type = record_type
         self._prefix = ""
+        self._text: Callable[[Any], str] = str
 
     def __repr__(self) -> str:
         return "Print to System.err" if self.to_stderr else "Print to System.out"
 
     def open(self, runtime_context: RuntimeContext) -> None:
-        """Builds the prefix: identifier, and the subtask from 1 where there are several."""
+        """Learns the subtask, which begins the lines where there are several, counted from 1."""
         parts = [self.sink_identifier] if self.sink_identifier else []
         if runtime_context.get_number_of_parallel_subtasks() > 1:
             parts.append(str(runtime_context.get_index_of_this_subtask() + 1))
         self._prefix = f"{':'.join(parts)}> " if parts else ""
+        if self.record_type is not None:
+            # Types are loaded by those who declared one.
+            from opchain.runtime.connectors.printed_form import printer_of  # noqa: PLC0415
+
+            self._text = printer_of(self.record_type)
+
+    def line(self, value: Any) -> str:
+        """The line of a record, with its prefix and without its end."""
+        return f"{self._prefix}{self._text(value)}"
 
     def invoke(self, value: Any, context: SinkFunction.Context) -> None:  # noqa: ARG002 - no timestamp
         """Prints one record."""
         # One write per line, so that lines of several tasks in one process don't mix. The stream is
         # looked up each time: whoever captures it may replace it between two records.
-        (sys.stderr if self.to_stderr else sys.stdout).write(f"{self._prefix}{value}\n")
+        (sys.stderr if self.to_stderr else sys.stdout).write(self.line(value) + "\n")
 
     def finish(self) -> None:
         """Flushes."""

@@ -36,6 +36,7 @@ from opchain.runtime.functions.map_functions import (
     FlatMapFunction,
     MapFunction,
 )
+from opchain.runtime.functions.map_partition_function import MapPartitionFunction
 from opchain.runtime.functions.process_functions import (
     CoProcessFunction,
     KeyedCoProcessFunction,
@@ -89,6 +90,7 @@ __all__ = [
     "KeyedProcessFunction",
     "KeyedStateStore",
     "MapFunction",
+    "MapPartitionFunction",
     "NullByteKeySelector",
     "ParallelSourceFunction",
     "Partitioner",

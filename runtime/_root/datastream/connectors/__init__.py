@@ -1,1 +1,56 @@
-""""""
+"""Sources and sinks. PyFlink: pyflink.datastream.connectors.
+
+Every name is loaded when it is first asked for, so that importing this package costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from opchain.datastream.connectors.base import (
+        Committer,
+        DeliveryGuarantee,
+        Sink,
+        SinkWriter,
+        Source,
+    )
+    from opchain.datastream.connectors.discard import DiscardingSink
+    from opchain.datastream.connectors.file_system import FileSource, StreamFormat
+    from opchain.datastream.connectors.number_seq import NumberSequenceSource
+
+__all__ = [
+    "Committer",
+    "DeliveryGuarantee",
+    "DiscardingSink",
+    "FileSource",
+    "NumberSequenceSource",
+    "Sink",
+    "SinkWriter",
+    "Source",
+    "StreamFormat",
+]
+
+_MODULE_OF = {
+    "Committer": "base",
+    "DeliveryGuarantee": "base",
+    "DiscardingSink": "discard",
+    "FileSource": "file_system",
+    "NumberSequenceSource": "number_seq",
+    "Sink": "base",
+    "SinkWriter": "base",
+    "Source": "base",
+    "StreamFormat": "file_system",
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,15 @@
+"""What every source and sink is. PyFlink: pyflink.datastream.connectors.base."""
+
+from __future__ import annotations
+
+from opchain.runtime.connectors.delivery_guarantee import DeliveryGuarantee
+from opchain.runtime.connectors.sink import Committer, Sink, SinkWriter
+from opchain.runtime.connectors.source import Source
+
+__all__ = [
+    "Committer",
+    "DeliveryGuarantee",
+    "Sink",
+    "SinkWriter",
+    "Source",
+]

@@ -1,0 +1,10 @@
+"""Sinks that drop what they get; PyFlink has none. Java: DiscardingSink, old and new."""
+
+from __future__ import annotations
+
+from opchain.runtime.connectors.discard import DiscardingSink, DiscardingSinkFunction
+
+__all__ = [
+    "DiscardingSink",
+    "DiscardingSinkFunction",
+]

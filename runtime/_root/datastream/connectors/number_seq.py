@@ -1,0 +1,9 @@
+"""A source of numbers. PyFlink: pyflink.datastream.connectors.number_seq."""
+
+from __future__ import annotations
+
+from opchain.runtime.connectors.sequence import NumberSequenceSource
+
+__all__ = [
+    "NumberSequenceSource",
+]
