@@ -181,7 +181,8 @@ def emit_reduce(
     if generator.program.is_batch:
         generator.emit_by_itself(operator)
         return None
-    generator.keep_private(body, depth, result, index)
+    if not (expression is not None and expression.is_fresh and generator.is_harmless(operator)):
+        generator.keep_private(body, depth, result, index)
     return replace(place, value=result)
 
 

@@ -5,8 +5,10 @@ It takes the call's place when all of this holds:
 
 - the expression, found in the file that the function was made in, compiles to the very code that the
   function has: so the text is that function's, whatever else stands on the line;
-- it reads its parameters and nothing else: no closure, no defaults, no global but a few builtins, and
-  these neither hidden by a global nor ever declared `global` in that file;
+- beyond its parameters it reads a few builtins, not hidden by a global, and names that stand for a
+  number, a text or a tuple of these, which are written in as they are; none of these names is ever
+  declared `global` or `nonlocal` in that file, so nobody rebinds them later. Globals count only where
+  the function travels by value, with them: in lambdas, and in the main program;
 - nothing in it outlives it and looks at a parameter later (a lambda, a generator), or awaits or yields.
 
 For flat maps `yield from X`, `for y in X: yield y` and a generator expression are the iterable X.
@@ -17,8 +19,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import inspect
 import linecache
+import math
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -67,7 +71,7 @@ def expression_of(function: Any, *, is_iterated: bool = False) -> Expression | N
         function: A function or lambda; anything else is None.
         is_iterated: The result is looped over at once, as a flat map's is.
     """
-    if not isinstance(function, FunctionType) or function.__closure__:
+    if not isinstance(function, FunctionType):
         return None
     if function.__defaults__ or function.__kwdefaults__:
         return None
@@ -88,7 +92,7 @@ def expression_of(function: Any, *, is_iterated: bool = False) -> Expression | N
 @dataclass(frozen=True, slots=True)
 class _Source:
     definitions: dict[int, list[ast.Lambda | ast.FunctionDef]]
-    declared_global: frozenset[str]
+    rebound: frozenset[str]
 
 
 @lru_cache(maxsize=64)
@@ -105,7 +109,7 @@ def _parsed(path: str) -> _Source | None:
     for node in ast.walk(tree):
         if isinstance(node, (ast.Lambda, ast.FunctionDef)):
             definitions.setdefault(node.lineno, []).append(node)
-        elif isinstance(node, ast.Global):
+        elif isinstance(node, (ast.Global, ast.Nonlocal)):
             declared.update(node.names)
     return _Source(definitions, frozenset(declared))
 
@@ -151,13 +155,17 @@ def _is_docstring(statement: ast.stmt) -> bool:
 
 
 def _same_code(definition: ast.Lambda | ast.FunctionDef, code: CodeType) -> bool:
-    """Whether the definition, compiled by itself, is the function's code."""
-    module = ast.Module(
-        body=[ast.Expr(definition) if isinstance(definition, ast.Lambda) else definition],
-        type_ignores=[],
+    """Whether the definition, compiled inside a function with the same free names, is the code."""
+    statement: ast.stmt = ast.Expr(definition) if isinstance(definition, ast.Lambda) else definition
+    around = ast.parse(f"def around({', '.join(code.co_freevars)}): pass")
+    function = around.body[0]
+    assert isinstance(function, ast.FunctionDef)
+    function.body = [statement]
+    compiled = compile(
+        ast.fix_missing_locations(around), code.co_filename, "exec", dont_inherit=True
     )
-    compiled = compile(ast.fix_missing_locations(module), code.co_filename, "exec")
-    found = [constant for constant in compiled.co_consts if isinstance(constant, CodeType)]
+    (enclosing,) = (item for item in compiled.co_consts if isinstance(item, CodeType))
+    found = [constant for constant in enclosing.co_consts if isinstance(constant, CodeType)]
     return any(_key(candidate) == _key(code) for candidate in found)
 
 
@@ -181,25 +189,55 @@ def _checked(
     *,
     is_iterated: bool,
 ) -> Expression | None:
-    text = ast.unparse(body)
-    if len(text) > LONGEST or ast.dump(ast.parse(text, mode="eval").body) != ast.dump(body):
-        return None
     bound = {node.id for node in ast.walk(body) if _is_bound(node)}
     if bound & set(parameters) or any(_OUR_VARIABLE.fullmatch(name) for name in bound):
         return None
+    constants: dict[str, Any] = {}
     for node in ast.walk(body):
         if isinstance(node, _REFUSED) or (
             isinstance(node, _OUTLIVES) and not (is_iterated and node is body)
         ):
             return None
-        if (
-            isinstance(node, ast.Name)
-            and node.id not in bound
-            and node.id not in parameters
-            and (not _is_builtin(node.id, function) or node.id in source.declared_global)
-        ):
-            return None
+        if isinstance(node, ast.Name) and node.id not in bound and node.id not in parameters:
+            if node.id in source.rebound:
+                return None
+            known, value = _constant(node.id, function)
+            if known:
+                constants[node.id] = value
+            elif not _is_builtin(node.id, function):
+                return None
+    body = _WithConstants(constants).visit(copy.deepcopy(body))
+    text = ast.unparse(body)
+    if len(text) > LONGEST or ast.dump(ast.parse(text, mode="eval").body) != ast.dump(body):
+        return None
     return Expression(parameters, text, _is_fresh(body))
+
+
+def _constant(name: str, function: FunctionType) -> tuple[bool, Any]:
+    """Whether a free name stands for a constant that travels with the function, and which."""
+    free = function.__code__.co_freevars
+    if name in free:
+        assert function.__closure__ is not None
+        try:
+            value = function.__closure__[free.index(name)].cell_contents
+        except ValueError:  # an empty cell: the name is not bound yet
+            return False, None
+    elif name in function.__globals__ and (
+        function.__name__ == "<lambda>" or function.__module__ == "__main__"
+    ):
+        value = function.__globals__[name]
+    else:
+        return False, None
+    return _is_written_exactly(value), value
+
+
+def _is_written_exactly(value: Any) -> bool:
+    """Whether a value's repr is an expression for the same value."""
+    if type(value) is tuple:
+        return bool(value) and all(map(_is_written_exactly, value))
+    if type(value) is float:
+        return math.isfinite(value)
+    return value is None or type(value) in (int, str, bool, bytes)
 
 
 def _is_bound(node: ast.AST) -> bool:
@@ -213,6 +251,16 @@ def _is_builtin(name: str, function: FunctionType) -> bool:
 def _is_fresh(body: ast.expr) -> bool:
     """No attribute is read: a class may hand out the same object again and again."""
     return not any(isinstance(node, ast.Attribute) for node in ast.walk(body))
+
+
+class _WithConstants(ast.NodeTransformer):
+    def __init__(self, constants: dict[str, Any]) -> None:
+        self._constants = constants
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802 - ast's naming
+        if node.id not in self._constants:
+            return node
+        return ast.parse(repr(self._constants[node.id]), mode="eval").body
 
 
 class _Renamed(ast.NodeTransformer):

@@ -96,6 +96,25 @@ class VertexGenerator:
         """The expression that stands for calling a function, where inlining is on and safe."""
         return expression_of(function, is_iterated=is_iterated) if self.inline else None
 
+    def is_harmless(self, operator: OperatorProgram) -> bool:
+        """Whether nothing behind an operator's main output can change its records.
+
+        Exchanges copy by pickling, inlined expressions only read, and some sinks say so.
+        """
+        work = [operator]
+        while work:
+            for child in self._children.get((work.pop().index, None), []):
+                if child.spec.kind == "sink_writer":
+                    if child.spec.sink.changes_records:  # type: ignore[attr-defined]
+                        return False
+                    continue
+                function = getattr(child.spec, "function", None)
+                expression = self.expression(function, is_iterated=child.spec.kind == "flat_map")
+                if expression is None or not expression.is_fresh:
+                    return False
+                work.append(child)
+        return True
+
     def emit_by_itself(self, operator: OperatorProgram) -> None:
         """Has a function written for what lies behind an operator's main output."""
         self._functions.append((f"emit_{operator.index}", operator, None))

@@ -20,6 +20,7 @@ class CollectSink(Sink[Any]):
     """
 
     reads_timestamps = False
+    changes_records = False
 
     def __init__(self, uid: str) -> None:
         self.uid = uid

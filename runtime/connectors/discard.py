@@ -17,6 +17,7 @@ class DiscardingSink(Sink[Any]):
     """Drops every record. Flink: the SinkV2 `DiscardingSink`."""
 
     reads_timestamps = False
+    changes_records = False
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -47,6 +48,7 @@ class DiscardingSinkFunction(SinkFunction[Any]):
     """Drops every record. Flink: the legacy `DiscardingSink`."""
 
     reads_timestamps = False
+    changes_records = False
 
     def invoke(self, value: Any, context: SinkFunction.Context) -> None:
         """Does nothing."""

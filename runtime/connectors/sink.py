@@ -52,9 +52,14 @@ class Committer(ABC):
 
 
 class Sink(ABC, Generic[T]):
-    """A sink of `sink_to`. `reads_timestamps` says whether writers look at event times."""
+    """A sink of `sink_to`.
+
+    `reads_timestamps` says whether writers look at event times, `changes_records` whether they may
+    change the records that they get; a sink that says no to either makes its chain faster.
+    """
 
     reads_timestamps: bool = True
+    changes_records: bool = True
 
     @abstractmethod
     def create_writer(self, context: RuntimeContext) -> SinkWriter[T]:

@@ -9,7 +9,7 @@ immutable types, nearly all, cost one look at their class.
 from __future__ import annotations
 
 import copy
-import datetime
+import datetime as dt
 import decimal
 import fractions
 import uuid
@@ -28,11 +28,11 @@ FROZEN: frozenset[type] = frozenset(
         decimal.Decimal,
         fractions.Fraction,
         uuid.UUID,
-        datetime.date,
-        datetime.time,
-        datetime.datetime,
-        datetime.timedelta,
-        datetime.timezone,
+        dt.date,
+        dt.time,
+        dt.datetime,
+        dt.timedelta,
+        dt.timezone,
     }
 )
 """Types whose instances can never change; exact types, a subclass may have mutable attributes."""
@@ -51,9 +51,12 @@ def private(value: Any) -> Any:
     kind = value.__class__
     if kind in FROZEN:
         return value
-    if kind is tuple and all(
-        item.__class__ in FROZEN or (item.__class__ is tuple and private(item) is item)
-        for item in value
-    ):
-        return value
+    if kind is tuple:
+        for item in value:
+            if item.__class__ not in FROZEN and (
+                item.__class__ is not tuple or private(item) is not item
+            ):
+                break
+        else:
+            return value
     return copy.deepcopy(value)

@@ -1,0 +1,53 @@
+"""Counts words: the smallest whole program, with one exchange.
+
+Look at the cut: splitting and pairing share a vertex with the source, the count is a vertex of its own,
+because `key_by` sends each word to the subtask that owns its key group.
+
+    $ python examples/word_count.py --input poem.txt
+    ('the', 1)
+    ...
+    $ opchain plan examples/word_count.py
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from opchain import StreamExecutionEnvironment
+
+POEM = [
+    "To be, or not to be,--that is the question:--",
+    "Whether 'tis nobler in the mind to suffer",
+    "The slings and arrows of outrageous fortune",
+    "Or to take arms against a sea of troubles,",
+]
+
+
+def words_of(line: str) -> list[str]:
+    return [word for word in (part.strip(".,:;-'\"!?").lower() for part in line.split()) if word]
+
+
+def build(env: StreamExecutionEnvironment, path: str | None = None) -> None:
+    lines = env.read_text_file(path) if path else env.from_collection(POEM)
+    counts = (
+        lines.flat_map(words_of)
+        .name("words")
+        .map(lambda word: (word, 1))
+        .key_by(lambda pair: pair[0])
+        .sum(1)
+        .name("count")
+    )
+    counts.print()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--input", help="a text file, folder or pattern; a poem if not given")
+    arguments = parser.parse_args()
+    env = StreamExecutionEnvironment.get_execution_environment()
+    build(env, arguments.input)
+    env.execute("word count")
+
+
+if __name__ == "__main__":
+    main()
