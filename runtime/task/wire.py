@@ -49,7 +49,6 @@ class PayloadKind(IntEnum):
 
     ELEMENTS = 1
     REPORT = 2
-    REPORT = 2
 
 
 def frame(kind: int, body: bytes) -> bytes:

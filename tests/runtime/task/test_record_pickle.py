@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opchain.runtime.errors import UnpicklableRecordError
+from opchain.runtime.task.record_pickle import dump_records, unpicklable_record
+
+
+class Refuses:
+    """A record that cannot be pickled."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __repr__(self) -> str:
+        return f"Refuses({self.number})"
+
+    def __reduce__(self) -> Any:
+        raise ValueError("no way")
+
+
+@given(st.lists(st.booleans()))
+def test_the_first_offender_is_found(offends: list[bool]) -> None:
+    records = [Refuses(number) if bad else number for number, bad in enumerate(offends)]
+    error = unpicklable_record(records)
+    if True in offends:
+        assert error is not None
+        assert error.record == f"Refuses({offends.index(True)})"
+        assert error.reason == "ValueError: no way"
+    else:
+        assert error is None
+
+
+def test_a_class_of_the_main_program_travels_by_value() -> None:
+    # As on an executor: the class says it is __main__'s, and there is no such class there.
+    click = type("Click", (), {"__module__": "__main__", "user": "ada"})
+    with pytest.raises(pickle.PicklingError):
+        pickle.dumps(click(), 5)
+    (loaded,) = pickle.loads(dump_records([click()]))
+    # The class itself, not a copy: functions of the program know their records.
+    assert type(loaded) is click
+
+
+def test_without_cloudpickle_pickle_has_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
+    assert pickle.loads(dump_records([1, "two"])) == [1, "two"]
+    click = type("Click", (), {"__module__": "__main__"})
+    with pytest.raises(pickle.PicklingError, match="Click"):
+        dump_records([click()])
+
+
+def test_the_error_survives_being_pickled() -> None:
+    error = UnpicklableRecordError("(1, <lock>)", "TypeError: no", "'map' (clicks.py:3)")
+    copied = pickle.loads(pickle.dumps(error))
+    assert str(copied) == str(error)
+    assert str(error).startswith("'map' (clicks.py:3): the record (1, <lock>) cannot be pickled")
+
+
+def test_a_lock_is_refused() -> None:
+    with pytest.raises(TypeError, match="cannot pickle"):
+        dump_records([threading.Lock()])
+
+
+def test_the_wire_needs_the_standard_library_only() -> None:
+    code = (
+        "import sys\n"
+        "import opchain.runtime.task.wire, opchain.runtime.task.input_gate\n"
+        "import opchain.runtime.task.buffer_store\n"
+        "print({'cloudpickle', 'numpy', 'networkx', 'pydantic', 'pyspark'} & set(sys.modules))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert shown.stdout.strip() == "set()"
