@@ -189,7 +189,11 @@ def _checked(
     *,
     is_iterated: bool,
 ) -> Expression | None:
-    bound = {node.id for node in ast.walk(body) if _is_bound(node)}
+    bound = {
+        node.id
+        for node in ast.walk(body)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
     if bound & set(parameters) or any(_OUR_VARIABLE.fullmatch(name) for name in bound):
         return None
     constants: dict[str, Any] = {}
@@ -240,10 +244,6 @@ def _is_written_exactly(value: Any) -> bool:
     return value is None or type(value) in (int, str, bool, bytes)
 
 
-def _is_bound(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-
-
 def _is_builtin(name: str, function: FunctionType) -> bool:
     return name in BUILTINS and name not in function.__globals__ and hasattr(builtins, name)
 
@@ -257,7 +257,7 @@ class _WithConstants(ast.NodeTransformer):
     def __init__(self, constants: dict[str, Any]) -> None:
         self._constants = constants
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802 - ast's naming
+    def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id not in self._constants:
             return node
         return ast.parse(repr(self._constants[node.id]), mode="eval").body

@@ -84,7 +84,9 @@ class _Assembly:
                 )
             )
         parameters = {key: str(value) for key, value in self.settings.job_parameters.items()}
-        return JobProgram(self.settings.job_name, tuple(vertices), tuple(stages), parameters)
+        return JobProgram(
+            made(self.plan.job_graph).job_name, tuple(vertices), tuple(stages), parameters
+        )
 
     def _vertex(self, placed: PlacedVertex) -> VertexProgram:
         vertex = placed.vertex

@@ -24,10 +24,10 @@ def place_stages(plan: Plan) -> Plan:
     """Fills `execution_plan`."""
     job_graph = made(plan.job_graph)
     placed: list[list[JobVertex]] = []
-    for vertex, stage in _stages(job_graph).items():
+    for vertex_id, stage in _stages(job_graph).items():
         while len(placed) <= stage:
             placed.append([])
-        placed[stage].append(job_graph.vertex(vertex))
+        placed[stage].append(job_graph.vertex(vertex_id))
     stages = []
     first_task = 0
     for index, vertices in enumerate(placed):

@@ -48,10 +48,10 @@ class UnkeyedTimerService(TimerService):
         """The event time reached so far, in milliseconds."""
         return self._operator.current_watermark
 
-    def _refuse(self, _timestamp: int) -> None:
+    def _refuse(self, timestamp: int) -> None:
         program = self._operator.program
         raise TypeError(
-            f"'{program.name}' ({program.call_site}) sets a timer, but its stream has no key; "
+            f"'{program.name}' ({program.call_site}) sets a timer for {timestamp}, but its stream has no key; "
             "timers belong to a key: call key_by() before process()"
         )
 
