@@ -29,7 +29,7 @@ from opchain.runtime.errors import InternalError
 from opchain.runtime.operators import specs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from opchain.compiler.graph.partitioner import KeyBy
     from opchain.compiler.graph.plan import Plan, Program
@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 DEFAULT_SLOT_SHARING_GROUP = "default"
 _DEFAULT_JOB_NAMES = {True: "Flink Batch Job", False: "Flink Streaming Job"}
 
-# Flink's translators of the two broadcast-state operators never pass the chaining strategy on.
-_STRATEGY_IS_LOST = (specs.BroadcastProcessSpec, specs.KeyedBroadcastProcessSpec)
+_BROADCAST_STATE = (specs.BroadcastProcessSpec, specs.KeyedBroadcastProcessSpec)
 
 
 class _Leg(NamedTuple):
@@ -60,7 +59,7 @@ def generate_stream_graph(plan: Plan) -> Plan:
     """
     program = plan.program
     order = _translation_order(program.transformations)
-    is_batch = _runs_as_batch(order, program.settings.runtime_mode)
+    is_batch = _runs_as_batch(program)
     scheduler = program.settings.scheduler or "AdaptiveBatch"
     graph = StreamGraph(
         job_name=program.settings.job_name or _DEFAULT_JOB_NAMES[is_batch],
@@ -114,14 +113,38 @@ def _translation_order(registered: Sequence[Transformation]) -> list[Transformat
     return order
 
 
-def _runs_as_batch(transformations: Iterable[Transformation], runtime_mode: str) -> bool:
-    unbounded = next((each for each in transformations if _is_unbounded(each)), None)
-    if runtime_mode == "BATCH" and unbounded is not None:
+def _runs_as_batch(program: Program) -> bool:
+    mode = program.settings.runtime_mode
+    unbounded = next(filter(_is_unbounded, _visible(program.transformations)), None)
+    if mode == "BATCH" and unbounded is not None:
         raise StreamGraphError(
             f"the runtime mode is BATCH, but source '{unbounded.name}' ({unbounded.call_site}) is "
             "unbounded; use a bounded source, or runtime mode STREAMING or AUTOMATIC"
         )
-    return runtime_mode != "STREAMING" and unbounded is None
+    return mode != "STREAMING" and unbounded is None
+
+
+def _visible(registered: Sequence[Transformation]) -> Iterator[Transformation]:
+    """What Flink looks at when it looks for unbounded sources.
+
+    That is everything, but for one gap: through an operator with broadcast state it sees no farther
+    than the inputs themselves (`AbstractBroadcastStateTransformation`). A source that feeds nothing
+    but a broadcast side is therefore never found, and here as there the job may be a batch job.
+    """
+    seen: set[Transformation] = set()
+    stack = list(reversed(registered))
+    while stack:
+        transformation = stack.pop()
+        if transformation in seen:
+            continue
+        seen.add(transformation)
+        yield transformation
+        if isinstance(transformation, OperatorTransformation) and isinstance(
+            transformation.spec, _BROADCAST_STATE
+        ):
+            yield from transformation.inputs
+        else:
+            stack += transformation.inputs
 
 
 def _is_unbounded(transformation: Transformation) -> bool:
@@ -188,8 +211,8 @@ class _Translator:
         spec = transformation.spec
         inputs = [self._legs[stream] for stream in transformation.inputs]
         strategy = transformation.chaining_strategy
-        if isinstance(spec, _STRATEGY_IS_LOST):
-            strategy = ChainingStrategy.ALWAYS
+        if isinstance(spec, _BROADCAST_STATE):
+            strategy = ChainingStrategy.ALWAYS  # Flink's translators of these lose what was set
         return self._add_node(
             transformation,
             node_id=transformation.id,

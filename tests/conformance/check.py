@@ -95,7 +95,7 @@ def _check(spec: Vector, expected: Vector) -> Iterator[str]:
     if expected.get("error"):
         yield f"expected a refusal in phase {expected['error']['phase']}, but it compiles"
         return
-    found = compiled_form(plan, expected["name"], spec_nodes, with_plan="plan" in expected)
+    found = compiled_form(plan, spec["name"], spec_nodes, with_plan="plan" in expected)
     yield from differences(expected, found)
 
 

@@ -1,0 +1,8 @@
+"""check.py is a script beside its modules; tests find them the same way."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
