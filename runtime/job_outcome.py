@@ -48,7 +48,7 @@ def read_outcome(job: JobProgram, items: Mapping[int, Sequence[Any]]) -> JobOutc
                 continue
             kind, where, value = item
             if kind == "collect":
-                outcome.collected.setdefault(where, []).append(value)
+                outcome.collected.setdefault(where, []).extend(value)
             elif kind == "print":
                 outcome.printed.append((value, where))
             elif kind == "commit":

@@ -191,16 +191,27 @@ def emit_sink_writer(
     body: SourceText,
     operator: OperatorProgram,
     place: Place,
-    _number: int,
+    number: int,
 ) -> None:
     """`values_of_4.append(value_3)`: written as a batch; committables come out at the end."""
+    emit_collect_sink(generator, body, operator, place, number)
+    generator.emit_by_itself(operator)
+
+
+def emit_collect_sink(
+    generator: VertexGenerator,
+    body: SourceText,
+    operator: OperatorProgram,
+    place: Place,
+    _number: int,
+) -> None:
+    """`values_of_4.append(value_3)`: sent as a batch."""
     index = operator.index
     values = generator.names.bind(f"values_of_{index}", "sink_values", index)
     body.add(place.depth, f"{values}.append({place.value}){_comment(operator)}", index)
     if operator.timestamps:
         timestamps = generator.names.bind(f"timestamps_of_{index}", "sink_timestamps", index)
         body.add(place.depth, f"{timestamps}.append({place.timestamp})", index)
-    generator.emit_by_itself(operator)
 
 
 def emit_legacy_sink(
@@ -259,6 +270,7 @@ EMITTERS: dict[type[specs.OperatorSpec], Emitter] = {
     specs.CoFlatMapSpec: emit_co_flat_map,
     specs.CoProcessSpec: emit_process,
     specs.SinkWriterSpec: emit_sink_writer,
+    specs.CollectSinkSpec: emit_collect_sink,
     specs.LegacySinkSpec: emit_legacy_sink,
 }
 """Every other kind is called as an object: `call_operator`."""

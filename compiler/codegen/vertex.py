@@ -104,8 +104,8 @@ class VertexGenerator:
         work = [operator]
         while work:
             for child in self._children.get((work.pop().index, None), []):
-                if child.spec.kind == "sink_writer":
-                    if child.spec.sink.changes_records:  # type: ignore[attr-defined]
+                if child.spec.takes_batches:
+                    if child.spec.changes_records():
                         return False
                     continue
                 function = getattr(child.spec, "function", None)
@@ -330,7 +330,7 @@ class VertexGenerator:
                 if output.combine is None:
                     return self.names.bind(f"values_{number}", "values", number)
             readers = self._children.get((operator.index, None), [])
-            sinks = [child for child in readers if child.spec.kind == "sink_writer"]
+            sinks = [child for child in readers if child.spec.takes_batches]
             if sinks:
                 index = sinks[0].index
                 return self.names.bind(f"values_of_{index}", "sink_values", index)

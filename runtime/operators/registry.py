@@ -11,6 +11,7 @@ from opchain.runtime.operators.element_wise import FilterOperator, FlatMapOperat
 from opchain.runtime.operators.process import CoProcessOperator, ProcessOperator
 from opchain.runtime.operators.reduce import BatchReduceOperator, ReduceOperator
 from opchain.runtime.operators.sinks import (
+    CollectSinkOperator,
     LegacySinkOperator,
     SinkCommitterOperator,
     SinkWriterOperator,
@@ -38,6 +39,7 @@ OPERATORS: dict[type[specs.OperatorSpec], type[StreamOperator]] = {
     specs.CoProcessSpec: CoProcessOperator,
     specs.SinkWriterSpec: SinkWriterOperator,
     specs.SinkCommitterSpec: SinkCommitterOperator,
+    specs.CollectSinkSpec: CollectSinkOperator,
     specs.LegacySinkSpec: LegacySinkOperator,
 }
 """How each spec runs in streaming mode."""

@@ -74,6 +74,27 @@ class SinkCommitterOperator(StreamOperator):
         self.context.acknowledge(("commit", self.program.index, value))
 
 
+class CollectSinkOperator(StreamOperator):
+    """Hands records to the program that drew the job, each exactly once, with the task's report.
+
+    Flink: `CollectSinkOperator`, which keeps them for a client that asks over a socket.
+    """
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        """Sends one record."""
+        self.write_batch([value], [timestamp])
+
+    def write_batch(
+        self,
+        values: Sequence[Any],
+        timestamps: Sequence[int | None] | None,
+        keys: Sequence[Any] | None = None,
+    ) -> None:
+        """Sends a batch; timestamps and keys stay here."""
+        del timestamps, keys
+        self.context.acknowledge(("collect", self.program.uid, list(values)), len(values))
+
+
 class SinkContext(SinkFunction.Context):
     """The context of a legacy sink; one object per operator, valid during a call."""
 

@@ -5,8 +5,9 @@ the operator of the same name beside this file, and the emitter in the compiler'
 
 `default_name` is the name Flink gives; `is_yielding` says that Flink's operator waits for mail while
 it processes, so that it is never chained behind a legacy source; `emits_only_at_end` says that
-nothing comes out before the input ends (`isOutputOnlyAfterEndOfStream`). Timestamps travel only
-where an operator that reads them lies behind one that makes them.
+nothing comes out before the input ends (`isOutputOnlyAfterEndOfStream`); `takes_batches` that a sink
+is handed the records of a turn at once. Timestamps travel only where an operator that reads them lies
+behind one that makes them.
 """
 
 from __future__ import annotations
@@ -35,6 +36,11 @@ class OperatorSpec:
     default_name: ClassVar[str] = "Operator"
     is_yielding: ClassVar[bool] = False
     emits_only_at_end: ClassVar[bool] = False
+    takes_batches: ClassVar[bool] = False
+
+    def changes_records(self) -> bool:
+        """Whether the operator may change the objects that it gets, beyond making new ones."""
+        return True
 
     def reads_timestamps(self) -> bool:
         """Whether the operator looks at the timestamps of its records."""
@@ -386,12 +392,17 @@ class SinkWriterSpec(OperatorSpec):
 
     kind: ClassVar[str] = "sink_writer"
     default_name: ClassVar[str] = "Writer"
+    takes_batches: ClassVar[bool] = True
     is_yielding: ClassVar[bool] = True
     sink: Sink[Any]
 
     def reads_timestamps(self) -> bool:
         """As the sink says."""
         return self.sink.reads_timestamps
+
+    def changes_records(self) -> bool:
+        """As the sink says."""
+        return self.sink.changes_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,9 +439,14 @@ class CollectSinkSpec(LegacySinkSpec):
     """
 
     kind: ClassVar[str] = "collect_sink"
+    takes_batches: ClassVar[bool] = True
     default_name: ClassVar[str] = "Data stream collect sink"
     function: None = None
 
     def reads_timestamps(self) -> bool:
         """No: only values are collected."""
+        return False
+
+    def changes_records(self) -> bool:
+        """No: they are pickled."""
         return False

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.operators.operator import Output, StreamOperator
 from opchain.runtime.operators.registry import create_operator
-from opchain.runtime.operators.sinks import SinkWriterOperator
+from opchain.runtime.operators.sinks import CollectSinkOperator, SinkWriterOperator
 from opchain.runtime.task.generated_code import bind_generated_code
 from opchain.runtime.task.pending_batch import CombiningBatch, PendingBatch
 from opchain.runtime.task.record_copy import private
@@ -80,7 +80,7 @@ class OperatorChain:
                 operator, carries_timestamps=operator.program.timestamps, select_key=None
             )
             for index, operator in enumerate(self.operators)
-            if isinstance(operator, SinkWriterOperator)
+            if isinstance(operator, (CollectSinkOperator, SinkWriterOperator))
         }
         for index in range(len(self.operators)):
             self._wire(index)

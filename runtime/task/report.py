@@ -37,11 +37,16 @@ class DriverChannel:
         self._emit = emit
         self._sequence = 0
         self._items: list[Any] = []
+        self._size = 0
 
-    def acknowledge(self, item: Any) -> None:
-        """Sends a picklable item: a committable, a collected record, a state handle."""
+    def acknowledge(self, item: Any, size: int = 1) -> None:
+        """Sends a picklable item: a committable, some collected records, a state handle.
+
+        `size` says how many records it stands for: buffers hold about as many.
+        """
         self._items.append(item)
-        if len(self._items) >= ITEMS_PER_BUFFER:
+        self._size += size
+        if self._size >= ITEMS_PER_BUFFER:
             self.flush()
 
     def flush(self) -> None:
@@ -51,6 +56,7 @@ class DriverChannel:
             self._emit(Buffer(DRIVER, 0, self._task, self._sequence, payload))
             self._sequence += 1
             self._items = []
+            self._size = 0
 
     def finish(self, report: TaskReport) -> None:
         """Sends the report: after it nothing follows."""

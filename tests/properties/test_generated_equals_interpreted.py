@@ -1,0 +1,107 @@
+"""Random chains give the same with generated code, with inlining off, and interpreted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from opchain.common import Configuration, WatermarkStrategy
+from opchain.datastream import OutputTag, ProcessFunction, StreamExecutionEnvironment
+
+LATE = OutputTag("late")
+
+
+class Route(ProcessFunction[int, int]):
+    """Multiples of three leave by the side, with their timestamp where there is one."""
+
+    def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Any:
+        if value % 3 == 0:
+            yield LATE, value
+        if value % 5 != 0:
+            yield value + (ctx.timestamp() or 0) % 2
+
+
+class Reused:
+    """Returns one list again and again: what copying outputs are for."""
+
+    def __init__(self) -> None:
+        self.row = [0, 0]
+
+    def __call__(self, value: int) -> list[int]:
+        self.row[0] = value
+        self.row[1] += 1
+        return self.row
+
+
+def spread(value: int) -> Any:
+    yield from range(value % 4)
+
+
+OPERATORS: dict[str, Any] = {
+    "map": lambda stream: stream.map(lambda x: x * 7 % 1009),
+    "opaque map": lambda stream: stream.map(int),
+    "filter": lambda stream: stream.filter(lambda x: x % 4 != 1),
+    "flat map": lambda stream: stream.flat_map(lambda x: [x, x + 1]),
+    "generator": lambda stream: stream.flat_map(spread),
+    "process": lambda stream: stream.process(Route()),
+    "reused": lambda stream: stream.map(Reused()).map(lambda row: row[0] + row[1]),
+    "rebalance": lambda stream: stream.rebalance(),
+    "keyed": lambda stream: stream.key_by(lambda x: x % 5).reduce(lambda a, b: (a + b) % 10007),
+    "timestamps": lambda stream: stream.assign_timestamps_and_watermarks(
+        WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+            lambda value, _: value
+        )
+    ),
+}
+
+chains = st.lists(st.sampled_from(sorted(OPERATORS)), min_size=1, max_size=9)
+
+
+def run(names: list[str], fork: int, mode: str, parallelism: int = 2) -> tuple[Any, ...]:
+    """The records of all branches, and what each operator counted."""
+    env = StreamExecutionEnvironment.get_execution_environment()
+    configuration = Configuration()
+    configuration.set_string("execution.target", "local")
+    configuration.set_string("opchain.batch-size", "7")
+    configuration.set_string("opchain.codegen.enabled", str(mode != "interpreted"))
+    configuration.set_string("opchain.codegen.inline", str(mode == "inlined"))
+    env.configure(configuration)
+    env.set_parallelism(parallelism)
+    stream = env.from_collection(list(range(40)))
+    branches = []
+    for position, name in enumerate(names):
+        if position == fork:
+            branches.append(stream)
+        stream = OPERATORS[name](stream)
+        if name == "process":
+            branches.append(stream.get_side_output(LATE))
+    branches.append(stream)
+    iterators = [branch.map(lambda x: (x,)).collect_async() for branch in branches]
+    client = env.execute_async()
+    client.get_job_execution_result().result()
+    return tuple(sorted(iterator) for iterator in iterators)
+
+
+@settings(max_examples=60, deadline=None)
+@given(names=chains, fork=st.integers(0, 8))
+def test_the_three_forms_give_the_same(names: list[str], fork: int) -> None:
+    interpreted = run(names, fork, "interpreted")
+    assert run(names, fork, "generated") == interpreted
+    assert run(names, fork, "inlined") == interpreted
+
+
+@pytest.mark.parametrize("mode", ["interpreted", "generated", "inlined"])
+def test_a_chain_of_any_depth_works(mode: str) -> None:
+    (records,) = run(
+        ["flat map", "filter", "map"] * 3 + ["generator"] * 8 + ["map"] * 300, -1, mode
+    )
+    expected = list(range(40))
+    for _ in range(3):
+        expected = [y * 7 % 1009 for x in expected for y in (x, x + 1) if y % 4 != 1]
+    for _ in range(8):
+        expected = [y for x in expected for y in range(x % 4)]
+    for _ in range(300):
+        expected = [x * 7 % 1009 for x in expected]
+    assert records == sorted((x,) for x in expected)
