@@ -51,12 +51,17 @@ class KeyBy:
     """The key selector of one `key_by` call, compared by identity as Flink compares selectors.
 
     Readers of one `key_by` share a data set; two `key_by` calls on one stream do so only when both
-    were given the same selector object.
+    were given the same selector object. `name` is what plans call the key: by default the selector's
+    own name, or "key" for a lambda.
     """
 
     selector: Any
     key_type: Any = None
-    name: str = "key"
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", _own_name(self.selector))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, KeyBy):
@@ -66,6 +71,11 @@ class KeyBy:
     def __hash__(self) -> int:
         # Only ever used to find an equal one, never to order or to place anything.
         return id(self.selector)
+
+
+def _own_name(selector: Any) -> str:
+    name = getattr(selector, "__name__", type(selector).__name__)
+    return "key" if name == "<lambda>" else str(name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,12 +80,10 @@ def _title(plan: JobPlan) -> str:
 
 def vertex_title(plan: JobPlan, vertex: PlannedVertex, number: int) -> str:
     """What a vertex is called and how large it is: `vertex 2  x4, 128 key groups`."""
-    size = "auto" if vertex.parallelism == _UNSET else str(vertex.parallelism)
+    size = " auto" if vertex.parallelism == _UNSET else str(vertex.parallelism)
     facts = [f"vertex {number}  x{size}"]
     has_keys = any(plan.operator_at[node].keys for node in vertex.nodes)
-    if vertex.effective_max_parallelism != _UNSET and (
-        has_keys or vertex.max_parallelism != _UNSET
-    ):
+    if (has_keys and vertex.effective_max_parallelism != _UNSET) or vertex.max_parallelism > 1:
         facts.append(counted(vertex.effective_max_parallelism, "key group"))
     if vertex.slot_sharing_group != "default":
         facts.append(f"slot sharing group '{one_line(vertex.slot_sharing_group)}'")
@@ -124,9 +122,11 @@ class _Tree:
             out = self._plan.out_edges[node]
             chained = [edge.target for edge in out if edge.is_chained]
             is_fork = len(chained) > 1
+            beside = below + ("│  " if is_fork else "   ")
+            lines += self._description(beside, node)
             for edge in out:
                 if not edge.is_chained:
-                    lines += self._exchange(below + ("│  " if is_fork else "   "), edge)
+                    lines += self._exchange(beside, edge)
             if is_fork:
                 branches = [(child, below, "├─ ") for child in chained[:-1]]
                 stack += reversed([*branches, (chained[-1], below, "└─ ")])
@@ -152,8 +152,12 @@ class _Tree:
                 yield f"reads side output '{one_line(edge.tag)}'"
         if operator.max_parallelism not in (_UNSET, self._vertex.max_parallelism):
             yield f"its max parallelism {operator.max_parallelism} has no effect inside a chain"
-        if operator.description is not None and operator.description != operator.name:
-            yield f'"{one_line(operator.description)}"'
+
+    def _description(self, indent: str, node: int) -> list[Line]:
+        operator = self._plan.operator_at[node]
+        if operator.description is None or operator.description == operator.name:
+            return []
+        return [Paragraph(indent, "", f'"{one_line(operator.description, limit=400)}"')]
 
     def _exchange(self, indent: str, edge: PlannedEdge) -> list[Line]:
         which = f", input {edge.input}" if edge.input else ""

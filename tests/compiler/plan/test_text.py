@@ -1,0 +1,80 @@
+from pathlib import Path
+
+import pytest
+from opchain import StreamExecutionEnvironment
+from opchain.compiler.dsl.multiple_input import multiple_input
+from opchain.compiler.plan.text import exchange_text, plan_text, without_call_sites
+from opchain.testing import assert_plan_matches, plan_of
+from programs import PROGRAMS, drawn
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_plan_of_each_program_is_as_reviewed(name: str) -> None:
+    assert_plan_matches(drawn(name), GOLDEN / f"{name}.job-graph")
+
+
+def test_call_sites_name_the_line_of_each_operator() -> None:
+    plan = plan_of(drawn("two_sinks"))
+    lines = [line for line in plan_text(plan).splitlines() if "  programs.py:" in line]
+    assert len(lines) == len(plan.operators)
+
+
+def test_golden_text_names_no_line_of_the_program() -> None:
+    assert "programs.py:" not in plan_text(plan_of(drawn("rescale")), call_sites=False)
+
+
+def test_reasons_are_broken_at_the_width_and_names_are_not() -> None:
+    text = plan_text(plan_of(drawn("word_count")), width=60, call_sites=False)
+    assert max(len(line) for line in text.splitlines() if line.startswith("     ")) <= 60
+    assert "cut: records are rebalanced, because\n              parallelism differs" in text
+    assert "  Source: lines            input_format_source  read positions\n" in text
+
+
+def test_a_chain_of_a_thousand_operators_stays_narrow() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    stream = env.from_sequence(1, 9)
+    for _ in range(1_000):
+        stream = stream.map(str)
+    stream.print()
+    text = plan_text(plan_of(env), call_sites=False)
+    assert text.count("\n  -> Map") == 1_000
+    assert max(map(len, text.splitlines())) < 80
+
+
+def test_names_cannot_break_the_layout() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.from_sequence(1, 9).map(str).name("two\nlines\x1b[31m").name("x" * 500).print()
+    env.from_sequence(1, 9).map(str).name("two\nlines\x1b[31m").print()
+    text = plan_text(plan_of(env), call_sites=False)
+    assert r"-> two\nlines\x1b[31m" in text
+    assert "x" * 45 + "..." in text
+    assert "x" * 46 not in text
+
+
+def test_a_max_parallelism_that_chaining_makes_void_is_mentioned() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.from_sequence(1, 9).map(str).name("add").set_max_parallelism(64).print()
+    assert "its max parallelism 64 has no effect inside a chain" in plan_text(plan_of(env))
+
+
+def test_sources_inside_a_head_stand_above_it() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    sources = [env.from_sequence(1, 9).name(name) for name in "ab"]
+    multiple_input(sources, [lambda n: [n]] * 2).name("both").print()
+    lines = plan_text(plan_of(env), call_sites=False).splitlines()
+    assert [line.split("  ")[1] for line in lines[3:6]] == ["┌─ Source: a", "├─ Source: b", "both"]
+
+
+def test_exchange_text_says_how_records_travel() -> None:
+    plan = plan_of(drawn("side_outputs"))
+    cut = next(edge for edge in plan.edges if not edge.is_chained)
+    assert exchange_text(cut) == "HASH by 'key', side output 'odd'"
+    batch = plan_of(drawn("batch"))
+    assert exchange_text(batch.edges[0]) == "REBALANCE, blocking"
+
+
+def test_without_call_sites_takes_only_those_of_operators() -> None:
+    text = "'a' (job.py:1) runs (really) beside 'b' (job.py:12)"
+    assert without_call_sites(text, ["job.py:1", "job.py:12"]) == "'a' runs (really) beside 'b'"
