@@ -92,9 +92,10 @@ def as_function(kind: type[F], function: object, where: str = "") -> F:
         raise TypeError(f"{start}{name} is a class; give an object of it, such as {name}()")
     method = _METHODS.get(kind)
     if method is None or not callable(function) or isinstance(function, Function):
-        wanted = kind.__name__ if method is None else f"{kind.__name__} or a callable"
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        wanted = f"{article} {kind.__name__}{' or a callable' if method else ''}"
         found = f"{type(function).__name__} {short_repr(function)}"
-        raise TypeError(f"{start}expected a {wanted}, got {found}")
+        raise TypeError(f"{start}expected {wanted}, got {found}")
     _check_is_async(function, kind, start)
     _check_arguments(function, method, start)
     return cast("F", _class_of(kind)(function))
@@ -133,8 +134,8 @@ def _check_is_async(function: Callable[..., Any], kind: type[Function], start: s
     is_async = inspect.iscoroutinefunction(function)
     if is_async and kind is not AsyncFunction:
         raise TypeError(
-            f"{start}'{name_of(function)}' is a coroutine function, and a {kind.__name__} is called "
-            "without waiting; use AsyncDataStream for it"
+            f"{start}'{name_of(function)}' is a coroutine function, and {kind.__name__} functions are "
+            "called without waiting; use AsyncDataStream for it"
         )
     if not is_async and kind is AsyncFunction:
         raise TypeError(

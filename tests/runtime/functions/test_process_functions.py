@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from opchain.runtime.functions.process_functions import (
+    CoProcessFunction,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    ProcessFunction,
+)
+from opchain.runtime.output_tag import OutputTag
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LATE = OutputTag[int]("late")
+
+
+class Split(ProcessFunction[int, str]):
+    def process_element(
+        self, value: int, ctx: ProcessFunction.Context
+    ) -> Iterator[str | tuple[OutputTag[int], int]]:
+        if value < 0:
+            yield LATE, value
+        else:
+            yield str(value)
+
+
+class Silent(KeyedProcessFunction):  # type: ignore[type-arg]
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        pass
+
+
+def test_records_and_side_outputs_are_yielded() -> None:
+    context: Any = None
+    split = Split()
+    assert [*split.process_element(1, context), *split.process_element(-1, context)] == [
+        "1",
+        (LATE, -1),
+    ]
+
+
+def test_a_method_may_emit_nothing_and_timers_may_be_left_out() -> None:
+    context: Any = None
+    assert Silent().process_element(1, context) is None
+    assert Silent().on_timer(1, context) is None
+
+
+CONTEXTS: list[tuple[Any, set[str]]] = [
+    (ProcessFunction.Context, {"timer_service", "timestamp"}),
+    (KeyedProcessFunction.Context, {"timer_service", "timestamp", "get_current_key"}),
+    (
+        KeyedProcessFunction.OnTimerContext,
+        {"timer_service", "timestamp", "get_current_key", "time_domain"},
+    ),
+    (CoProcessFunction.Context, {"timer_service", "timestamp"}),
+    (KeyedCoProcessFunction.Context, {"timer_service", "timestamp", "get_current_key"}),
+    (
+        KeyedCoProcessFunction.OnTimerContext,
+        {"timer_service", "timestamp", "get_current_key", "time_domain"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("context", "methods"), CONTEXTS)
+def test_a_context_has_what_an_operator_must_give(context: Any, methods: set[str]) -> None:
+    assert context.__abstractmethods__ == methods
+
+
+@pytest.mark.parametrize("function", [KeyedProcessFunction, KeyedCoProcessFunction])
+def test_the_context_of_a_timer_is_also_one_of_a_record(function: Any) -> None:
+    assert issubclass(function.OnTimerContext, function.Context)
+
+
+@pytest.mark.parametrize(
+    ("kind", "methods"),
+    [
+        (ProcessFunction, {"process_element"}),
+        (KeyedProcessFunction, {"process_element"}),
+        (CoProcessFunction, {"process_element1", "process_element2"}),
+        (KeyedCoProcessFunction, {"process_element1", "process_element2"}),
+    ],
+)
+def test_each_kind_has_its_methods_and_nothing_else_to_write(kind: Any, methods: set[str]) -> None:
+    assert kind.__abstractmethods__ == methods
