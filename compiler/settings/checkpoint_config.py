@@ -230,5 +230,5 @@ def _require_at_least(least: int, call: str, number: object) -> None:
 def _require_enum(call: str, value: object, enum_class: type) -> None:
     if not isinstance(value, enum_class):
         raise TypeError(
-            f"CheckpointConfig.{call}() takes a {enum_class.__name__}, not {short_repr(value)}"
+            f"CheckpointConfig.{call}() takes {enum_class.__name__}, not {short_repr(value)}"
         )

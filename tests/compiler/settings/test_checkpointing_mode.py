@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+from opchain.compiler.settings.checkpointing_mode import CheckpointingMode
+
+
+def test_names_and_numbers_are_pyflinks() -> None:
+    names = ["EXACTLY_ONCE", "AT_LEAST_ONCE"]
+    assert [(member.name, member.value) for member in CheckpointingMode] == list(
+        zip(names, range(9), strict=False)
+    )

@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+from opchain.compiler.settings.execution_mode import RuntimeExecutionMode
+
+
+def test_names_and_numbers_are_pyflinks() -> None:
+    names = ["STREAMING", "BATCH", "AUTOMATIC"]
+    assert [(member.name, member.value) for member in RuntimeExecutionMode] == list(
+        zip(names, range(9), strict=False)
+    )

@@ -1,0 +1,12 @@
+from __future__ import annotations
+
+from opchain.compiler.settings.externalized_checkpoint_retention import (
+    ExternalizedCheckpointRetention,
+)
+
+
+def test_names_and_numbers_are_pyflinks() -> None:
+    names = ["DELETE_ON_CANCELLATION", "RETAIN_ON_CANCELLATION", "NO_EXTERNALIZED_CHECKPOINTS"]
+    assert [(member.name, member.value) for member in ExternalizedCheckpointRetention] == list(
+        zip(names, range(9), strict=False)
+    )
