@@ -1,0 +1,32 @@
+import re
+
+from opchain import StreamExecutionEnvironment
+from opchain.compiler.passes.pipeline import compile_program
+from opchain.compiler.plan.from_plan import stream_plan
+from opchain.compiler.plan.mermaid import plan_mermaid, stream_graph_mermaid
+from opchain.testing import plan_of
+from programs import drawn
+
+
+def test_a_subgraph_for_each_vertex_and_an_arrow_for_each_edge() -> None:
+    plan = plan_of(drawn("side_outputs"))
+    chart = plan_mermaid(plan)
+    assert chart.startswith("flowchart LR\n")
+    assert chart.count("subgraph vertex") == chart.count("\n  end\n") == len(plan.vertices)
+    assert len(re.findall(r"^  n\d+ (-->|-\.->)", chart, re.MULTILINE)) == len(plan.edges)
+    assert chart.count("-.->") == sum(not edge.is_chained for edge in plan.edges)
+
+
+def test_what_mermaid_would_read_as_markup_is_an_entity() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.from_sequence(1, 9).name('end "x"];').map(str).name("a\n#b").print()
+    chart = plan_mermaid(plan_of(env))
+    assert '["Source: end #34;x#34;#93;#59;"]' in chart
+    assert '["a #35;b"]' in chart
+
+
+def test_a_stream_graph_has_no_subgraphs() -> None:
+    plan = stream_plan(compile_program(drawn("diamond").program(), "operator-ids"))
+    chart = stream_graph_mermaid(plan)
+    assert "subgraph" not in chart
+    assert '-->|"REBALANCE, input 2"|' in chart
