@@ -1,0 +1,162 @@
+"""`import opchain` costs nothing, executors never load the compiler, and editors see every name."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import opchain
+import opchain.datastream
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+PYFLINKS = [
+    "AggregateFunction",
+    "AsyncDataStream",
+    "AsyncFunction",
+    "AsyncRetryPredicate",
+    "AsyncRetryStrategy",
+    "BroadcastConnectedStream",
+    "BroadcastProcessFunction",
+    "BroadcastStream",
+    "CheckpointConfig",
+    "CheckpointStorage",
+    "CheckpointingMode",
+    "CoFlatMapFunction",
+    "CoMapFunction",
+    "CoProcessFunction",
+    "ConnectedStreams",
+    "CountWindow",
+    "CustomCheckpointStorage",
+    "CustomStateBackend",
+    "DataStream",
+    "DataStreamSink",
+    "EmbeddedRocksDBStateBackend",
+    "ExternalizedCheckpointRetention",
+    "FileSystemCheckpointStorage",
+    "FilterFunction",
+    "FlatMapFunction",
+    "GlobalWindow",
+    "HashMapStateBackend",
+    "JobManagerCheckpointStorage",
+    "KeySelector",
+    "KeyedBroadcastProcessFunction",
+    "KeyedCoProcessFunction",
+    "KeyedProcessFunction",
+    "KeyedStream",
+    "MapFunction",
+    "MemorySize",
+    "MergingWindowAssigner",
+    "OutputTag",
+    "Partitioner",
+    "PredefinedOptions",
+    "ProcessFunction",
+    "ProcessWindowFunction",
+    "ReduceFunction",
+    "RuntimeContext",
+    "RuntimeExecutionMode",
+    "SinkFunction",
+    "SlotSharingGroup",
+    "SourceFunction",
+    "StateBackend",
+    "StreamExecutionEnvironment",
+    "TimeDomain",
+    "TimeWindow",
+    "TimerService",
+    "Trigger",
+    "TriggerResult",
+    "Window",
+    "WindowAssigner",
+    "WindowFunction",
+    "WindowedStream",
+]
+
+EXECUTOR_MODULES = ["functions", "state", "window", "output_tag", "time_domain", "timerservice"]
+SETTINGS_MODULES = [
+    "checkpoint_config",
+    "checkpoint_storage",
+    "checkpointing_mode",
+    "execution_mode",
+    "externalized_checkpoint_retention",
+    "slot_sharing_group",
+    "state_backend",
+]
+
+
+def loaded_by(statement: str) -> set[str]:
+    """The modules outside the standard library that a statement loads in a fresh interpreter."""
+    program = (
+        "import sys; before = set(sys.modules)\n"
+        f"{statement}\n"
+        "print(*sorted(m for m in set(sys.modules) - before"
+        " if m.split('.')[0] not in sys.stdlib_module_names))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    return set(done.stdout.split())
+
+
+def test_importing_the_package_loads_nothing_else() -> None:
+    loaded = loaded_by("import opchain.datastream")
+    assert loaded == {"opchain", "opchain.datastream"}
+
+
+@pytest.mark.parametrize("module", EXECUTOR_MODULES)
+def test_what_executors_import_is_runtime_and_standard_library(module: str) -> None:
+    loaded = loaded_by(f"import opchain.datastream.{module}")
+    assert f"opchain.datastream.{module}" in loaded
+    others = {m for m in loaded if not m.startswith(("opchain.runtime", "opchain.datastream"))}
+    assert others == {"opchain"}
+
+
+@pytest.mark.parametrize("module", SETTINGS_MODULES)
+def test_settings_need_nothing_that_an_executor_lacks(module: str) -> None:
+    loaded = loaded_by(f"import opchain.datastream.{module}")
+    assert {m.split(".")[0] for m in loaded} == {"opchain"}
+
+
+@pytest.mark.parametrize("package", ["opchain", "opchain.datastream"])
+def test_editors_and_programs_see_the_same_names(package: str) -> None:
+    module = importlib.import_module(package)
+    source = ast.parse(Path(str(module.__file__)).read_text())
+    (block,) = [node for node in source.body if isinstance(node, ast.If)]
+    for_editors = {
+        (alias.name, node.module)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    prefix = f"{package}." if package == "opchain.datastream" else ""
+    assert for_editors == {(n, prefix + where) for n, where in module._MODULE_OF.items()}
+    assert {name for name, _ in for_editors} == set(module.__all__) - {"__version__"}
+    assert set(module.__all__) <= set(dir(module))
+
+
+@pytest.mark.parametrize("package", [opchain, opchain.datastream])
+def test_every_name_can_be_had(package: object) -> None:
+    names: list[str] = package.__all__  # type: ignore[attr-defined]
+    assert len(names) == len(set(names))
+    for name in names:
+        assert getattr(package, name) is not None
+
+
+def test_pyflinks_names_are_all_there() -> None:
+    assert set(PYFLINKS) <= set(opchain.datastream.__all__)
+
+
+@pytest.mark.parametrize("package", [opchain, opchain.datastream])
+def test_an_unknown_name_is_an_attribute_error(package: object) -> None:
+    with pytest.raises(AttributeError, match=r"module 'opchain.*' has no attribute 'FlinkSQL'"):
+        package.FlinkSQL  # type: ignore[attr-defined] # noqa: B018
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    declared = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert declared is not None
+    assert opchain.__version__ == declared[1]
