@@ -39,7 +39,7 @@ FROZEN: frozenset[type] = frozenset(
 
 
 def private(value: Any) -> Any:
-    """The value itself where nobody can change it, else a deep copy.
+    """The value itself where nobody can change it or nothing can copy it, else a deep copy.
 
     >>> row = (1, "a")
     >>> private(row) is row
@@ -59,4 +59,7 @@ def private(value: Any) -> Any:
                 break
         else:
             return value
-    return copy.deepcopy(value)
+    try:
+        return copy.deepcopy(value)
+    except TypeError:  # a lock, a file, a connection: there is only the one, and it stays in its task
+        return value
