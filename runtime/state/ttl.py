@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class StateTtlConfig:
     """The time to live of a state, set on its descriptor with `enable_time_to_live`.
 
-    >>> ttl = StateTtlConfig.new_builder(Duration.of_hours(1)).update_ttl_on_read_and_write().build()
+    >>> ttl = StateTtlConfig.new_builder(3_600_000).update_ttl_on_read_and_write().build()
     >>> ttl.ttl_ms
     3600000
     """

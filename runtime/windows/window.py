@@ -1,6 +1,6 @@
 """Windows: the buckets that records are grouped into.
 
-Windows are keys of state and of timers: they are immutable, equal by value, hash the same in every
+Windows are keys of state and of timers: they are never changed, equal by value, hash the same in every
 process, and sort, so that whatever goes through several windows goes in a fixed order.
 """
 
