@@ -54,7 +54,7 @@ def main() -> None:
     print(f"Python {sys.version.split()[0]}, nanoseconds per record")
     columns = ("pickle", "wire", "relaxed", "wire", "relaxed", "of it crc")
     print(f"{'records':20}{'buffer':>8}" + "".join(f"{column:>10}" for column in columns))
-    for count in (4096, 16_384):
+    for count in (4096, 8192):
         for name, values in kinds_of_records(count).items():
             batch = [RecordBatch(values)]
             payload = encode(batch)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -133,7 +134,7 @@ def test_choices_are_the_same_in_every_process() -> None:
     for seed in ("0", "1"):
         shown = subprocess.run(
             [sys.executable, "-c", code],
-            env={"PYTHONHASHSEED": seed},
+            env={**os.environ, "PYTHONHASHSEED": seed},
             check=True,
             capture_output=True,
             text=True,
