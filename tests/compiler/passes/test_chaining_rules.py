@@ -70,13 +70,17 @@ BROKEN = {
     ),
     "slot-sharing-group": (
         link(down={"slot_sharing_group": "heavy"}),
-        "slot sharing groups differ: 'parse' (clicks.py:14) is in 'default', "
-        "'clean' (clicks.py:15) is in 'heavy'",
+        (
+            "slot sharing groups differ: 'parse' (clicks.py:14) is in 'default', "
+            "'clean' (clicks.py:15) is in 'heavy'"
+        ),
     ),
     "yielding": (
         link(down={"spec": specs.AsyncWaitSpec(None, timeout_ms=0)}, head=LEGACY),
-        "'clean' (clicks.py:15) waits for mail while it processes, and the chain's head "
-        "'Source: old' (clicks.py:14) is a SourceFunction",
+        (
+            "'clean' (clicks.py:15) waits for mail while it processes, and the chain's head "
+            "'Source: old' (clicks.py:14) is a SourceFunction"
+        ),
     ),
     "upstream-strategy": (
         link(up={"chaining_strategy": ChainingStrategy.NEVER}),
