@@ -96,7 +96,7 @@ def by_writer(batches: Batches, key: Callable[[Any], Any] | None) -> int:
 
 def kinds_of_records() -> dict[str, list[Any]]:
     """Records by name."""
-    rng = random.Random(11)  # noqa: S311  (test data)
+    rng = random.Random(11)
     return {
         "int, the key itself": [rng.randrange(10**6) for _ in range(RECORDS)],
         "(int, int), 1,000 keys": [(rng.randrange(1000), 1) for _ in range(RECORDS)],

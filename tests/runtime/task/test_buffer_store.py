@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from opchain.runtime.errors import SpillError
 from opchain.runtime.task.buffer import Buffer
@@ -25,6 +25,7 @@ BUFFERS = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(BUFFERS, st.integers(0, 2000))
 def test_buffers_come_back_sorted_and_whole(buffers: list[Buffer], limit: int) -> None:
     with BufferStore(limit) as store:
@@ -37,6 +38,7 @@ def test_buffers_come_back_sorted_and_whole(buffers: list[Buffer], limit: int) -
         assert store.memory_bytes == 0
 
 
+@settings(deadline=None)
 @given(BUFFERS, st.randoms(), st.integers(0, 500))
 def test_any_order_of_arrival_gives_the_same_order(
     buffers: list[Buffer], rng: Any, limit: int

@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from opchain.runtime.errors import (
     InternalError,
@@ -101,6 +101,7 @@ def test_every_way_of_shipping_is_tested() -> None:
 
 
 @pytest.mark.parametrize("shipping", [Shipping.REBALANCE, Shipping.SHUFFLE])
+@settings(deadline=None)
 @given(sizes=st.lists(st.integers(0, 10)), channels=st.integers(1, 5), subtask=st.integers(0, 5))
 def test_batches_do_not_matter(
     shipping: Shipping, sizes: list[int], channels: int, subtask: int
@@ -272,6 +273,7 @@ def test_a_forward_edge_to_several_channels_is_our_mistake() -> None:
         create_channel_selector(output(Shipping.FORWARD), 2, OPERATOR_ID, 0)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 12), st.integers(1, 12))
 def test_pointwise_channels_are_those_that_the_consumers_expect(
     producers: int, consumers: int

@@ -7,7 +7,7 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from opchain.runtime.errors import LostBufferError
 from opchain.runtime.operators.specs import OperatorSpec
@@ -122,6 +122,7 @@ def flat(elements: list) -> list:
     ]
 
 
+@settings(deadline=None)
 @given(edges(), st.randoms(), st.sampled_from([0, 500, 1 << 20]))
 def test_every_channel_gives_what_was_written_in_order(
     edge: Edge, rng: Any, memory_limit: int
@@ -179,6 +180,7 @@ def cut_at_marks(elements: list) -> list[list]:
     return spans
 
 
+@settings(deadline=None)
 @given(edges(), st.randoms(), st.sampled_from([0, 500]))
 def test_the_order_of_arrival_does_not_show(edge: Edge, rng: Any, memory_limit: int) -> None:
     shuffled = list(edge.buffers)
@@ -188,6 +190,7 @@ def test_the_order_of_arrival_does_not_show(edge: Edge, rng: Any, memory_limit: 
         assert edge.read(shuffled, consumer, memory_limit) == expected
 
 
+@settings(deadline=None)
 @given(edges())
 def test_writing_again_gives_the_same_bytes(edge: Edge) -> None:
     again = Edge(
@@ -196,6 +199,7 @@ def test_writing_again_gives_the_same_bytes(edge: Edge) -> None:
     assert again.buffers == edge.buffers
 
 
+@settings(deadline=None)
 @given(edges())
 def test_order_never_falls_within_a_channel(edge: Edge) -> None:
     def place(buffer: Buffer) -> tuple[int, int, int]:
@@ -209,6 +213,7 @@ def test_order_never_falls_within_a_channel(edge: Edge) -> None:
         assert orders == sorted(orders)
 
 
+@settings(deadline=None)
 @given(edges(), st.data())
 def test_a_lost_or_doubled_buffer_is_never_overlooked(edge: Edge, data: st.DataObject) -> None:
     victim = data.draw(st.integers(0, len(edge.buffers) - 1))

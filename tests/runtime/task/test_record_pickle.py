@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from opchain.runtime.errors import UnpicklableRecordError
 from opchain.runtime.task.record_pickle import dump_records, unpicklable_record
@@ -26,6 +26,7 @@ class Refuses:
         raise ValueError("no way")
 
 
+@settings(deadline=None)
 @given(st.lists(st.booleans()))
 def test_the_first_offender_is_found(offends: list[bool]) -> None:
     records = [Refuses(number) if bad else number for number, bad in enumerate(offends)]

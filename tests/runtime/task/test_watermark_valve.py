@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from opchain.runtime.task.elements import (
     MAX_WATERMARK,
@@ -172,6 +172,7 @@ class Model:
         return [watermark]
 
 
+@settings(deadline=None)
 @given(st.data(), st.integers(1, 4))
 def test_the_valve_follows_the_model(data: st.DataObject, channels: int) -> None:
     steps = data.draw(
@@ -195,6 +196,7 @@ def test_the_valve_follows_the_model(data: st.DataObject, channels: int) -> None
         assert valve.is_idle == (model.out_status is IDLE)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 50), min_size=2, max_size=5), st.randoms())
 def test_the_order_of_falling_idle_does_not_matter(watermarks: list[int], rng: object) -> None:
     valve = WatermarkValve(len(watermarks))

@@ -6,7 +6,7 @@ import threading
 from zlib import crc32
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from opchain.runtime.errors import UnpicklableRecordError, UnreadableRecordError, WireFormatError
 from opchain.runtime.task.elements import (
@@ -76,6 +76,7 @@ ONE_OF_EACH = [
 ]
 
 
+@settings(deadline=None)
 @given(ELEMENTS)
 def test_what_is_written_is_read(elements: list) -> None:
     assert decode(encode(elements)) == elements
@@ -132,6 +133,7 @@ def test_every_flipped_bit_is_found() -> None:
             decode(changed)
 
 
+@settings(deadline=None)
 @given(ELEMENTS, st.data())
 def test_any_change_of_a_few_bytes_is_found(elements: list, data: st.DataObject) -> None:
     payload = encode(elements)
