@@ -165,6 +165,8 @@ class EnvironmentSettings(DrawnProgram):
     def register_slot_sharing_group(self, slot_sharing_group: SlotSharingGroup) -> Self:
         """Registers a slot sharing group with its resources; operators join it by its name.
 
+        A group that names no resources is no more than its name, and is not kept.
+
         Raises:
             GraphError: A group of that name has other resources.
         """
@@ -172,6 +174,8 @@ class EnvironmentSettings(DrawnProgram):
 
         call = "register_slot_sharing_group"
         checked(slot_sharing_group, SlotSharingGroup, call, "the group")
+        if slot_sharing_group.get_cpu_cores() is None:
+            return self
         name = slot_sharing_group.get_name()
         known = self._slot_sharing_groups.setdefault(name, slot_sharing_group)
         if known != slot_sharing_group:

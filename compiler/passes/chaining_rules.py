@@ -174,6 +174,18 @@ def exchange_is_not_materialized(link: Link) -> str | None:
     )
 
 
+def _down_remedy(link: Link) -> str:
+    if link.down.chaining_strategy is ChainingStrategy.HEAD_WITH_SOURCES:
+        return (
+            f"let {link.down.label} read a source of from_source() directly, with nothing between"
+        )
+    if link.down.is_keyed and link.is_batch:
+        return f"run in STREAMING mode, if the input of {link.down.label} need not be sorted"
+    return (
+        f"do not call start_new_chain() or disable_chaining() on {link.down.label}, if that is why"
+    )
+
+
 def _partitioner_remedy(link: Link) -> str:
     kind = link.edge.partitioner.kind
     if kind is PartitionerKind.REBALANCE and not link.edge.partitioner_is_explicit:
@@ -236,13 +248,7 @@ CHAINING_RULES: tuple[Rule, ...] = (
         up_allows_chaining,
         lambda link: f"do not call disable_chaining() on {link.up.label}",
     ),
-    Rule(
-        "downstream-strategy",
-        down_allows_chaining,
-        lambda link: (
-            f"do not call start_new_chain() or disable_chaining() on {link.down.label}, if that is why"
-        ),
-    ),
+    Rule("downstream-strategy", down_allows_chaining, _down_remedy),
     Rule(
         "parallelism",
         same_parallelism,

@@ -119,12 +119,17 @@ def test_silence_until_the_end_blocks_in_streaming(env: Any, source: Any, compil
     assert data_sets(plan, 1) == [("PIPELINED_BOUNDED", 1)]
 
 
+@pytest.mark.parametrize(
+    ("has_resources", "expected"), [(True, "BLOCKING"), (False, "PIPELINED_BOUNDED")]
+)
 def test_resources_make_batch_exchanges_blocking(
-    batch_env: Any, source: Any, compiled: Any
+    batch_env: Any, source: Any, compiled: Any, has_resources: bool, expected: str
 ) -> None:
-    group = SlotSharingGroup.builder("big").set_cpu_cores(1.0).set_task_heap_memory_mb(64).build()
-    source(batch_env).slot_sharing_group(group).rebalance().map(str)
-    assert data_sets(compiled(batch_env, shuffle=PIPELINED)) == [("BLOCKING", 1)]
+    builder = SlotSharingGroup.builder("big")
+    if has_resources:
+        builder.set_cpu_cores(1.0).set_task_heap_memory_mb(64)
+    source(batch_env).slot_sharing_group(builder.build()).rebalance().map(str)
+    assert data_sets(compiled(batch_env, shuffle=PIPELINED)) == [(expected, 1)]
 
 
 def test_a_hybrid_exchange_is_refused_in_streaming(env: Any, source: Any, compiled: Any) -> None:
