@@ -40,11 +40,15 @@ class CommandError(click.ClickException):
 
     exit_code = FAILED
 
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        # click shows errors when the command's context is gone.
+        context = click.get_current_context(silent=True)
+        self._wants_traceback = bool(context and context.find_root().params.get("traceback"))
+
     def show(self, file: IO[Any] | None = None) -> None:
         """Prints it to standard error."""
-        context = click.get_current_context(silent=True)
-        wants_traceback = context is not None and context.find_root().params.get("traceback")
-        if wants_traceback and self.__cause__ is not None:
+        if self._wants_traceback and self.__cause__ is not None:
             click.echo("".join(traceback.format_exception(self.__cause__)), file=file, err=True)
         click.echo(f"opchain: {self.format_message()}", file=file, err=True)
 

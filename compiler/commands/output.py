@@ -31,11 +31,12 @@ def answer(text: str) -> None:
     """Writes the answer of a command, in ASCII where the output knows no more."""
     if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
         text = coloured(text)
+    encoding = sys.stdout.encoding or "ascii"
     try:
-        click.echo(text, nl=False)
+        text.encode(encoding)
     except UnicodeEncodeError:
-        encoding = sys.stdout.encoding or "ascii"
-        click.echo(as_ascii(text).encode(encoding, "backslashreplace").decode(encoding), nl=False)
+        text = as_ascii(text).encode(encoding, "backslashreplace").decode(encoding)
+    click.echo(text, nl=False)
 
 
 def note(text: str) -> None:

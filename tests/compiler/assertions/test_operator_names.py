@@ -1,0 +1,49 @@
+import pytest
+from opchain import StreamExecutionEnvironment
+from opchain.compiler.assertions.operator_names import operator_called
+from opchain.compiler.plan.model import JobPlan
+from opchain.runtime.connectors.discard import DiscardingSink
+from opchain.testing import plan_of
+
+
+@pytest.fixture
+def plan() -> JobPlan:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    numbers = env.from_sequence(1, 9).name("numbers")
+    numbers.map(abs).name("parse").uid("clean").map(abs).name("clean").print().name("out")
+    numbers.map(abs).map(abs).sink_to(DiscardingSink()).name("archive")
+    return plan_of(env)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("parse", "parse"),
+        ("clean", "parse"),  # a uid goes before a name
+        ("numbers", "Source: numbers"),
+        ("Source: numbers", "Source: numbers"),
+        ("out", "Sink: out"),
+        ("archive", "archive: Writer"),
+    ],
+)
+def test_names_and_uids_find_operators(plan: JobPlan, name: str, found: str) -> None:
+    assert operator_called(plan, name).name == found
+
+
+def test_a_name_that_fits_several_lists_them(plan: JobPlan) -> None:
+    with pytest.raises(ValueError, match="2 operators are called 'Map': map at test_op") as refused:
+        operator_called(plan, "Map")
+    assert "give the one that is meant a name or a uid of its own" in str(refused.value)
+
+
+def test_a_name_that_fits_none_lists_all_and_guesses(plan: JobPlan) -> None:
+    with pytest.raises(ValueError, match="no operator has the name or uid 'parze'") as refused:
+        operator_called(plan, "parze")
+    assert "(did you mean 'parse'?); the operators are 'Source: numbers'" in str(refused.value)
+    with pytest.raises(ValueError, match="'zzz'; the operators are"):
+        operator_called(plan, "zzz")
+
+
+def test_an_operator_itself_is_no_name(plan: JobPlan) -> None:
+    with pytest.raises(TypeError, match="an operator is named by a str, not by 3"):
+        operator_called(plan, 3)  # type: ignore[arg-type]

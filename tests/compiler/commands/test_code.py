@@ -1,0 +1,36 @@
+import ast
+from pathlib import Path
+from typing import Any
+
+
+def test_the_source_is_printed(write: Any, run: Any) -> None:
+    write()
+    done = run("code", "clicks.py")
+    assert done.exit_code == 0
+    assert done.stdout == run("plan", "clicks.py", "--stage", "generated").stdout
+    ast.parse(done.stdout)
+    assert run("code", "clicks.py", "--vertex", 1).stdout == done.stdout
+
+
+def test_a_vertex_that_is_not_there_is_named(write: Any, run: Any) -> None:
+    write()
+    done = run("code", "clicks.py", "--vertex", 5)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "clicks.py: there is no vertex 5: the job has 1" in done.stderr
+
+
+def test_the_source_is_written_into_a_folder(write: Any, run: Any) -> None:
+    write()
+    done = run("code", "clicks.py", "--output", "new/generated")
+    assert (done.exit_code, done.stdout) == (0, "")
+    written = Path("new/generated/vertex_1.py")
+    assert f"note: {written} written" in done.stderr
+    assert written.read_text(encoding="utf-8") == run("code", "clicks.py").stdout
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(write: Any, run: Any) -> None:
+    write()
+    write("", "file")
+    done = run("code", "clicks.py", "--output", "file/below")
+    assert done.exit_code == 2
+    assert "cannot write into file/below: " in done.stderr

@@ -1,0 +1,62 @@
+from typing import Any
+
+import pytest
+
+
+def rows(text: str) -> list[list[str]]:
+    return [[cell for cell in line.split("  ") if cell] for line in text.splitlines()]
+
+
+def test_keys_are_placed_as_flink_places_them(run: Any) -> None:
+    done = run("key-groups", "hello", "42", "--max-parallelism", 128, "--parallelism", 4)
+    assert done.exit_code == 0
+    assert [[cell.strip() for cell in row] for row in rows(done.stdout)] == [
+        ["key", "type", "hash code", "key group", "subtask"],
+        ["'hello'", "str", "99162322", "35", "1"],
+        ["42", "int", "42", "29", "0"],
+    ]
+
+
+def test_the_number_of_key_groups_follows_from_the_parallelism(run: Any) -> None:
+    derived = run("key-groups", "a", "--parallelism", 100).stdout
+    assert derived == run("key-groups", "a", "--parallelism", 100, "--max-parallelism", 256).stdout
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [
+        ("'42'", "str"),
+        ("4.5", "float"),
+        ("True", "bool"),
+        ("(1, 'a')", "tuple"),
+        ("b'x'", "bytes"),
+        ("user-42", "str"),
+        ("", "str"),
+    ],
+)
+def test_a_literal_has_its_type_and_other_text_is_a_string(key: str, kind: str, run: Any) -> None:
+    done = run("key-groups", key)
+    assert rows(done.stdout)[1][1].strip() == kind
+
+
+def test_a_declared_type_decides(run: Any) -> None:
+    assert "  -1  " in run("key-groups", "--type", "Integer", "--", "-1").stdout
+    assert "  0  " in run("key-groups", "--type", "Long", "--", "-1").stdout
+    assert "'42'" in run("key-groups", "42", "--type", "String").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{'a': 1}"], "no key group for {'a': 1}: "),
+        (["None"], "a key must not be None"),
+        (["x", "--type", "Integer"], "no value of the key type Integer"),
+        (["x", "--parallelism", "9", "--max-parallelism", "8"], "--max-parallelism is 8"),
+        (["x", "--parallelism", "0"], "0 is not in the range"),
+        ([], "Missing argument"),
+    ],
+)
+def test_what_has_no_key_group_is_refused(arguments: list[str], message: str, run: Any) -> None:
+    done = run("key-groups", *arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert message in done.stderr

@@ -1,0 +1,54 @@
+import io
+import sys
+
+import click
+import pytest
+from opchain.compiler.commands.output import answer, coloured, note, output_width
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_files_and_pipes_get_plain_text(capsys: pytest.CaptureFixture[str]) -> None:
+    answer("vertex 1  x2\n")
+    note("mind the gap")
+    out, err = capsys.readouterr()
+    assert out == "vertex 1  x2\n"
+    assert err == "opchain: note: mind the gap\n"
+    assert output_width() == 100
+
+
+def test_a_terminal_gets_colours_and_its_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", "72")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    answer("vertex 1  x2\n")
+    assert terminal.getvalue() == "\x1b[1mvertex 1  x2\x1b[0m\n"
+    assert output_width() == 72
+
+
+def test_no_color_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("NO_COLOR", "1")
+    answer("vertex 1  x2\n")
+    assert terminal.getvalue() == "vertex 1  x2\n"
+
+
+def test_colour_changes_no_character() -> None:
+    text = (
+        "job 'a', X: 1\n\nvertex 1  x2\n  │  ==> vertex 2  HASH\n  │      cut: why\nadded   'b'\n"
+    )
+    assert click.unstyle(coloured(text)) == text
+    assert coloured(text).count("\x1b[0m") == 5
+
+
+def test_an_output_without_box_drawing_gets_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    answer("├─ naïve\n")
+    sys.stdout.flush()
+    assert raw.getvalue() == b"|- na\\xefve\n"

@@ -1,0 +1,108 @@
+import json
+from typing import Any
+
+import pytest
+from opchain.compiler.plan.explain import STAGES
+
+
+@pytest.mark.parametrize(
+    ("stage", "form"), [(stage, form) for stage, found in STAGES.items() for form in found.printers]
+)
+def test_every_stage_and_format_is_printed(stage: str, form: str, write: Any, run: Any) -> None:
+    write()
+    done = run("plan", "clicks.py", "--stage", stage, "--format", form)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout
+    assert done.stderr == ""
+
+
+def test_the_job_graph_as_text_is_the_default(write: Any, run: Any) -> None:
+    write()
+    done = run("plan", "clicks.py")
+    assert done.stdout.startswith("job 'clicks', STREAMING: 4 operators in 1 vertex, 0 exchanges\n")
+    assert "clicks.py:7" in done.stdout
+    assert "clicks.py:" not in run("plan", "clicks.py", "--no-call-sites").stdout
+
+
+def test_a_combination_that_is_not_offered_is_refused_before_the_program_runs(
+    write: Any, run: Any
+) -> None:
+    write("raise SystemError('must not run')\n")
+    done = run("plan", "clicks.py", "--stage", "generated", "--format", "dot")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "stage generated has no format dot; it has text" in done.stderr
+
+
+def test_what_the_program_prints_is_not_in_the_plan(write: Any, run: Any) -> None:
+    write(
+        "print('hello')\n"
+        "from opchain import StreamExecutionEnvironment\n"
+        "env = StreamExecutionEnvironment.get_execution_environment()\n"
+        "env.from_sequence(1, 9).print()\nenv.execute()\n"
+    )
+    done = run("plan", "clicks.py", "--format", "json")
+    json.loads(done.stdout)
+    assert done.stderr == "hello\n"
+
+
+def test_one_of_several_jobs_is_chosen(write: Any, run: Any) -> None:
+    write(
+        "from opchain import StreamExecutionEnvironment\n"
+        "env = StreamExecutionEnvironment.get_execution_environment()\n"
+        "for name in ('first', 'second'):\n"
+        "    env.from_sequence(1, 9).map(abs).name(name).print()\n"
+        "    env.execute(name)\n"
+    )
+    done = run("plan", "clicks.py")
+    assert "job 'first'" in done.stdout
+    assert "note: clicks.py has 2 jobs: 1 is 'first' (clicks.py:5), 2 is 'second'" in done.stderr
+    second = run("plan", "clicks.py", "--job", 2)
+    assert "job 'second'" in second.stdout
+    assert second.stderr == ""
+    third = run("plan", "clicks.py", "--job", 3)
+    assert (third.exit_code, third.stdout) == (2, "")
+    assert "there is no job 3" in third.stderr
+    assert run("plan", "clicks.py", "--job", 0).exit_code == 2
+
+
+def test_a_program_that_fails_after_its_job_gives_the_plan_and_the_failure(
+    write: Any, run: Any
+) -> None:
+    write(
+        "from opchain import StreamExecutionEnvironment\n"
+        "env = StreamExecutionEnvironment.get_execution_environment()\n"
+        "env.from_sequence(1, 9).print()\nenv.execute()\nraise ValueError('boom')\n"
+    )
+    done = run("plan", "clicks.py")
+    assert done.exit_code == 2
+    assert "vertex 1" in done.stdout
+    assert done.stderr == "opchain: clicks.py failed at clicks.py:5: ValueError: boom\n"
+
+
+def test_what_the_compiler_refuses_is_one_sentence(write: Any, run: Any) -> None:
+    write(
+        "from opchain import StreamExecutionEnvironment\n"
+        "env = StreamExecutionEnvironment.get_execution_environment()\n"
+        "numbers = env.from_sequence(1, 9).map(abs).uid('same')\n"
+        "numbers.map(abs).uid('same').print()\nenv.execute()\n"
+    )
+    done = run("plan", "clicks.py")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "same" in done.stderr
+    assert "clicks.py:4" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" in run("--traceback", "plan", "clicks.py").stderr
+
+
+def test_a_saved_plan_is_printed(write: Any, run: Any) -> None:
+    write()
+    write(run("plan", "clicks.py", "--format", "json").stdout, "saved.json")
+    assert run("plan", "saved.json").stdout == run("plan", "clicks.py").stdout
+    generated = run("plan", "saved.json", "--stage", "generated")
+    assert generated.exit_code == 2
+    assert "saved.json is a saved plan: it holds the job graph, and no" in generated.stderr
+    write("{}", "broken.json")
+    broken = run("plan", "broken.json")
+    assert broken.exit_code == 2
+    assert "broken.json is JSON, but no saved plan" in broken.stderr
+    assert run("plan", "missing.json").stderr == "opchain: there is no file missing.json\n"

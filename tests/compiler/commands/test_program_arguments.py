@@ -1,0 +1,57 @@
+import json
+from typing import Any
+
+from opchain.compiler.commands.program_arguments import is_saved_plan, read_saved_plan
+
+
+def test_unknown_options_are_the_programs(write: Any, run: Any) -> None:
+    write("import sys\nprint(sys.argv)\n" + PROGRAM_TAIL)
+    done = run("plan", "clicks.py", "--input", "README.md", "-x", "--stage", "job-graph", "file")
+    assert "['clicks.py', '--input', 'README.md', '-x', 'file']" in done.stderr
+    assert done.exit_code == 0
+
+
+def test_everything_behind_two_dashes_is_the_programs(write: Any, run: Any) -> None:
+    write("import sys\nprint(sys.argv)\n" + PROGRAM_TAIL)
+    done = run("plan", "clicks.py", "--", "--stage", "mine", "--help")
+    assert "['clicks.py', '--stage', 'mine', '--help']" in done.stderr
+    assert done.exit_code == 0
+
+
+def test_settings_are_what_environments_start_with(write: Any, run: Any) -> None:
+    write()
+    done = run(
+        "plan", "clicks.py", "-D", "parallelism.default=7",
+        "-Dpipeline.operator-chaining.enabled = false",
+    )  # fmt: skip
+    assert "vertex 4  x7" in done.stdout
+    assert "chaining is disabled for the whole job" in done.stdout
+
+
+def test_settings_that_are_none_are_refused(write: Any, run: Any) -> None:
+    write()
+    for bad in ("novalue", "=5"):
+        done = run("plan", "clicks.py", "-D", bad)
+        assert done.exit_code == 2
+        assert f"'{bad}' is not KEY=VALUE" in done.stderr
+    wrong = run("plan", "clicks.py:build", "-D", "parallelism.default=x")
+    assert wrong.exit_code == 2
+    assert "parallelism.default" in wrong.stderr
+    assert "Traceback" not in wrong.stderr
+
+
+def test_json_files_are_saved_plans(write: Any, run: Any) -> None:
+    write()
+    saved = run("plan", "clicks.py", "--format", "json").stdout
+    path = write(saved, "saved.JSON")
+    assert is_saved_plan("saved.JSON")
+    assert not is_saved_plan("clicks.py")
+    assert read_saved_plan(str(path)).job_name == json.loads(saved)["job_name"]
+
+
+PROGRAM_TAIL = """
+from opchain import StreamExecutionEnvironment
+env = StreamExecutionEnvironment.get_execution_environment()
+env.from_sequence(1, 9).map(abs).print()
+env.execute()
+"""

@@ -1,0 +1,49 @@
+from typing import Any
+
+HEAD = """\
+import sys
+from opchain import StreamExecutionEnvironment
+env = StreamExecutionEnvironment.get_execution_environment()
+"""
+
+
+def test_a_program_runs_in_this_process(write: Any, run: Any) -> None:
+    write(
+        HEAD
+        + "numbers = env.from_sequence(1, int(sys.argv[2])).map(lambda n: n * n)\n"
+        + "print(sorted(numbers.execute_and_collect()))\n"
+    )
+    done = run("run", "clicks.py", "--to", "4", "--local")
+    assert (done.exit_code, done.stdout) == (0, "[1, 4, 9, 16]\n"), done.stderr
+
+
+def test_an_error_of_the_program_is_pythons_traceback_from_its_first_line_on(
+    write: Any, run: Any
+) -> None:
+    write("def fail():\n    1 / 0\nfail()\n")
+    done = run("run", "clicks.py")
+    assert done.exit_code == 1
+    lines = done.stderr.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert lines[1].startswith('  File "clicks.py", line 3')
+    assert "runpy" not in done.stderr
+    assert lines[-1] == "ZeroDivisionError: division by zero"
+
+
+def test_a_program_ends_as_it_wants(write: Any, run: Any) -> None:
+    write("raise SystemExit(7)\n")
+    assert run("run", "clicks.py").exit_code == 7
+
+
+def test_what_opchain_refuses_is_one_sentence(write: Any, run: Any) -> None:
+    write(HEAD + "env.execute()\n")
+    done = run("run", "clicks.py", "--local")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("opchain: clicks.py is refused at clicks.py:4: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_file_that_is_no_program_is_refused(write: Any, run: Any) -> None:
+    write("# Title\nA text.\n", "README.md")
+    assert "README.md is not a Python program" in run("run", "README.md").stderr
+    assert "there is no file nope.py" in run("run", "nope.py").stderr
