@@ -25,7 +25,13 @@ _SIZE = click.IntRange(1, MAX_PARALLELISM_LIMIT)
 
 @click.command("key-groups")
 @click.argument("keys", nargs=-1, required=True, metavar="KEY...")
-@click.option("--parallelism", type=_SIZE, default=1, show_default=True)
+@click.option(
+    "--parallelism",
+    type=_SIZE,
+    default=1,
+    show_default=True,
+    help="The number of subtasks that share the key groups.",
+)
 @click.option(
     "--max-parallelism",
     type=_SIZE,

@@ -1,0 +1,104 @@
+"""The command as users start it: real processes, and what `--help` says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from opchain.compiler.cli import main
+
+PROGRAM = """
+from opchain import StreamExecutionEnvironment
+print("a line of the program")
+env = StreamExecutionEnvironment.get_execution_environment()
+env.from_sequence(1, 9).map(abs).name("übersetzen").filter(bool).print()
+env.execute("clicks")
+"""
+
+
+def opchain(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "opchain", *arguments],
+        cwd=folder,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "clicks.py").write_text(PROGRAM, encoding="utf-8")
+    return tmp_path
+
+
+def test_standard_output_is_the_plan_and_nothing_else(folder: Path) -> None:
+    done = opchain(folder, "plan", "clicks.py", "--format", "json", PYTHONIOENCODING="utf-8")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["job_name"] == "clicks"
+    assert done.stderr == "a line of the program\n"
+
+
+def test_an_ascii_output_gets_ascii(folder: Path) -> None:
+    done = opchain(folder, "plan", "clicks.py", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.isascii()
+    assert r"-> \xfcbersetzen" in done.stdout
+
+
+def test_exit_codes_tell_the_same_from_different_from_error(folder: Path) -> None:
+    changed = PROGRAM.replace(".filter(bool)", ".rebalance().filter(bool)")
+    (folder / "other.py").write_text(changed, encoding="utf-8")
+    codes = [
+        opchain(folder, "diff", "clicks.py", other).returncode
+        for other in ("clicks.py", "other.py", "missing.py")
+    ]
+    assert codes == [0, 1, 2]
+
+
+def test_the_installed_script_is_the_same_command(folder: Path) -> None:
+    script = Path(sys.executable).with_name("opchain")
+    done = subprocess.run(
+        [script, "key-groups", "hello"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == opchain(folder, "key-groups", "hello").stdout
+
+
+def test_a_reader_that_leaves_early_is_no_error(folder: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "opchain", "plan", "clicks.py"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert b"Traceback" not in process.stderr.read()
+
+
+@pytest.mark.parametrize("name", sorted(main.commands))
+def test_every_command_and_option_is_explained(name: str) -> None:
+    command = main.commands[name]
+    assert command.help
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help
+    assert CliRunner().invoke(main, [name, "--help"]).exit_code == 0
+
+
+def test_the_commands_are_those_of_the_documentation() -> None:
+    assert set(main.commands) == {"plan", "explain", "diff", "code", "key-groups", "run"}
+    assert "opchain, version" in CliRunner().invoke(main, ["--version"]).output
+
+
+def test_no_command_is_an_error() -> None:
+    assert CliRunner().invoke(main, ["plans"]).exit_code == 2

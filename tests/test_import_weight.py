@@ -1,0 +1,47 @@
+"""What an import costs, counted in modules: time would depend on the machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("networkx", "pydantic", "click", "rich", "numpy", "mmh3", "cloudpickle", "pyspark")
+
+
+def modules_after(statement: str) -> set[str]:
+    script = (
+        f"import sys; before = set(sys.modules); {statement}; print(*set(sys.modules) - before)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())
+
+
+def test_the_package_loads_nothing_of_itself() -> None:
+    loaded = modules_after("import opchain")
+    assert {name for name in loaded if name.startswith("opchain")} == {"opchain"}
+    assert len(loaded) < 30
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import opchain",
+        "import opchain.testing",
+        "import opchain.datastream, opchain.common",
+        "from opchain import StreamExecutionEnvironment",
+        "from opchain.datastream.functions import KeyedProcessFunction",
+        "import opchain.compiler.assertions.pytest_plugin",
+    ],
+)
+def test_drawing_a_program_loads_no_library(statement: str) -> None:
+    loaded = {name.partition(".")[0] for name in modules_after(statement)}
+    assert not loaded & set(HEAVY)
+
+
+def test_functions_load_no_compiler() -> None:
+    loaded = modules_after("from opchain.datastream.functions import KeyedProcessFunction")
+    assert not {name for name in loaded if name.startswith("opchain.compiler")}
