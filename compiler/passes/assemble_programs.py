@@ -10,6 +10,7 @@ from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.track_timestamps import edges_with_timestamps
 from opchain.runtime.errors import InternalError
 from opchain.runtime.operators import specs
+from opchain.runtime.state.key_types import hasher_of_type
 from opchain.runtime.task.vertex_program import (
     InputProgram,
     JobProgram,
@@ -154,8 +155,8 @@ class _Assembly:
         known = self.keys.get(id(key_by))
         if known is None:
             selector = getattr(key_by.selector, "get_key", key_by.selector)
-            java_class = getattr(key_by.key_type, "java_class", None)
-            known = self.keys[id(key_by)] = KeyProgram(selector, key_by.name, call_site, java_class)
+            hasher = hasher_of_type(key_by.key_type)
+            known = self.keys[id(key_by)] = KeyProgram(selector, key_by.name, call_site, hasher)
         return known
 
     def _input(self, exchange: Exchange) -> InputProgram:

@@ -15,14 +15,12 @@ import zlib
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.errors import InternalError, KeyTypeError, PartitionError, add_note, short_repr
-from opchain.runtime.state.key_hashers import hasher_named
 from opchain.runtime.state.key_router import KeyRouter
 from opchain.runtime.task.vertex_program import Shipping, pointwise_consumers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from opchain.runtime.state.java_hash import Hasher
     from opchain.runtime.task.vertex_program import KeyProgram, OutputProgram
 
 
@@ -124,7 +122,7 @@ class KeyGroups:
 
     def __init__(self, key: KeyProgram, channels: int, max_parallelism: int) -> None:
         self._key = key
-        self._router = KeyRouter(max_parallelism, channels, _hasher(key))
+        self._router = KeyRouter(max_parallelism, channels, key.hasher)
 
     def assign(self, values: Sequence[Any], keys: Sequence[Any] | None) -> Assignment:
         """Routes the keys.
@@ -231,12 +229,6 @@ def create_channel_selector(
     if shipping is Shipping.FORWARD and channels != 1:
         raise InternalError(f"output '{output.label}' is forward, and has {channels} channels")
     return OneChannel()
-
-
-def _hasher(key: KeyProgram) -> Hasher | None:
-    declared = key.java_class
-    hasher: Hasher | None = hasher_named(declared) if isinstance(declared, str) else declared
-    return hasher
 
 
 def _named(key: KeyProgram) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.task.buffer import Buffer
+from opchain.runtime.task.record_pickle import dump_records
 from opchain.runtime.task.vertex_program import DRIVER
 from opchain.runtime.task.wire import PayloadKind, frame, unframe
 
@@ -52,7 +53,7 @@ class DriverChannel:
     def flush(self) -> None:
         """Sends what is waiting."""
         if self._items:
-            payload = frame(PayloadKind.REPORT, pickle.dumps(self._items, protocol=5))
+            payload = frame(PayloadKind.REPORT, dump_records(self._items))
             self._emit(Buffer(DRIVER, 0, self._task, self._sequence, payload))
             self._sequence += 1
             self._items = []

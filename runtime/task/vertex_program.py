@@ -34,13 +34,13 @@ class Shipping(Enum):
 class KeyProgram:
     """A key selector as executors use it: `selector(value)` gives the key.
 
-    `java_class` names the hasher where the key type says so, None lets the key's Python type decide.
+    `hasher` gives its Java hash code where a key type was declared; None lets the key's own value decide.
     """
 
     selector: Any
     name: str
     call_site: str
-    java_class: Any = None
+    hasher: Any = None
 
 
 @dataclass(frozen=True, slots=True)

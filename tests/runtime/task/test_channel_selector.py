@@ -164,13 +164,13 @@ def test_fewer_records_than_channels() -> None:
 
 
 def test_declared_key_types_choose_the_hasher() -> None:
-    key = dataclasses.replace(IDENTITY, java_class="Integer")
+    key = dataclasses.replace(IDENTITY, hasher=hasher_named("Integer"))
     numbers = [-1, -2, -300, 70_000]
     chooser = selector(Shipping.KEY_GROUP, key=key)
     assert chosen(chooser, 3, numbers) == KeyRouter(128, 3, hasher_named("Integer")).route(numbers)
     assert chosen(chooser, 3, numbers) != KeyRouter(128, 3).route(numbers)
     pair = tuple_of(hasher_named("String"), hasher_named("Integer"))
-    nested = dataclasses.replace(IDENTITY, java_class=pair)
+    nested = dataclasses.replace(IDENTITY, hasher=pair)
     keys = [("a", -1), ("b", -2), ("c", -3), ("d", -4)]
     assert chosen(selector(Shipping.KEY_GROUP, key=nested), 3, keys) == KeyRouter(
         128, 3, pair
@@ -198,7 +198,7 @@ def test_a_key_without_stable_hash_is_refused_with_its_record(key: Any, reason: 
 
 
 def test_a_key_of_another_type_than_declared_is_refused_with_its_record() -> None:
-    key = dataclasses.replace(IDENTITY, java_class="Integer")
+    key = dataclasses.replace(IDENTITY, hasher=hasher_named("Integer"))
     with pytest.raises(KeyTypeError, match=r"the record \('b', 'x'\) the key 'x': .*Integer"):
         selector(Shipping.KEY_GROUP, key=key).assign([("a", 1), ("b", "x")], [1, "x"])
 
