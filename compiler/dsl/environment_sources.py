@@ -173,8 +173,10 @@ def _records(collection: Any, record_type: TypeInformation[Any] | None, call: st
         raise TypeError(f"{at_call(call)}: {collection!r} is no collection of records") from error
     if record_type is None:
         return records
-    # The way through Java and back that records of a declared type take in PyFlink.
-    return [record_type.from_internal_type(record_type.to_internal_type(each)) for each in records]
+    from opchain.runtime.types.declared_form import converter_to  # noqa: PLC0415 - as needed
+
+    convert = converter_to(record_type)
+    return records if convert is None else [convert(record) for record in records]
 
 
 def _require_records(records: Sequence[Any], call: str) -> Sequence[Any]:

@@ -25,7 +25,9 @@ class JobSettings(BaseModel):
         description="None: 'Flink Streaming Job' or 'Flink Batch Job'",
     )
     parallelism: int = Field(1, ge=1, json_schema_extra={"key": "parallelism.default"})
-    max_parallelism: int = Field(-1, json_schema_extra={"key": "pipeline.max-parallelism"})
+    max_parallelism: int = Field(
+        -1, ge=-1, le=32768, json_schema_extra={"key": "pipeline.max-parallelism"}
+    )
     runtime_mode: Literal["STREAMING", "BATCH", "AUTOMATIC"] = Field(
         "STREAMING", json_schema_extra={"key": "execution.runtime-mode"}
     )

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
-from pydantic import ValidationError
-
 from opchain.compiler.settings import graph_options
 from opchain.compiler.settings.job_settings import JobSettings
 from opchain.runtime.config_options import BOOLEAN, DURATION, INT, MAP, STRING, ConfigOption
 from opchain.runtime.config_options import ValueType as OfType
+from pydantic import ValidationError
 
 if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
-
     from opchain.runtime.configuration import Configuration
+    from pydantic.fields import FieldInfo
 
 _FALLBACK_KEYS = {
     option.key: option.fallback_keys

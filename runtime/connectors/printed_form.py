@@ -86,12 +86,12 @@ def _double(value: float) -> str:
 
 def _float(value: float) -> str:
     """Java's Float.toString: the fewest digits that give the same 32-bit float."""
-    single = struct.pack("f", value)
+    single: float = struct.unpack("f", struct.pack("f", value))[0]
     for digits in _FLOAT_DIGITS:
-        shortest = float(f"{value:.{digits}g}")
-        if struct.pack("f", shortest) == single:
+        shortest = float(f"{single:.{digits}g}")
+        if struct.pack("f", shortest) == struct.pack("f", single):
             return to_text(shortest)
-    return to_text(float(value))  # NaN, which equals nothing
+    raise AssertionError(f"9 digits always give a 32-bit float back, but not {single!r}")
 
 
 def _timestamp(value: datetime) -> str:

@@ -96,13 +96,14 @@ class RowTypeInfo(TypeInformation[Row]):
         if obj is None:
             return None
         kind = obj.get_row_kind() if isinstance(obj, Row) else RowKind.INSERT
-        return (kind.value, *_convert(self.field_types, self._values_of(obj)))
+        return (kind.value, *_convert(self.field_types, self.values_of(obj)))
 
     def from_internal_type(self, obj: Any) -> Any:
         """The fields, converted, as a tuple; a tuple or list is taken to be converted already."""
         return _restore(self.field_types, obj)
 
-    def _values_of(self, obj: Any) -> Sequence[Any]:
+    def values_of(self, obj: Any) -> Sequence[Any]:
+        """The fields, in order, of all that `to_internal_type` takes."""
         if isinstance(obj, Row):
             names = self.get_field_names()
             return obj.get_fields_by_names(names) if obj.has_field_names() else list(obj)

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function, checked_stream
+from opchain.datastream import (
+    CoMapFunction,
+    DataStream,
+    KeyedProcessFunction,
+    KeyedStream,
+    MapFunction,
+    ProcessFunction,
+    StreamExecutionEnvironment,
+)
+from opchain.runtime.errors import GraphError
+
+
+class Double(MapFunction[int, int]):
+    def map(self, value: int) -> int:
+        return 2 * value
+
+
+class PassOn(ProcessFunction[int, int]):
+    def process_element(self, value: int, ctx: ProcessFunction.Context) -> Any:
+        yield value
+
+
+def test_a_message_begins_with_the_call_and_the_users_line() -> None:
+    assert at_call("map").startswith("map() (test_argument_checks.py:")
+
+
+def test_an_object_of_the_class_fits() -> None:
+    function = Double()
+    assert checked_function(function, MapFunction, "map") is function
+    assert checked_function(function, (CoMapFunction, MapFunction), "map") is function
+
+
+def test_a_callable_fits_where_callables_do() -> None:
+    assert checked_function(abs, MapFunction, "map", callables=True) is abs
+
+
+@pytest.mark.parametrize(
+    ("function", "accepted", "callables", "message"),
+    [
+        (5, MapFunction, True, "expected a MapFunction or a callable, got int 5"),
+        (None, MapFunction, True, "expected a MapFunction or a callable, got NoneType None"),
+        (Double, MapFunction, True, "Double is a class; give an object of it, such as Double()"),
+        (PassOn(), MapFunction, True, "expected a MapFunction or a callable, got PassOn"),
+        (lambda a, b: a, MapFunction, True, "can't be called with"),
+        (5, ProcessFunction, False, "got 5 of type int; it takes a ProcessFunction"),
+        (None, ProcessFunction, False, "got None; it takes a ProcessFunction"),
+        (PassOn, ProcessFunction, False, "got the class PassOn; .* pass an object, PassOn"),
+        (abs, ProcessFunction, False, "a plain callable does not fit here, write a class"),
+        (
+            5,
+            (ProcessFunction, KeyedProcessFunction),
+            False,
+            "it takes a ProcessFunction or a KeyedProcessFunction",
+        ),
+    ],
+)
+def test_anything_else_is_refused_with_what_fits(
+    function: Any, accepted: Any, callables: bool, message: str
+) -> None:
+    with pytest.raises(TypeError, match=message) as refused:
+        checked_function(function, accepted, "call", callables=callables)
+    assert str(refused.value).startswith("call() (test_argument_checks.py:")
+
+
+def test_a_value_of_the_class_fits() -> None:
+    assert checked("a", str, "name", "the name") == "a"
+    assert checked(True, bool, "call", "the switch") is True
+
+
+@pytest.mark.parametrize(
+    ("value", "found"), [(1.5, "1.5 of type float"), (True, "True of type bool")]
+)
+def test_a_value_of_another_class_is_refused(value: Any, found: str) -> None:
+    with pytest.raises(TypeError, match=f"the parallelism is {found}; it must be an int"):
+        checked(value, int, "set_parallelism", "the parallelism")
+
+
+def test_a_stream_of_the_same_environment_fits(env: StreamExecutionEnvironment) -> None:
+    one, two = env.from_collection([1]), env.from_collection([2])
+    assert checked_stream(two, DataStream, one, "union") is two
+
+
+def test_a_stream_of_another_environment_is_refused_with_both_lines(
+    env: StreamExecutionEnvironment,
+) -> None:
+    other = StreamExecutionEnvironment().from_collection([1]).map(abs).name("far")
+    with pytest.raises(GraphError) as refused:
+        checked_stream(other, DataStream, env.from_collection([1]), "union")
+    text = str(refused.value)
+    assert "'far' (test_argument_checks.py:" in text
+    assert "'Collection Source' (test_argument_checks.py:" in text
+    assert "another StreamExecutionEnvironment" in text
+
+
+@pytest.mark.parametrize("stream", [None, [1, 2], DataStream])
+def test_what_is_no_stream_is_refused(env: StreamExecutionEnvironment, stream: Any) -> None:
+    with pytest.raises(TypeError, match="it takes a DataStream"):
+        checked_stream(stream, DataStream, env.from_collection([1]), "union")
+
+
+def test_a_plain_stream_does_not_stand_for_a_keyed_one(env: StreamExecutionEnvironment) -> None:
+    stream = env.from_collection([1])
+    with pytest.raises(TypeError, match="it takes a KeyedStream"):
+        checked_stream(stream, KeyedStream, stream, "interval_join")

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import pytest
+from opchain.compiler.dsl.captured_job import CapturedJobClient
+from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.job_status import JobStatus
+
+
+def test_the_job_is_over_and_gave_nothing() -> None:
+    client = CapturedJobClient()
+    assert str(client.get_job_id()) == "0" * 32
+    assert client.get_job_status().result() is JobStatus.FINISHED
+    assert client.get_job_execution_result().result().get_net_runtime() == 0
+    assert client.get_accumulators().result() == {}
+    assert client.cancel().done()
+    assert list(client.collected("any")) == []
+
+
+def test_it_has_no_state_to_keep() -> None:
+    client = CapturedJobClient()
+    with pytest.raises(UnsupportedFeatureError, match=r"trigger_savepoint.*needs a running job"):
+        client.trigger_savepoint()
+    with pytest.raises(UnsupportedFeatureError, match=r"stop_with_savepoint.*needs a running job"):
+        client.stop_with_savepoint(advance_to_end_of_event_time=False)

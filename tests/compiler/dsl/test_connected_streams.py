@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from opchain.common import Types
+from opchain.compiler.graph.transformation import OperatorTransformation
+from opchain.datastream import (
+    CoFlatMapFunction,
+    CoMapFunction,
+    ConnectedStreams,
+    CoProcessFunction,
+    KeyedCoProcessFunction,
+    StreamExecutionEnvironment,
+)
+from opchain.runtime.errors import GraphError
+
+
+class BothMapped(CoMapFunction[int, str, str]):
+    def map1(self, value: int) -> str:
+        return str(value)
+
+    def map2(self, value: str) -> str:
+        return value
+
+
+class BothFlat(CoFlatMapFunction[int, str, str]):
+    def flat_map1(self, value: int) -> Any:
+        yield str(value)
+
+    def flat_map2(self, value: str) -> Any:
+        yield value
+
+
+class Both(CoProcessFunction[int, str, str]):
+    def process_element1(self, value: int, ctx: Any) -> Any:
+        yield str(value)
+
+    def process_element2(self, value: str, ctx: Any) -> Any:
+        yield value
+
+
+class BothByKey(KeyedCoProcessFunction[int, int, str, str]):
+    def process_element1(self, value: int, ctx: Any) -> Any:
+        yield str(value)
+
+    def process_element2(self, value: str, ctx: Any) -> Any:
+        yield value
+
+
+@pytest.fixture
+def connected(env: StreamExecutionEnvironment) -> ConnectedStreams[int, str]:
+    return env.from_sequence(1, 3).connect(env.from_collection(["a"]))
+
+
+CALLS: dict[str, Any] = {
+    "Co-Map": lambda streams: streams.map(BothMapped()),
+    "Co-Flat Map": lambda streams: streams.flat_map(BothFlat()),
+    "Co-Process": lambda streams: streams.process(Both()),
+    "Co-Keyed-Process": lambda streams: streams.process(BothByKey()),
+}
+
+
+@pytest.mark.parametrize("name", list(CALLS)[:3])
+def test_an_operation_reads_both_streams_without_keys(
+    env: StreamExecutionEnvironment, connected: ConnectedStreams[int, str], name: str
+) -> None:
+    added = CALLS[name](connected).transformation
+    assert isinstance(added, OperatorTransformation)
+    assert env.get_transformations() == [added]
+    assert added.name == name
+    assert added.inputs == (connected.stream1.transformation, connected.stream2.transformation)
+    assert added.key_bys == (None, None)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_an_operation_on_keyed_streams_has_both_keys(
+    connected: ConnectedStreams[int, str], name: str
+) -> None:
+    keyed = connected.key_by(abs, len)
+    added = CALLS[name](keyed).transformation
+    assert added.name == name
+    assert [key_by.selector for key_by in added.key_bys] == [abs, len]
+
+
+def test_one_side_alone_may_be_keyed(connected: ConnectedStreams[int, str]) -> None:
+    half = connected.stream1.key_by(abs).connect(connected.stream2)
+    added: Any = half.map(BothMapped()).transformation
+    assert (added.key_bys[0].selector, added.key_bys[1]) == (abs, None)
+
+
+def test_a_keyed_function_names_the_side_without_key(
+    connected: ConnectedStreams[int, str],
+) -> None:
+    with pytest.raises(GraphError, match=r"input 1, 'Sequence Source' .* has no key"):
+        connected.process(BothByKey())
+    half = connected.stream1.key_by(abs).connect(connected.stream2)
+    with pytest.raises(GraphError, match=r"input 2, 'Collection Source' .* has no key"):
+        half.process(BothByKey())
+
+
+def test_keys_of_two_types_are_refused(connected: ConnectedStreams[int, str]) -> None:
+    first = connected.stream1.key_by(abs, Types.LONG())
+    second = connected.stream2.key_by(len, Types.STRING())
+    with pytest.raises(GraphError, match="the keys of the two inputs are declared as"):
+        first.connect(second).map(BothMapped())
+    assert first.connect(connected.stream2.key_by(len)).map(BothMapped()).get_name() == "Co-Map"
+
+
+@pytest.mark.parametrize(
+    ("call", "function"),
+    [("map", abs), ("map", BothFlat()), ("flat_map", BothMapped()), ("process", BothMapped())],
+)
+def test_a_function_of_the_wrong_kind_is_refused(
+    connected: ConnectedStreams[int, str], call: str, function: Any
+) -> None:
+    with pytest.raises(TypeError, match=rf"{call}\(\) \(test_connected_streams.py:"):
+        getattr(connected, call)(function)

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from opchain.common import Configuration
+from opchain.compiler.dsl.interception import capturing
+from opchain.datastream import StreamExecutionEnvironment
+from opchain.runtime.errors import GraphError
+
+
+def test_a_program_holds_what_was_drawn_and_the_settings(env: StreamExecutionEnvironment) -> None:
+    env.configure(
+        Configuration.from_dict({"pipeline.name": "words", "execution.runtime-mode": "batch"})
+    )
+    env.from_collection([1]).map(abs).print()
+    program = env.program()
+    assert program.transformations == tuple(env.get_transformations())
+    assert program.next_id == 4
+    assert (program.settings.job_name, program.settings.runtime_mode) == ("words", "BATCH")
+    assert program.settings.parallelism == 4
+    assert env.program("other").settings.job_name == "other"
+
+
+def test_making_a_program_changes_nothing(env: StreamExecutionEnvironment) -> None:
+    env.from_collection([1]).print()
+    assert env.program() == env.program()
+    assert StreamExecutionEnvironment().program().transformations == ()
+
+
+def test_the_plan_can_be_read_at_any_stage(env: StreamExecutionEnvironment) -> None:
+    env.from_collection([1]).map(abs).name("absolute").print()
+    assert "absolute" in env.explain()
+    assert "absolute" in env.explain("stream-graph")
+    nodes = json.loads(env.get_execution_plan())["nodes"]
+    assert any("absolute" in node["description"] for node in nodes)
+    with pytest.raises(ValueError, match="there is no stage 'nothing'"):
+        env.explain("nothing")
+
+
+def test_a_captured_job_is_not_run_and_the_program_goes_on(env: StreamExecutionEnvironment) -> None:
+    with capturing() as capture:
+        env.from_collection([1]).print()
+        assert env.execute("first").get_net_runtime() == 0
+        assert env.get_transformations() == []
+        env.from_collection([2]).map(abs).print()
+        assert env.execute_async("second").get_job_status().done()
+    assert [(job.job_name, job.method) for job in capture.jobs] == [
+        ("first", "execute"),
+        ("second", "execute_async"),
+    ]
+    assert [len(job.program.transformations) for job in capture.jobs] == [1, 2]
+    # The ids go on, as Flink's do.
+    assert capture.jobs[1].program.transformations[0].id == 4
+
+
+def test_a_capture_learns_of_new_environments() -> None:
+    with capturing() as capture:
+        made = StreamExecutionEnvironment()
+    assert [env for env, _ in capture.environments] == [made]
+
+
+def test_an_empty_program_is_refused(env: StreamExecutionEnvironment) -> None:
+    with pytest.raises(GraphError, match=r"execute\(\) \(test_environment.py:.*it is empty"):
+        env.execute()
+    env.from_collection([1])
+    with pytest.raises(GraphError, match=r"execute_async.*a source alone does nothing"):
+        env.execute_async()
+
+
+def test_a_second_execute_without_anything_new_says_so(env: StreamExecutionEnvironment) -> None:
+    env.from_collection([1]).print()
+    with capturing():
+        env.execute()
+        with pytest.raises(GraphError, match=r"nothing was drawn since the last execute\(\)"):
+            env.execute()
+
+
+def test_a_job_name_is_a_string(env: StreamExecutionEnvironment) -> None:
+    env.from_collection([1]).print()
+    name: Any = 5
+    with pytest.raises(TypeError, match="the job's name is 5"):
+        env.execute(name)
+    assert len(env.get_transformations()) == 1
+
+
+def test_an_environment_closes_itself() -> None:
+    with StreamExecutionEnvironment() as env:
+        env.from_collection([1]).print()
+    env.close()
+
+
+def test_drawing_needs_neither_networkx_nor_pydantic_nor_pyspark() -> None:
+    program = """
+import sys
+from opchain.datastream import *
+from opchain.datastream.window import TumblingEventTimeWindows
+from opchain.common import Time, Types
+env = StreamExecutionEnvironment.get_execution_environment().set_parallelism(2)
+stream = env.from_collection([("a", 1)], Types.TUPLE([Types.STRING(), Types.INT()]))
+keyed = stream.key_by(lambda record: record[0])
+keyed.window(TumblingEventTimeWindows.of(Time.seconds(5))).reduce(max).print()
+keyed.connect(keyed)
+print(sorted({"networkx", "pydantic", "pyspark"} & set(sys.modules)))
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert run.stdout.strip() == "[]"

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from opchain.common import Configuration
+from opchain.datastream import (
+    CheckpointingMode,
+    RuntimeExecutionMode,
+    SlotSharingGroup,
+    StreamExecutionEnvironment,
+)
+from opchain.runtime.errors import GraphError
+
+
+@pytest.fixture
+def bare() -> StreamExecutionEnvironment:
+    return StreamExecutionEnvironment()
+
+
+def test_the_defaults_are_flinks_but_for_the_parallelism(bare: StreamExecutionEnvironment) -> None:
+    assert bare.get_parallelism() == 1
+    assert bare.get_max_parallelism() == -1
+    assert bare.get_buffer_timeout() == 100
+    assert bare.is_chaining_enabled()
+    assert bare.is_chaining_of_operators_with_different_max_parallelism_enabled()
+    assert bare.get_checkpoint_interval() == -1
+    assert bare.is_changelog_state_backend_enabled() is None
+    assert bare.get_default_savepoint_directory() is None
+    assert not bare.is_unaligned_checkpoints_enabled()
+    assert not bare.is_force_unaligned_checkpoints()
+
+
+SETTERS: list[tuple[str, tuple[Any, ...], str, Any]] = [
+    ("set_parallelism", (3,), "get_parallelism", 3),
+    ("set_max_parallelism", (64,), "get_max_parallelism", 64),
+    ("set_buffer_timeout", (0,), "get_buffer_timeout", 0),
+    ("set_buffer_timeout", (-1,), "get_buffer_timeout", -1),
+    ("disable_operator_chaining", (), "is_chaining_enabled", False),
+    ("enable_checkpointing", (500,), "get_checkpoint_interval", 500),
+    (
+        "enable_checkpointing",
+        (500, CheckpointingMode.AT_LEAST_ONCE),
+        "get_checkpointing_mode",
+        CheckpointingMode.AT_LEAST_ONCE,
+    ),
+    (
+        "enable_checkpointing",
+        (500,),
+        "get_checkpointing_consistency_mode",
+        CheckpointingMode.EXACTLY_ONCE,
+    ),
+    ("enable_changelog_state_backend", (True,), "is_changelog_state_backend_enabled", True),
+    ("set_default_savepoint_directory", ("/s",), "get_default_savepoint_directory", "/s"),
+]
+
+
+@pytest.mark.parametrize(("setter", "arguments", "getter", "expected"), SETTERS)
+def test_a_setter_sets_and_gives_the_environment_back(
+    bare: StreamExecutionEnvironment, setter: str, arguments: Any, getter: str, expected: Any
+) -> None:
+    assert getattr(bare, setter)(*arguments) is bare
+    assert getattr(bare, getter)() == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "getter", "expected"),
+    [
+        ("parallelism.default", "3", "get_parallelism", 3),
+        ("pipeline.max-parallelism", "64", "get_max_parallelism", 64),
+        ("execution.buffer-timeout.interval", "2 s", "get_buffer_timeout", 2000),
+        ("execution.buffer-timeout", "2 s", "get_buffer_timeout", 2000),
+        ("execution.buffer-timeout.enabled", "false", "get_buffer_timeout", -1),
+        ("pipeline.operator-chaining.enabled", "false", "is_chaining_enabled", False),
+        ("pipeline.operator-chaining", "false", "is_chaining_enabled", False),
+        ("execution.checkpointing.interval", "2 s", "get_checkpoint_interval", 2000),
+        ("execution.checkpointing.savepoint-dir", "/s", "get_default_savepoint_directory", "/s"),
+        ("state.savepoints.dir", "/s", "get_default_savepoint_directory", "/s"),
+    ],
+)
+def test_a_key_is_another_name_of_a_setter(
+    bare: StreamExecutionEnvironment, key: str, text: str, getter: str, expected: Any
+) -> None:
+    bare.configure(Configuration.from_dict({key: text}))
+    assert getattr(bare, getter)() == expected
+
+
+def test_what_is_set_last_counts(bare: StreamExecutionEnvironment) -> None:
+    bare.set_parallelism(3).configure(Configuration.from_dict({"parallelism.default": "5"}))
+    assert bare.get_parallelism() == 5
+    assert bare.set_parallelism(7).get_parallelism() == 7
+    bare.configure(Configuration.from_dict({"pipeline.max-parallelism": "64"}))
+    assert bare.get_parallelism() == 7
+
+
+def test_the_execution_config_is_a_view(bare: StreamExecutionEnvironment) -> None:
+    bare.get_config().set_parallelism(6)
+    assert bare.get_parallelism() == 6
+    bare.get_checkpoint_config().set_checkpoint_interval(50)
+    assert bare.get_checkpoint_interval() == 50
+
+
+def test_minus_1_in_the_execution_config_means_not_set(bare: StreamExecutionEnvironment) -> None:
+    bare.get_config().set_parallelism(-1)
+    assert bare.get_parallelism() == 1
+
+
+def test_unknown_keys_are_kept(bare: StreamExecutionEnvironment) -> None:
+    bare.configure(Configuration.from_dict({"spark.executor.memory": "2g"}))
+    assert bare.get_configuration().get_string("spark.executor.memory", "") == "2g"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("parallelism.default", "four"),
+        ("parallelism.default", "0"),
+        ("pipeline.max-parallelism", "40000"),
+        ("execution.runtime-mode", "BATCHED"),
+        ("pipeline.operator-chaining.enabled", "maybe"),
+        ("execution.buffer-timeout.interval", "soon"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_named_with_its_key_and_changes_nothing(
+    bare: StreamExecutionEnvironment, key: str, value: str
+) -> None:
+    with pytest.raises(ValueError, match=key) as refused:
+        bare.configure(Configuration.from_dict({"pipeline.name": "job", key: value}))
+    assert value in str(refused.value)
+    assert bare.get_configuration().to_dict() == {}
+
+
+def test_a_configuration_may_come_with_the_environment() -> None:
+    configuration = Configuration.from_dict({"parallelism.default": "3"})
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    configuration.set_string("parallelism.default", "9")
+    assert env.get_parallelism() == 3
+
+
+@pytest.mark.parametrize("mode", list(RuntimeExecutionMode))
+def test_the_runtime_mode_is_set_by_its_name(
+    bare: StreamExecutionEnvironment, mode: RuntimeExecutionMode
+) -> None:
+    bare.set_runtime_mode(mode)
+    assert bare.program().settings.runtime_mode == mode.name
+
+
+def test_the_default_of_new_environments_can_be_changed(bare: StreamExecutionEnvironment) -> None:
+    bare.set_default_local_parallelism(3)
+    try:
+        assert bare.get_default_local_parallelism() == 3
+        assert StreamExecutionEnvironment().get_parallelism() == 3
+        assert bare.get_parallelism() == 1
+        assert StreamExecutionEnvironment().program().settings.parallelism == 3
+    finally:
+        bare.set_default_local_parallelism(1)
+
+
+def test_a_slot_sharing_group_is_registered_once(bare: StreamExecutionEnvironment) -> None:
+    group = SlotSharingGroup.builder("gpu").set_cpu_cores(1).set_task_heap_memory_mb(8).build()
+    other = SlotSharingGroup.builder("gpu").set_cpu_cores(2).set_task_heap_memory_mb(8).build()
+    assert bare.register_slot_sharing_group(group).register_slot_sharing_group(group) is bare
+    assert bare.slot_sharing_group_name("gpu") == bare.slot_sharing_group_name(group) == "gpu"
+    with pytest.raises(GraphError, match="'gpu' is already registered with other resources"):
+        bare.register_slot_sharing_group(other)
+
+
+@pytest.mark.parametrize(
+    ("setter", "value", "error"),
+    [
+        ("set_parallelism", 0, ValueError),
+        ("set_parallelism", -1, ValueError),
+        ("set_parallelism", "4", TypeError),
+        ("set_max_parallelism", 0, ValueError),
+        ("set_max_parallelism", 32769, ValueError),
+        ("set_buffer_timeout", -2, ValueError),
+        ("set_default_local_parallelism", 0, ValueError),
+        ("set_runtime_mode", "BATCH", TypeError),
+        ("enable_checkpointing", 0, ValueError),
+        ("enable_changelog_state_backend", "yes", TypeError),
+        ("set_default_savepoint_directory", None, TypeError),
+        ("register_slot_sharing_group", "gpu", TypeError),
+        ("configure", {"parallelism.default": "3"}, TypeError),
+    ],
+)
+def test_a_wrong_value_is_refused_at_the_call(
+    bare: StreamExecutionEnvironment, setter: str, value: Any, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        getattr(bare, setter)(value)
+    assert bare.get_configuration().to_dict() == {}

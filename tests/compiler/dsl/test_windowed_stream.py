@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from opchain.common import Time, Types
+from opchain.compiler.graph.transformation import OperatorTransformation
+from opchain.datastream import (
+    AggregateFunction,
+    AllWindowFunction,
+    DataStream,
+    ProcessWindowFunction,
+    ReduceFunction,
+    StreamExecutionEnvironment,
+    WindowedStream,
+    WindowFunction,
+)
+from opchain.datastream.window import TumblingEventTimeWindows
+from opchain.runtime.operators.specs import WindowSpec
+
+
+class Add(ReduceFunction[int]):
+    def reduce(self, value1: int, value2: int) -> int:
+        return value1 + value2
+
+
+class Count(AggregateFunction[int, int, str]):
+    def create_accumulator(self) -> int:
+        return 0
+
+    def add(self, value: int, accumulator: int) -> int:
+        return accumulator + 1
+
+    def get_result(self, accumulator: int) -> str:
+        return str(accumulator)
+
+    def merge(self, acc_a: int, acc_b: int) -> int:
+        return acc_a + acc_b
+
+
+class Whole(WindowFunction[Any, str, int, Any]):
+    def apply(self, key: int, window: Any, inputs: Any) -> Any:
+        yield f"{key}: {sorted(inputs)}"
+
+
+class WithContext(ProcessWindowFunction[Any, str, int, Any]):
+    def process(self, key: int, context: Any, elements: Any) -> Any:
+        yield f"{key}: {sorted(elements)}"
+
+
+class ForAll(AllWindowFunction[int, int, Any]):
+    def apply(self, window: Any, inputs: Any) -> Any:
+        yield from inputs
+
+
+@pytest.fixture
+def windowed(env: StreamExecutionEnvironment) -> WindowedStream[int, int, Any]:
+    keyed = env.from_collection([1, 2], Types.LONG()).key_by(lambda value: value % 2)
+    return keyed.window(TumblingEventTimeWindows.of(Time.seconds(5)))
+
+
+def window_of(stream: DataStream[Any]) -> tuple[OperatorTransformation, WindowSpec]:
+    transformation = stream.transformation
+    assert isinstance(transformation, OperatorTransformation)
+    assert isinstance(transformation.spec, WindowSpec)
+    return transformation, transformation.spec
+
+
+def test_a_window_is_one_keyed_operator(
+    env: StreamExecutionEnvironment, windowed: WindowedStream[int, int, Any]
+) -> None:
+    added, spec = window_of(windowed.reduce(Add()))
+    assert env.get_transformations() == [added]
+    assert added.is_keyed
+    assert added.name == "TumblingEventTimeWindows"
+    assert not spec.is_all
+    assert added.description == (
+        "Window(TumblingEventTimeWindows(5000), EventTimeTrigger, Add, PassThroughWindowFunction)"
+    )
+
+
+@pytest.mark.parametrize("behind", [None, Whole(), WithContext()])
+def test_a_reduce_may_have_a_function_behind_it(
+    windowed: WindowedStream[int, int, Any], behind: Any
+) -> None:
+    _, spec = window_of(windowed.reduce(max, behind))
+    assert (spec.reduce, spec.aggregate, spec.function) == (max, None, behind)
+
+
+@pytest.mark.parametrize("behind", [None, Whole(), WithContext()])
+def test_an_aggregate_may_have_a_function_behind_it(
+    windowed: WindowedStream[int, int, Any], behind: Any
+) -> None:
+    count = Count()
+    added, spec = window_of(
+        windowed.aggregate(count, behind, accumulator_type=Types.LONG(), output_type=Types.STRING())
+    )
+    assert (spec.reduce, spec.aggregate, spec.function) == (None, count, behind)
+    assert added.output_type == Types.STRING()
+
+
+def test_apply_and_process_get_all_records(windowed: WindowedStream[int, int, Any]) -> None:
+    applied, processed = Whole(), WithContext()
+    assert window_of(windowed.apply(applied))[1].function is applied
+    assert window_of(windowed.process(processed))[1].function is processed
+
+    def plain(key: int, window: Any, inputs: Any) -> list[str]:
+        return [str(key)]
+
+    added, spec = window_of(windowed.apply(plain))
+    assert spec.function is plain
+    assert added.description == "Window(TumblingEventTimeWindows(5000), EventTimeTrigger, plain)"
+
+
+def test_a_lone_reduce_keeps_the_type_of_the_records(
+    windowed: WindowedStream[int, int, Any],
+) -> None:
+    assert windowed.get_input_type() == Types.LONG()
+    assert windowed.reduce(max).get_type() == Types.LONG()
+    assert windowed.reduce(max, Whole()).get_type() == Types.PICKLED_BYTE_ARRAY()
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        ("reduce", (Count(),)),
+        ("reduce", (Add(), ForAll())),
+        ("reduce", (Add(), max)),
+        ("aggregate", (Add(),)),
+        ("aggregate", (max,)),
+        ("apply", (WithContext(),)),
+        ("apply", (ForAll(),)),
+        ("process", (Whole(),)),
+        ("process", (max,)),
+    ],
+)
+def test_a_function_of_the_wrong_kind_is_refused(
+    windowed: WindowedStream[int, int, Any], call: str, arguments: Any
+) -> None:
+    with pytest.raises(TypeError, match=rf"{call}\(\) \(test_windowed_stream.py:"):
+        getattr(windowed, call)(*arguments)

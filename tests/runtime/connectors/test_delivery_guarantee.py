@@ -1,0 +1,11 @@
+from __future__ import annotations
+
+from opchain.runtime.connectors.delivery_guarantee import DeliveryGuarantee
+
+
+def test_the_values_are_pyflinks() -> None:
+    assert {each.name: each.value for each in DeliveryGuarantee} == {
+        "EXACTLY_ONCE": 0,
+        "AT_LEAST_ONCE": 1,
+        "NONE": 2,
+    }

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pickle
+from functools import reduce
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opchain.runtime.functions.field_aggregation import FieldAggregation
+from opchain.runtime.types.row import Row
+
+
+class Count(NamedTuple):
+    word: str
+    count: int
+
+
+A, B = ("a", 5), ("b", 3)
+EXPECTED: dict[str, tuple[str, int]] = {
+    "sum": ("a", 8),
+    "min": ("a", 3),
+    "max": ("a", 5),
+    "min_by": ("b", 3),
+    "max_by": ("a", 5),
+}
+
+
+@pytest.mark.parametrize("kind", EXPECTED)
+@pytest.mark.parametrize("of", [tuple, list, lambda record: Row(*record)])
+def test_one_field_is_folded(kind: str, of: Any) -> None:
+    first, second = of(A), of(B)
+    function: FieldAggregation = pickle.loads(pickle.dumps(FieldAggregation(kind, 1)))
+    assert function.reduce(first, second) == of(EXPECTED[kind])
+    assert (first, second) == (of(A), of(B))
+
+
+@pytest.mark.parametrize("kind", EXPECTED)
+@pytest.mark.parametrize("of", [Count, lambda w, n: Row(word=w, count=n)])
+def test_a_field_may_have_a_name(kind: str, of: Any) -> None:
+    result = FieldAggregation(kind, "count").reduce(of(*A), of(*B))
+    assert result == of(*EXPECTED[kind])
+    assert type(result) is type(of(*A))
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("sum", 8), ("min", 3), ("max", 5), ("min_by", 3), ("max_by", 5)]
+)
+def test_a_plain_value_is_its_own_field_0(kind: str, expected: int) -> None:
+    assert FieldAggregation(kind, 0).reduce(5, 3) == expected
+
+
+@pytest.mark.parametrize("kind", ["min_by", "max_by"])
+def test_the_first_of_equals_stays(kind: str) -> None:
+    assert FieldAggregation(kind, 1).reduce(("a", 1), ("b", 1)) == ("a", 1)
+
+
+@given(st.lists(st.tuples(st.integers(), st.integers()), min_size=1))
+def test_a_fold_is_that_of_the_whole_list(records: list[tuple[int, int]]) -> None:
+    def folded(kind: str) -> Any:
+        return reduce(FieldAggregation(kind, 1).reduce, records)
+
+    values = [value for _, value in records]
+    assert folded("sum") == (records[0][0], sum(values))
+    assert folded("min") == (records[0][0], min(values))
+    assert folded("max") == (records[0][0], max(values))
+    assert folded("min_by") == min(records, key=lambda record: record[1])
+    assert folded("max_by") == max(records, key=lambda record: record[1])
+
+
+@pytest.mark.parametrize("kind", EXPECTED)
+def test_a_plain_value_has_no_other_field(kind: str) -> None:
+    with pytest.raises(TypeError, match=rf"{kind}\('size'\) got the plain value 5 of type int"):
+        FieldAggregation(kind, "size").reduce(5, 3)
+
+
+@pytest.mark.parametrize("kind", ["sum", "min_by"])
+def test_a_plain_tuple_has_no_names(kind: str) -> None:
+    with pytest.raises(TypeError, match="has no field named 'size'; use its index"):
+        FieldAggregation(kind, "size").reduce(A, B)
