@@ -203,8 +203,8 @@ def split(line: str) -> list[str]:
     return line.split()
 
 
-def first(pair: tuple[str, int]) -> str:
-    return pair[0]
+def first(record: tuple[str, Any] | tuple[str, str, int]) -> str:
+    return record[0]
 
 
 def add_second(a: tuple[str, int], b: tuple[str, int]) -> tuple[str, int]:

@@ -17,7 +17,7 @@ from opchain.compiler.plan.layout import (
 from opchain.runtime.state.key_groups import key_group_range
 
 if TYPE_CHECKING:
-    from opchain.compiler.graph.execution_plan import Exchange, ExecutionPlan, PlacedVertex
+    from opchain.compiler.graph.execution_plan import Exchange, PlacedVertex
     from opchain.compiler.graph.plan import Plan
 
 _MOST_RANGES = 16
@@ -38,13 +38,16 @@ def execution_text(plan: Plan, *, width: int = DEFAULT_WIDTH) -> str:
     lines: list[Line] = [title]
     numbers = {vertex.id: number for number, vertex in enumerate(job_graph.vertices, start=1)}
     placed = execution.placed()
+    sent_by: dict[str, list[Exchange]] = {vertex_id: [] for vertex_id in placed}
+    for exchange in execution.exchanges:
+        sent_by[exchange.edge.source_vertex].append(exchange)
     for stage in execution.stages:
         lines += ["", f"stage {stage.index}: {counted(stage.parallelism, 'partition')}"]
         for vertex in stage.vertices:
             lines += _vertex(vertex, numbers[vertex.vertex.id])
             lines += [
                 _exchange(exchange, vertex, placed[exchange.edge.target_vertex], numbers)
-                for exchange in _sent_by(execution, vertex)
+                for exchange in sent_by[vertex.vertex.id]
             ]
     return set_lines(lines, width)
 
@@ -76,14 +79,6 @@ def _key_groups(placed: PlacedVertex) -> str:
     ]
     text = listed(f"{owned.first}-{owned.last}" for owned in ranges)
     return text if shown == placed.parallelism else f"{text}, ..."
-
-
-def _sent_by(execution: ExecutionPlan, vertex: PlacedVertex) -> list[Exchange]:
-    return [
-        exchange
-        for exchange in execution.exchanges
-        if exchange.edge.source_vertex == vertex.vertex.id
-    ]
 
 
 def _exchange(

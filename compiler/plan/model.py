@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
 SCHEMA_VERSION = 1
 """Raised by one when an old reader would misread a new file; a new optional field leaves it."""
@@ -142,9 +143,9 @@ class JobPlan(_Written):
         return {operator.node: operator for operator in self.operators}
 
     @cached_property
-    def call_sites(self) -> Sequence[str]:
+    def call_sites(self) -> AbstractSet[str]:
         """The lines of the program that made operators."""
-        return sorted({operator.call_site for operator in self.operators})
+        return {operator.call_site for operator in self.operators}
 
     @cached_property
     def vertex_number_of(self) -> Mapping[int, int]:

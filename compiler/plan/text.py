@@ -15,6 +15,7 @@ fork is indented, so that a chain of a hundred operators stays as narrow as one 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from opchain.compiler.plan.layout import (
@@ -30,10 +31,12 @@ from opchain.compiler.plan.layout import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from collections.abc import Set as AbstractSet
 
     from opchain.compiler.plan.model import JobPlan, PlannedEdge, PlannedOperator, PlannedVertex
 
 _UNSET = -1
+_IN_BRACKETS = re.compile(r" \(([^()]*:\d+)\)")
 
 
 def plan_text(plan: JobPlan, *, width: int = DEFAULT_WIDTH, call_sites: bool = True) -> str:
@@ -52,11 +55,9 @@ def plan_text(plan: JobPlan, *, width: int = DEFAULT_WIDTH, call_sites: bool = T
     return set_lines(lines, width)
 
 
-def without_call_sites(text: str, call_sites: Iterable[str]) -> str:
+def without_call_sites(text: str, call_sites: AbstractSet[str]) -> str:
     """A text without the `(clicks.py:14)` behind each operator's name."""
-    for call_site in sorted(set(call_sites)):
-        text = text.replace(f" ({call_site})", "")
-    return text
+    return _IN_BRACKETS.sub(lambda found: "" if found[1] in call_sites else found[0], text)
 
 
 def exchange_text(edge: PlannedEdge) -> str:

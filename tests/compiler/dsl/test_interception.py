@@ -4,11 +4,18 @@ import threading
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from opchain.compiler.dsl.interception import capturing, environment_made, job_intercepted
+from opchain import StreamExecutionEnvironment
+from opchain.compiler.dsl.interception import (
+    capturing,
+    configuring,
+    environment_made,
+    job_intercepted,
+)
 from opchain.compiler.graph.plan import Program
 from opchain.compiler.settings.job_settings import JobSettings
 
 if TYPE_CHECKING:
+    from opchain import Configuration
     from opchain.compiler.graph.transformation import Transformation
 
 
@@ -24,6 +31,9 @@ class Environment:
 
     def program(self) -> Program:
         return self.registered
+
+    def get_configuration(self) -> Configuration:
+        raise AssertionError("nothing is to be configured")
 
 
 def test_a_job_runs_when_nobody_captures() -> None:
@@ -56,6 +66,21 @@ def test_the_innermost_block_takes_the_job() -> None:
         job_intercepted(program("outer"), "execute")
     assert [job.job_name for job in inner.jobs] == ["inner"]
     assert [job.job_name for job in outer.jobs] == ["outer"]
+
+
+def test_environments_start_with_what_the_command_line_says_within_the_block_only() -> None:
+    with configuring({"parallelism.default": "3"}), configuring({"pipeline.name": "mine"}):
+        inside = StreamExecutionEnvironment.get_execution_environment()
+    outside = StreamExecutionEnvironment.get_execution_environment()
+    assert inside.program().settings.job_name == "mine"
+    assert (inside.get_parallelism(), outside.get_parallelism()) == (3, 1)
+
+
+def test_what_the_program_sets_itself_counts_more() -> None:
+    with configuring({"parallelism.default": "3"}):
+        env = StreamExecutionEnvironment.get_execution_environment()
+        env.set_parallelism(5)
+    assert env.program().settings.parallelism == 5
 
 
 def test_a_job_executed_from_a_thread_is_captured() -> None:

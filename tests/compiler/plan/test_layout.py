@@ -1,6 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 from opchain.compiler.plan.layout import (
+    Line,
     Paragraph,
     Row,
     as_ascii,
@@ -12,7 +13,7 @@ from opchain.compiler.plan.layout import (
 
 
 def test_rows_share_columns_and_end_without_blanks() -> None:
-    lines = [Row(("a", "bbb", "")), "between", Row(("aaaa", "b", "c")), Row(("a",))]
+    lines: list[Line] = [Row(("a", "bbb", "")), "between", Row(("aaaa", "b", "c")), Row(("a",))]
     assert set_lines(lines) == "a     bbb\nbetween\naaaa  b    c\na\n"
 
 
