@@ -1,0 +1,120 @@
+"""The shape of generated code; that it does the same as interpreted code is tests/properties."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from opchain.common import Configuration, WatermarkStrategy
+from opchain.compiler.codegen.vertex import DEEPEST
+from opchain.compiler.passes.pipeline import compile_program
+from opchain.datastream import OutputTag, ProcessFunction, StreamExecutionEnvironment
+
+LATE = OutputTag("late")
+
+
+class Split(ProcessFunction[int, int]):
+    def process_element(self, value: int, ctx: ProcessFunction.Context) -> Any:
+        yield LATE, value
+        yield value
+
+
+def keep(value: int) -> bool:
+    return value > 0
+
+
+def sources(draw: Any, **settings: str) -> list[str]:
+    """The generated modules of a program, vertex after vertex."""
+    configuration = Configuration()
+    for key, value in settings.items():
+        configuration.set_string(key.replace("_", "."), value)
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.set_parallelism(1)
+    draw(env.from_sequence(1, 9)).print()
+    program = compile_program(env.program()).job_program
+    assert program is not None
+    return [vertex.source or "" for vertex in program.vertices]
+
+
+def test_a_linear_chain_is_one_flat_loop() -> None:
+    (source,) = sources(lambda s: s.filter(keep).map(str), opchain_codegen_inline="false")
+    code = [line.split("  #")[0] for line in source.splitlines()]
+    dropped = code.index("        if not keep_1(value):")
+    assert code[dropped + 1 : dropped + 4] == [
+        "            continue",
+        "        count_1 += 1",
+        "        value_2 = str_2(value)",
+    ]
+
+
+def test_each_operator_s_line_says_which_operator_it_is_and_where_it_was_drawn() -> None:
+    (source,) = sources(lambda s: s.map(str).name("text"))
+    assert "  # 1 text (test_vertex.py:" in source
+
+
+def test_records_without_timestamps_travel_without() -> None:
+    (plain,) = sources(lambda s: s.process(Split()))
+    assert "def process_0(values):" in plain
+    strategy: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+        lambda value, _: value
+    )
+    (timed,) = sources(lambda s: s.assign_timestamps_and_watermarks(strategy).process(Split()))
+    assert "_timestamp = timestamp" in timed
+
+
+def test_a_side_output_that_nobody_reads_is_dropped_at_once() -> None:
+    (source,) = sources(lambda s: s.process(Split()))
+    assert "emit_side" not in source
+    assert "is_tagged" in source
+
+
+def test_a_side_output_that_is_read_has_a_function_of_its_own() -> None:
+    def draw(stream: Any) -> Any:
+        processed = stream.process(Split())
+        processed.get_side_output(LATE).print()
+        return processed
+
+    (source,) = sources(draw)
+    assert "def emit_1_0(value, timestamp):" in source
+
+
+def test_nesting_is_cut_before_cpython_refuses_it() -> None:
+    def draw(stream: Any) -> Any:
+        for _ in range(2 * DEEPEST):
+            stream = stream.flat_map(lambda x: [x])
+        return stream
+
+    (source,) = sources(draw)
+    deepest = max(len(line) - len(line.lstrip()) for line in source.splitlines())
+    assert "def run_" in source
+    assert deepest <= 4 * (DEEPEST + 3)
+
+
+def test_object_reuse_copies_nothing() -> None:
+    def draw(stream: Any) -> Any:
+        stream.map(str).print()
+        return stream.map(str)
+
+    assert "private" in sources(draw)[0]
+    assert "private" not in sources(draw, **{"pipeline_object-reuse": "true"})[0]
+
+
+def test_batch_combines_before_the_exchange_and_streaming_does_not() -> None:
+    def draw(stream: Any) -> Any:
+        return stream.key_by(lambda x: x % 2).reduce(lambda a, b: a + b)
+
+    assert "combined_0[key_0] = (" in sources(draw, **{"execution_runtime-mode": "BATCH"})[0]
+    assert "combined" not in sources(draw)[0]
+
+
+@pytest.mark.parametrize("enabled", ["true", "false"])
+def test_generation_can_be_switched_off(enabled: str) -> None:
+    (source,) = sources(lambda s: s.map(str), opchain_codegen_enabled=enabled)
+    assert bool(source) is (enabled == "true")
+
+
+def test_the_same_program_gives_the_same_text() -> None:
+    def draw(stream: Any) -> Any:
+        return stream.map(str).key_by(lambda x: x).reduce(lambda a, b: a + b)
+
+    assert sources(draw) == sources(draw)
