@@ -37,7 +37,7 @@ class EnvironmentSources(EnvironmentDependencies):
     def from_source(
         self,
         source: Source[T],
-        watermark_strategy: WatermarkStrategy[T],
+        watermark_strategy: WatermarkStrategy[Any],
         source_name: str,
         type_info: DeclaredType = None,
     ) -> DataStream[T]:
