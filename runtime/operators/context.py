@@ -41,8 +41,8 @@ class TaskInfo:
 class OperatorContext:
     """The services of one operator.
 
-    `keyed_state` is the operator's KeyedStateBackend, `timers` its internal timer service; both None
-    for an operator without key. `mailbox` runs commands in the task's thread, at this operator's
+    `keyed_state` is the operator's KeyedStateBackend, `timers` are its TimerServices; both None for an
+    operator without key. `mailbox` runs commands in the task's thread, at this operator's
     priority. `acknowledge(item)` hands a picklable item to the driver, exactly once.
     """
 

@@ -124,6 +124,8 @@ class StreamOperator:
     def process_watermark(self, watermark: int) -> None:
         """Takes a watermark that holds for all inputs: fires timers, then passes it on."""
         self.current_watermark = watermark
+        if self.context.timers is not None:
+            self.context.timers.advance_watermark(watermark)
         self.output.emit_watermark(watermark)
 
     def process_watermark_of(self, number: int, watermark: int) -> None:

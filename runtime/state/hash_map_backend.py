@@ -1,29 +1,289 @@
-"""Keyed state in dictionaries: one per state, from key to value.
+"""Keyed state in dictionaries: see keyed_backend for the contract, state_table for the layout.
+
+A state costs one method call and one look-up more than a dictionary of one's own (measured on one core:
+`ValueState.value()` 60 ns, `update` 65 ns, `dict.get` 20 ns); `table` gives operators the dictionary.
 
 Flink: `HashMapStateBackend`, `HeapKeyedStateBackend`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from opchain.runtime.errors import StateError
+from opchain.runtime.state.hash_map_states import STATES, WITH_FUNCTION, HashMapState
+from opchain.runtime.state.incremental_cleanup import IncrementalCleanup
+from opchain.runtime.state.key_groups import KeyGroupRange
+from opchain.runtime.state.key_identity import KeyIdentity, key_identity, key_of
+from opchain.runtime.state.keyed_backend import VOID, KeyedStateBackend
+from opchain.runtime.state.keyed_snapshot import read_tables, write_tables
+from opchain.runtime.state.state_table import RAW, StateTable, has_ttl, kind_of
+from opchain.runtime.state.ttl_states import TTL_STATES, TimeToLive, unstamped
+from opchain.runtime.task.mailbox.timer_service import wall_clock_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from opchain.runtime.state.descriptors import (
+        AggregatingStateDescriptor,
+        ListStateDescriptor,
+        MapStateDescriptor,
+        ReducingStateDescriptor,
+        StateDescriptor,
+        ValueStateDescriptor,
+    )
+    from opchain.runtime.state.java_hash import Hasher
+    from opchain.runtime.state.state import (
+        AggregatingState,
+        ListState,
+        MapState,
+        ReducingState,
+        ValueState,
+    )
+    from opchain.runtime.type_variables import IN_contra, K, OUT_co, T, V
 
 
-class HashMapKeyedStateBackend:
+class _NoKey:
+    """The state key while there is none. Every access hashes it, and so finds out at no cost."""
+
+    __slots__ = ("where",)
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def __hash__(self) -> NoReturn:
+        raise StateError(
+            f"{self.where} uses keyed state or timers where there is no current key: they can be used "
+            "while a keyed record or a timer is processed; in open(), only ask for the state"
+        )
+
+
+class HashMapKeyedStateBackend(KeyedStateBackend):
     """The keyed state of one operator's subtask.
 
-    `current_key` is set before each record and each timer; states follow it.
+    Args:
+        max_parallelism: The number of all key groups.
+        key_groups: Those of this subtask; all of them if not given.
+        identity: How keys are told apart.
+        hasher: The hash code of keys, where their type declares another than their class's.
+        now: The clock of states with a time to live, in milliseconds.
+        where: The operator and its call site, for messages.
     """
 
-    __slots__ = ("current_key", "tables")
+    __slots__ = (
+        "_hasher",
+        "_identify",
+        "_listeners",
+        "_namespaced",
+        "_no_key",
+        "_now",
+        "_plain",
+        "_states",
+        "_tables",
+        "_where",
+        "current_key",
+        "identity",
+        "key_groups",
+        "max_parallelism",
+        "state_key",
+    )
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        max_parallelism: int = 128,
+        key_groups: KeyGroupRange | None = None,
+        *,
+        identity: KeyIdentity | None = None,
+        hasher: Hasher | None = None,
+        now: Callable[[], int] = wall_clock_ms,
+        where: str = "the operator",
+    ) -> None:
+        self.max_parallelism = max_parallelism
+        self.key_groups = key_groups or KeyGroupRange(0, max_parallelism - 1)
+        self.identity = identity or key_identity()
+        self._plain, self._identify = self.identity.plain, self.identity.of
+        self._hasher = hasher
+        self._now = now
+        self._where = where
+        self._no_key = _NoKey(where)
         self.current_key: Any = None
-        self.tables: dict[str, dict[Any, Any]] = {}
+        self.state_key: Any = self._no_key
+        self._tables: dict[str, StateTable] = {}
+        self._states: dict[str, Any] = {}
+        self._namespaced: dict[str, Any] = {}
+        self._listeners: list[Callable[[], None]] = []
+
+    # The key
 
     def set_current_key(self, key: Any) -> None:
-        """Makes a key the current one."""
+        """See KeyedStateBackend."""
         self.current_key = key
+        self.state_key = key if key.__class__ in self._plain else self._identify(key)
+        if self._listeners:
+            for listener in self._listeners:
+                listener()
 
-    def table(self, name: str) -> dict[Any, Any]:
-        """The table of a state, made on first use; operators may work on it directly."""
-        return self.tables.setdefault(name, {})
+    def set_current_state_key(self, state_key: Any) -> None:
+        """See KeyedStateBackend."""
+        self.current_key = key_of(state_key)
+        self.state_key = state_key
+        if self._listeners:
+            for listener in self._listeners:
+                listener()
+
+    def clear_current_key(self) -> None:
+        """See KeyedStateBackend."""
+        self.current_key = None
+        self.state_key = self._no_key
+
+    def on_key_selected(self, listener: Callable[[], None]) -> None:
+        """See KeyedStateBackend."""
+        self._listeners.append(listener)
+
+    # States
+
+    def get_state(self, state_descriptor: ValueStateDescriptor[T]) -> ValueState[T]:
+        """See KeyedStateStore."""
+        state: ValueState[T] = self.state(state_descriptor)
+        return state
+
+    def get_list_state(self, state_descriptor: ListStateDescriptor[T]) -> ListState[T]:
+        """See KeyedStateStore."""
+        state: ListState[T] = self.state(state_descriptor)
+        return state
+
+    def get_map_state(self, state_descriptor: MapStateDescriptor[K, V]) -> MapState[K, V]:
+        """See KeyedStateStore."""
+        state: MapState[K, V] = self.state(state_descriptor)
+        return state
+
+    def get_reducing_state(self, state_descriptor: ReducingStateDescriptor[T]) -> ReducingState[T]:
+        """See KeyedStateStore."""
+        state: ReducingState[T] = self.state(state_descriptor)
+        return state
+
+    def get_aggregating_state(
+        self, state_descriptor: AggregatingStateDescriptor[IN_contra, Any, OUT_co]
+    ) -> AggregatingState[IN_contra, OUT_co]:
+        """See KeyedStateStore."""
+        state: AggregatingState[IN_contra, OUT_co] = self.state(state_descriptor)
+        return state
+
+    def state(self, descriptor: StateDescriptor[Any]) -> Any:
+        """See KeyedStateBackend."""
+        return self._state(self._states, descriptor)
+
+    def namespaced_state(self, descriptor: StateDescriptor[Any]) -> Any:
+        """See KeyedStateBackend."""
+        return self._state(self._namespaced, descriptor)
+
+    def get_partitioned_state(self, namespace: Any, descriptor: StateDescriptor[Any]) -> Any:
+        """See KeyedStateBackend."""
+        state = self._state(self._namespaced, descriptor)
+        state.set_current_namespace(namespace)
+        return state
+
+    def _state(self, known: dict[str, Any], descriptor: StateDescriptor[Any]) -> Any:
+        state = known.get(descriptor.name)
+        if state is None:
+            table = self._described_table(descriptor)
+            state = known[descriptor.name] = self._new_state(table, descriptor)
+        elif self._tables[descriptor.name].descriptor is not descriptor:
+            self._tables[descriptor.name].require(descriptor, self._where)
+        return state
+
+    def _described_table(self, descriptor: StateDescriptor[Any]) -> StateTable:
+        name, expires = descriptor.name, has_ttl(descriptor)
+        table = self._tables.get(name)
+        if table is None:
+            table = self._tables[name] = StateTable(
+                name, kind_of(descriptor), has_ttl=expires, descriptor=descriptor
+            )
+        else:
+            table.require(descriptor, self._where)
+            if table.has_ttl is not expires:
+                self._convert(table, descriptor)
+        return table
+
+    def _convert(self, table: StateTable, descriptor: StateDescriptor[Any]) -> None:
+        """Adapts restored contents to a time to live that is new, or gone. Flink: `TtlAwareSerializer`."""
+        kind = table.kind
+        table.has_ttl = not table.has_ttl
+        ttl = TimeToLive(descriptor.ttl_config, self._now) if table.has_ttl else None  # type: ignore[arg-type]
+        for entries in table.spaces.values():
+            for key, contents in entries.items():
+                entries[key] = (
+                    unstamped(kind, contents) if ttl is None else ttl.stamped(kind, contents)
+                )
+
+    def _new_state(self, table: StateTable, descriptor: StateDescriptor[Any]) -> HashMapState:
+        config = descriptor.ttl_config
+        function = (descriptor,) if table.kind in WITH_FUNCTION else ()
+        state: HashMapState
+        if config is None or not table.has_ttl:
+            kind: Any = STATES[table.kind]
+            state = kind(self, table, *function)
+            return state
+        ttl = TimeToLive(config, self._now)
+        incremental = config.get_cleanup_strategies().get_incremental_cleanup_strategy()
+        if incremental is not None and table.cleanup is None:
+            table.cleanup = IncrementalCleanup(table, ttl, incremental.get_cleanup_size())
+            if incremental.run_cleanup_for_every_record():
+                self.on_key_selected(table.cleanup.run)
+        state = TTL_STATES[table.kind](self, table, ttl, *function)
+        return state
+
+    # Tables and keys
+
+    def table(self, name: str, namespace: Any = VOID) -> dict[Any, Any]:
+        """See KeyedStateBackend."""
+        table = self._tables.get(name)
+        if table is None:
+            table = self._tables[name] = StateTable(name, RAW, has_ttl=False, descriptor=None)
+        return table.space(namespace)
+
+    def keys(self, name: str, namespace: Any = VOID) -> Iterator[Any]:
+        """See KeyedStateBackend."""
+        table = self._tables.get(name)
+        entries = {} if table is None else table.spaces.get(namespace, {})
+        return map(key_of, list(entries))
+
+    def apply_to_all_keys(
+        self,
+        descriptor: StateDescriptor[Any],
+        function: Callable[[Any, Any], object],
+        namespace: Any = VOID,
+    ) -> None:
+        """See KeyedStateBackend."""
+        state = (
+            self.state(descriptor)
+            if namespace is VOID
+            else self.get_partitioned_state(namespace, descriptor)
+        )
+        for key in self.keys(descriptor.name, namespace):
+            self.set_current_key(key)
+            function(key, state)
+        self.clear_current_key()
+
+    def clear_all(self) -> None:
+        """See KeyedStateBackend."""
+        for table in self._tables.values():
+            for namespace in list(table.spaces):
+                table.spaces[namespace].clear()
+                table.leave(namespace)
+
+    def entry_count(self) -> int:
+        """See KeyedStateBackend."""
+        return sum(
+            len(entries) for table in self._tables.values() for entries in table.spaces.values()
+        )
+
+    # Snapshots
+
+    def snapshot(self) -> dict[int, bytes]:
+        """See KeyedStateBackend."""
+        return write_tables(self._tables.values(), self.max_parallelism, self._hasher, self._now)
+
+    def restore(self, snapshots: Iterable[Mapping[int, bytes]]) -> None:
+        """See KeyedStateBackend."""
+        read_tables(snapshots, self.key_groups, self.identity, self._tables, self._where)

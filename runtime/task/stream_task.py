@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.operators.context import OperatorContext, TaskInfo
 from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
 from opchain.runtime.state.hash_map_backend import HashMapKeyedStateBackend
+from opchain.runtime.state.key_groups import key_group_range
+from opchain.runtime.state.key_identity import key_identity
+from opchain.runtime.state.timers import TimerServices
 from opchain.runtime.task.failure_site import add_failure_site
 from opchain.runtime.task.input_gate import InputGate
 from opchain.runtime.task.input_valves import InputValves
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from opchain.runtime.state.keyed_backend import KeyedStateBackend
     from opchain.runtime.task.buffer import Buffer
     from opchain.runtime.task.mailbox.timer_service import TimerService
     from opchain.runtime.task.task_input import TaskInput
@@ -148,8 +152,8 @@ class StreamTask:
 
     def _operator_context(self, program: OperatorProgram) -> OperatorContext:
         executor = self.processor.mailbox_executor(program.index)
-        is_keyed = any(key is not None for key in program.keys)
-        keyed_state = HashMapKeyedStateBackend() if is_keyed else None
+        processing_time = MailboxProcessingTimeService(self._timers, executor)
+        keyed_state, timers = self._keyed_services(program, processing_time)
         runtime_context = TaskRuntimeContext(
             program,
             self.info,
@@ -162,11 +166,36 @@ class StreamTask:
         return OperatorContext(
             task=self.info,
             runtime_context=runtime_context,
-            processing_time=MailboxProcessingTimeService(self._timers, executor),
+            processing_time=processing_time,
             mailbox=executor,
             acknowledge=self._driver.acknowledge,
             keyed_state=keyed_state,
+            timers=timers,
         )
+
+    def _keyed_services(
+        self, program: OperatorProgram, processing_time: MailboxProcessingTimeService
+    ) -> tuple[KeyedStateBackend | None, TimerServices | None]:
+        key = next((key for key in program.keys if key is not None), None)
+        if key is None:
+            return None, None
+        vertex, where = self.info.vertex, f"'{program.name}' ({program.call_site})"
+        backend = HashMapKeyedStateBackend(
+            vertex.max_parallelism,
+            key_group_range(vertex.max_parallelism, vertex.parallelism, self.info.subtask),
+            identity=key_identity(key.hasher),
+            hasher=key.hasher,
+            now=self._timers.current_processing_time,
+            where=where,
+        )
+        timers = TimerServices(
+            backend,
+            processing_time,
+            hasher=key.hasher,
+            is_batch=vertex.is_batch,
+            where=where,
+        )
+        return backend, timers
 
     def _metrics(self) -> dict[str, Any]:
         return {

@@ -1,0 +1,162 @@
+"""The keyed state of one operator's subtask: the contract that operators, functions and checkpoints use.
+
+    backend.set_current_key(key)                    # before each record and each timer
+    count = backend.get_state(descriptor)           # once, in open(): it follows the current key
+    count.update((count.value() or 0) + 1)
+
+    contents = backend.namespaced_state(descriptor) # once: a state per key and namespace (a window)
+    contents.set_current_namespace(window)          # cheap where the namespace is the same object
+    contents.add(value)
+    contents.merge_namespaces(target, sources)      # list, reducing and aggregating state
+
+    table = backend.table("sums")                   # operators may work on the dictionary itself
+    table[backend.state_key] = value                # or with state_key(key), see key_identity
+
+- A state is known by its name; asking for a name again gives the same state, and StateError where
+  kind, type or time to live differ. States handed out by `get_*` stay in the namespace VOID;
+  `namespaced_state` gives one object per name, apart from these, whose namespace is set.
+- `table(name, namespace)` maps state keys to what the state holds: the value; a list; a dict; the
+  reduced value; the accumulator (with a time to live, pairs of the time of last access and that).
+  The table of VOID is the same dictionary for ever; that of another namespace until it is left empty,
+  so operators get it anew when they change the namespace.
+- Values are not copied, neither in nor out: whoever changes a value in place changes the state, and
+  whoever keeps changing an object after handing it over does, too. Flink's heap backend is the same.
+- Before any key is set every access raises StateError.
+- A snapshot is bytes per key group; a restore takes the snapshots of any number of subtasks and keeps
+  the key groups of this one. It keeps the order in which keys came, too: exactly where the
+  parallelism is the same, by key group among those from different subtasks.
+
+Flink: `KeyedStateBackend`, `AbstractKeyedStateBackend`, `CheckpointableKeyedStateBackend`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, Protocol
+
+from opchain.runtime.state.state_stores import KeyedStateStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from opchain.runtime.state.descriptors import StateDescriptor
+    from opchain.runtime.state.key_groups import KeyGroupRange
+    from opchain.runtime.state.key_identity import KeyIdentity
+
+
+class _Void:
+    """The namespace of state that has none; its own class, so that it equals nothing else."""
+
+    def __repr__(self) -> str:
+        return "VOID"
+
+    def __reduce__(self) -> str:
+        return "VOID"
+
+
+VOID = _Void()
+"""Flink: `VoidNamespace`."""
+
+
+class NamespacedState(Protocol):
+    """A state of one key in one namespace at a time; beside these it has its kind's own methods."""
+
+    def set_current_namespace(self, namespace: Any) -> None:
+        """Makes a namespace the current one of this state."""
+
+    def clear(self) -> None:
+        """Removes what is kept under the current key and namespace."""
+
+    def merge_namespaces(self, target: Any, sources: Iterable[Any]) -> None:
+        """Moves what is in the sources into the target, for the current key.
+
+        As in Flink the sources are united first, in their order, and then put behind the target. The
+        current namespace is the target afterwards. Value and map state can't: StateError.
+        """
+
+
+class KeyedStateBackend(KeyedStateStore):
+    """See the module.
+
+    Attributes:
+        current_key: The key as the key selector gave it.
+        state_key: What stands for it in tables.
+        identity: How this operator tells keys apart.
+        key_groups: The key groups of this subtask.
+        max_parallelism: The number of all key groups.
+    """
+
+    current_key: Any
+    state_key: Any
+    identity: KeyIdentity
+    key_groups: KeyGroupRange
+    max_parallelism: int
+
+    @abstractmethod
+    def set_current_key(self, key: Any) -> None:
+        """Makes a key the current one.
+
+        Raises:
+            UnstableKeyError: The key is None, or has no stable hash.
+        """
+
+    @abstractmethod
+    def set_current_state_key(self, state_key: Any) -> None:
+        """Makes the key that a state key stands for the current one."""
+
+    @abstractmethod
+    def clear_current_key(self) -> None:
+        """Leaves no current key: from now on state can't be used."""
+
+    @abstractmethod
+    def on_key_selected(self, listener: Callable[[], None]) -> None:
+        """Has a function called after each `set_current_key`. Flink: `KeySelectionListener`."""
+
+    @abstractmethod
+    def state(self, descriptor: StateDescriptor[Any]) -> Any:
+        """The state of any kind of descriptor, in the namespace VOID."""
+
+    @abstractmethod
+    def namespaced_state(self, descriptor: StateDescriptor[Any]) -> Any:
+        """The state of any kind of descriptor as a NamespacedState; one object per name."""
+
+    @abstractmethod
+    def get_partitioned_state(self, namespace: Any, descriptor: StateDescriptor[Any]) -> Any:
+        """`namespaced_state`, in this namespace: valid until the next call for the same name."""
+
+    @abstractmethod
+    def table(self, name: str, namespace: Any = VOID) -> dict[Any, Any]:
+        """The dictionary of a state in a namespace, made on first use; keys are state keys."""
+
+    @abstractmethod
+    def keys(self, name: str, namespace: Any = VOID) -> Iterator[Any]:
+        """The keys that have this state, in the order in which they got it."""
+
+    @abstractmethod
+    def apply_to_all_keys(
+        self,
+        descriptor: StateDescriptor[Any],
+        function: Callable[[Any, Any], object],
+        namespace: Any = VOID,
+    ) -> None:
+        """Calls `function(key, state)` for each key that has the state; leaves no current key."""
+
+    @abstractmethod
+    def clear_all(self) -> None:
+        """Forgets everything of every key."""
+
+    @abstractmethod
+    def entry_count(self) -> int:
+        """How many (state, key, namespace) hold something. Flink: `numKeyValueStateEntries`."""
+
+    @abstractmethod
+    def snapshot(self) -> dict[int, bytes]:
+        """Everything, by key group; key groups without state are left out."""
+
+    @abstractmethod
+    def restore(self, snapshots: Iterable[Mapping[int, bytes]]) -> None:
+        """Takes in snapshots; other key groups than this subtask's are passed by.
+
+        Raises:
+            StateError: A snapshot is not readable, or does not fit the states asked for so far.
+        """
