@@ -8,6 +8,7 @@ from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.operators import specs
 from opchain.runtime.operators.co_functions import CoFlatMapOperator, CoMapOperator
 from opchain.runtime.operators.element_wise import FilterOperator, FlatMapOperator, MapOperator
+from opchain.runtime.operators.interval_join import IntervalJoinOperator
 from opchain.runtime.operators.process import CoProcessOperator, ProcessOperator
 from opchain.runtime.operators.reduce import BatchReduceOperator, ReduceOperator
 from opchain.runtime.operators.sinks import (
@@ -18,13 +19,18 @@ from opchain.runtime.operators.sinks import (
 )
 from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
 from opchain.runtime.operators.timestamps_watermarks import TimestampsWatermarksOperator
+from opchain.runtime.operators.windows.choice import create_window_operator
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output, StreamOperator
     from opchain.runtime.task.vertex_program import OperatorProgram
 
-OPERATORS: dict[type[specs.OperatorSpec], type[StreamOperator]] = {
+    Create = Callable[[OperatorProgram, OperatorContext, Output], StreamOperator]
+
+OPERATORS: dict[type[specs.OperatorSpec], Create] = {
     specs.SourceSpec: SourceOperator,
     specs.InputFormatSourceSpec: SourceOperator,
     specs.LegacySourceSpec: LegacySourceOperator,
@@ -37,6 +43,8 @@ OPERATORS: dict[type[specs.OperatorSpec], type[StreamOperator]] = {
     specs.CoMapSpec: CoMapOperator,
     specs.CoFlatMapSpec: CoFlatMapOperator,
     specs.CoProcessSpec: CoProcessOperator,
+    specs.WindowSpec: create_window_operator,
+    specs.IntervalJoinSpec: IntervalJoinOperator,
     specs.SinkWriterSpec: SinkWriterOperator,
     specs.SinkCommitterSpec: SinkCommitterOperator,
     specs.CollectSinkSpec: CollectSinkOperator,
@@ -44,7 +52,7 @@ OPERATORS: dict[type[specs.OperatorSpec], type[StreamOperator]] = {
 }
 """How each spec runs in streaming mode."""
 
-BATCH_OPERATORS: dict[type[specs.OperatorSpec], type[StreamOperator]] = {
+BATCH_OPERATORS: dict[type[specs.OperatorSpec], Create] = {
     specs.ReduceSpec: BatchReduceOperator,
 }
 """Those that run differently in batch mode."""

@@ -242,6 +242,19 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
             table = self._tables[name] = StateTable(name, RAW, has_ttl=False, descriptor=None)
         return table.space(namespace)
 
+    def namespaces(self, name: str) -> list[Any]:
+        """See KeyedStateBackend."""
+        table = self._tables.get(name)
+        if table is None:
+            return []
+        return [namespace for namespace, entries in table.spaces.items() if entries]
+
+    def leave(self, name: str, namespace: Any) -> None:
+        """See KeyedStateBackend."""
+        table = self._tables.get(name)
+        if table is not None:
+            table.leave(namespace)
+
     def keys(self, name: str, namespace: Any = VOID) -> Iterator[Any]:
         """See KeyedStateBackend."""
         table = self._tables.get(name)

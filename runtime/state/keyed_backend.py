@@ -129,6 +129,14 @@ class KeyedStateBackend(KeyedStateStore):
         """The dictionary of a state in a namespace, made on first use; keys are state keys."""
 
     @abstractmethod
+    def namespaces(self, name: str) -> list[Any]:
+        """The namespaces in which a state holds something, VOID included, in the order of their making."""
+
+    @abstractmethod
+    def leave(self, name: str, namespace: Any) -> None:
+        """Forgets the table of a namespace that an operator has left empty."""
+
+    @abstractmethod
     def keys(self, name: str, namespace: Any = VOID) -> Iterator[Any]:
         """The keys that have this state, in the order in which they got it."""
 

@@ -32,6 +32,11 @@ class _TumblingWindows(WindowAssigner[Any, TimeWindow]):
         self._size = size
         self._offset = offset
 
+    @property
+    def pace(self) -> tuple[int, int, int]:
+        """Size, slide (here the size too) and offset in milliseconds."""
+        return self._size, self._size, self._offset
+
     def _windows_at(self, timestamp: int) -> list[TimeWindow]:
         start = timestamp - (timestamp - self._offset) % self._size
         return [TimeWindow(start, start + self._size)]
@@ -116,6 +121,11 @@ class _SlidingWindows(WindowAssigner[Any, TimeWindow]):
         self._size = size
         self._slide = slide
         self._offset = offset
+
+    @property
+    def pace(self) -> tuple[int, int, int]:
+        """Size, slide and offset in milliseconds."""
+        return self._size, self._slide, self._offset
 
     def _windows_at(self, timestamp: int) -> list[TimeWindow]:
         # The latest window first, as Flink lists them.

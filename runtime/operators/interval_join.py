@@ -1,0 +1,194 @@
+"""Interval join: pairs of records of one key whose timestamps lie close together.
+
+A left record at time t meets the right ones at t + lower to t + upper. Each side keeps its records as
+long as the other may still bring a partner: cleanup timers, by the watermark, drop them.
+
+Flink: `IntervalJoinOperator`. There the partners of a record come in the order of a hash map; here the
+earliest first, and those of equal time in the order in which they came.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.constants import MIN_LONG_VALUE
+from opchain.runtime.errors import short_repr
+from opchain.runtime.functions.join_functions import ProcessJoinFunction
+from opchain.runtime.operators.operator import UserFunctionOperator
+from opchain.runtime.operators.process import emit_results
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from opchain.runtime.operators.context import OperatorContext
+    from opchain.runtime.operators.operator import Output
+    from opchain.runtime.operators.specs import IntervalJoinSpec
+    from opchain.runtime.output_tag import OutputTag
+    from opchain.runtime.state.timers import InternalTimerService
+    from opchain.runtime.task.vertex_program import OperatorProgram
+
+
+@dataclass(slots=True)
+class TimeBuffer:
+    """The records of one key on one side, by time: the state. `times` is sorted."""
+
+    times: list[int] = field(default_factory=list)
+    records: dict[int, list[Any]] = field(default_factory=dict)
+
+    def add(self, time: int, record: Any) -> bool:
+        """Keeps a record; whether it is the first of its time."""
+        known = self.records.get(time)
+        if known is not None:
+            known.append(record)
+            return False
+        self.records[time] = [record]
+        insort(self.times, time)
+        return True
+
+    def between(self, first: int, last: int) -> list[tuple[int, Any]]:
+        """The records from time first to last, both included, with their times."""
+        times = self.times[bisect_left(self.times, first) : bisect_right(self.times, last)]
+        return [(time, record) for time in times for record in self.records[time]]
+
+    def remove(self, time: int) -> None:
+        """Drops the records of a time."""
+        if self.records.pop(time, None) is not None:
+            del self.times[bisect_left(self.times, time)]
+
+
+class _Side:
+    """One input: its records, where their partners lie, and how long they wait for them.
+
+    A record at time t has its partners from t + lower to t + upper, on the other side. `namespace` is
+    that of its cleanup timers.
+    """
+
+    __slots__ = ("buffers", "late_tag_id", "lower_ms", "namespace", "upper_ms", "wait_ms")
+
+    def __init__(
+        self,
+        namespace: str,
+        buffers: dict[Any, TimeBuffer],
+        lower_ms: int,
+        upper_ms: int,
+        late_tag: OutputTag[Any] | None,
+    ) -> None:
+        self.namespace = namespace
+        self.buffers = buffers
+        self.lower_ms = lower_ms
+        self.upper_ms = upper_ms
+        self.wait_ms = max(0, upper_ms)
+        self.late_tag_id = None if late_tag is None else late_tag.tag_id
+
+
+class PairContext(ProcessJoinFunction.Context):
+    """The times of the pair at hand; one object per operator, valid during a call."""
+
+    __slots__ = ("left", "right", "timestamp")
+
+    def __init__(self) -> None:
+        self.left = self.right = self.timestamp = MIN_LONG_VALUE
+
+    def get_left_timestamp(self) -> int:
+        """The left record's, in milliseconds."""
+        return self.left
+
+    def get_right_timestamp(self) -> int:
+        """The right record's, in milliseconds."""
+        return self.right
+
+    def get_timestamp(self) -> int:
+        """The later of the two."""
+        return self.timestamp
+
+
+class IntervalJoinOperator(UserFunctionOperator):
+    """Buffers both sides by time; each record meets what the other side has at that moment."""
+
+    method = "process_element"
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        spec: IntervalJoinSpec = program.spec  # type: ignore[assignment]
+        backend = self.backend = context.keyed_state
+        lower = spec.lower_ms + (not spec.lower_inclusive)
+        upper = spec.upper_ms - (not spec.upper_inclusive)
+        self.left = _Side(
+            "CLEANUP_LEFT", backend.table("LEFT_BUFFER"), lower, upper, spec.left_late_tag
+        )
+        self.right = _Side(
+            "CLEANUP_RIGHT", backend.table("RIGHT_BUFFER"), -upper, -lower, spec.right_late_tag
+        )
+        left_key, right_key = program.keys
+        assert left_key is not None
+        assert right_key is not None
+        self.select_left_key, self.select_right_key = left_key.selector, right_key.selector
+        self.function_context = PairContext()
+        self.timers: InternalTimerService
+
+    @property
+    def current_key(self) -> Any:
+        """The key of the record at hand."""
+        return self.backend.current_key
+
+    def open(self) -> None:
+        """Opens the function, and takes over restored cleanup timers."""
+        super().open()
+        self.timers = self.context.timers.service("CLEANUP_TIMER", self)
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        """Joins a left record with the right ones that are there."""
+        self.backend.set_current_key(self.select_left_key(value))
+        for time, partner in self._partners(self.left, self.right, value, timestamp):
+            self._emit(value, partner, timestamp, time)
+
+    def process_element2(self, value: Any, timestamp: int | None) -> None:
+        """Joins a right record with the left ones that are there."""
+        self.backend.set_current_key(self.select_right_key(value))
+        for time, partner in self._partners(self.right, self.left, value, timestamp):
+            self._emit(partner, value, time, timestamp)
+
+    def _partners(
+        self, own: _Side, other: _Side, value: Any, timestamp: int | None
+    ) -> Iterable[tuple[int, Any]]:
+        """Keeps a record; gives the times and records that it meets, or nothing where it is late."""
+        if timestamp is None or timestamp == MIN_LONG_VALUE:
+            raise ValueError(
+                f"an interval join needs event time, and record {short_repr(value)} has no "
+                "timestamp; call assign_timestamps_and_watermarks() before key_by()"
+            )
+        if timestamp < self.timers.current_watermark:
+            if own.late_tag_id is not None:
+                self.output.collect_to(own.late_tag_id, value, timestamp)
+            return ()
+        key = self.backend.state_key
+        buffer = own.buffers.get(key)
+        if buffer is None:
+            buffer = own.buffers[key] = TimeBuffer()
+        if buffer.add(timestamp, value):
+            self.timers.register_event_time_timer(own.namespace, timestamp + own.wait_ms)
+        partners = other.buffers.get(key)
+        if partners is None:
+            return ()
+        return partners.between(timestamp + own.lower_ms, timestamp + own.upper_ms)
+
+    def _emit(self, left: Any, right: Any, left_time: Any, right_time: Any) -> None:
+        context = self.function_context
+        context.left, context.right = left_time, right_time
+        context.timestamp = max(right_time, left_time)
+        emit_results(self.output, self.call(left, right, context), context.timestamp)
+
+    def on_event_time(self, time: int, namespace: str) -> None:
+        """Drops the records that have waited until this time."""
+        side = self.left if namespace == self.left.namespace else self.right
+        key = self.backend.state_key
+        buffer = side.buffers.get(key)
+        if buffer is not None:
+            buffer.remove(time - side.wait_ms)
+            if not buffer.times:
+                del side.buffers[key]
+
+    def on_processing_time(self, time: int, namespace: str) -> None:
+        """Never: there are no such timers."""

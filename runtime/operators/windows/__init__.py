@@ -1,0 +1,1 @@
+"""The window operator: which records a window holds, when it fires, and what comes out."""

@@ -1,0 +1,37 @@
+"""Which operator runs a window: the general one, the one that merges, or the cheap one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opchain.runtime.operators.windows.aligned_window_operator import (
+    AlignedWindowOperator,
+    is_aligned,
+)
+from opchain.runtime.operators.windows.merging_window_operator import MergingWindowOperator
+from opchain.runtime.operators.windows.window_operator import WindowOperator
+from opchain.runtime.windows.assigners import MergingWindowAssigner
+
+if TYPE_CHECKING:
+    from opchain.runtime.operators.context import OperatorContext
+    from opchain.runtime.operators.operator import Output
+    from opchain.runtime.operators.specs import WindowSpec
+    from opchain.runtime.operators.windows.keyed_window_operator import KeyedWindowOperator
+    from opchain.runtime.task.vertex_program import OperatorProgram
+
+
+def window_operator_class(spec: WindowSpec) -> type[KeyedWindowOperator]:
+    """The class of the operator that runs a spec."""
+    if is_aligned(spec):
+        return AlignedWindowOperator
+    if isinstance(spec.assigner, MergingWindowAssigner):
+        return MergingWindowOperator
+    return WindowOperator
+
+
+def create_window_operator(
+    program: OperatorProgram, context: OperatorContext, output: Output
+) -> KeyedWindowOperator:
+    """The operator of a program whose spec is a WindowSpec."""
+    spec: WindowSpec = program.spec  # type: ignore[assignment]
+    return window_operator_class(spec)(program, context, output)
