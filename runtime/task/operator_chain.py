@@ -98,6 +98,11 @@ class OperatorChain:
         for operator in self.operators:
             operator.finish()
             self.flush()
+        self.end_output()
+
+    def end_output(self) -> None:
+        """Hands over all that was emitted, also by mail behind the end of the operators."""
+        self.flush()
         for pending in self.pending:
             pending.finish()
 

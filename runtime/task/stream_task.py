@@ -8,6 +8,7 @@ While Spark drains it, it stands still: that is its back-pressure.
 from __future__ import annotations
 
 from collections import deque
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -35,10 +36,12 @@ from opchain.runtime.task.task_runtime_context import TaskRuntimeContext
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from opchain.runtime.state.keyed_backend import KeyedStateBackend
     from opchain.runtime.task.buffer import Buffer
+    from opchain.runtime.task.mailbox.task_action_executor import TaskActionExecutor
     from opchain.runtime.task.mailbox.timer_service import TimerService
     from opchain.runtime.task.task_input import TaskInput
     from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram
@@ -79,13 +82,24 @@ class StreamTask:
         )
         self._ready: deque[Buffer] = deque()
         self._driver = DriverChannel(task, self._ready.append)
-        self._timers = self.environment.timers or SystemTimerService()
-        self._action_executor = (
-            SynchronizedTaskActionExecutor()
-            if _has_legacy_source(vertex.operators[0])
-            else IMMEDIATE
+        self._own_timers: SystemTimerService | None = None
+        if self.environment.timers is not None:
+            self._timers = self.environment.timers
+        else:
+            self._timers = self._own_timers = SystemTimerService()
+        self._time_services: list[MailboxProcessingTimeService] = []
+        self._action_executor: TaskActionExecutor = IMMEDIATE
+        self._source_lock: AbstractContextManager[Any] = nullcontext()
+        has_legacy_source = vertex.operators[0].spec.kind == "legacy_source"
+        if has_legacy_source:
+            self._action_executor = locked = SynchronizedTaskActionExecutor()
+            self._source_lock = locked.lock
+        self.processor = MailboxProcessor(
+            self._process_next,
+            action_executor=self._action_executor,
+            # Who waits in mail holds the lock, and the source that is waited for needs it.
+            allow_yield=not has_legacy_source,
         )
-        self.processor = MailboxProcessor(self._process_next, action_executor=self._action_executor)
         self.writers = [
             RecordWriter(
                 output,
@@ -106,14 +120,10 @@ class StreamTask:
             self.chain.open()
             turn = self.processor.turn
             while turn():
-                while ready:
-                    yield ready.popleft()
-            self.chain.finish()
-            for writer in self.writers:
-                writer.end_of_input()
-            self._driver.finish(TaskReport(self.info.task, self.info.attempt_id, self._metrics()))
-            while ready:
-                yield ready.popleft()
+                if ready:
+                    yield from self._hand_over()
+            self._finish()
+            yield from self._hand_over()
         except Exception as error:
             add_failure_site(error, self.info)
             raise
@@ -123,6 +133,31 @@ class StreamTask:
     def _process_next(self, controller: Any) -> None:
         self._input.process_next(controller)
 
+    def _hand_over(self) -> Iterator[Buffer]:
+        """Yields what is ready. Until it is called again the task is back-pressured, source included."""
+        ready, back_pressured = self._ready, self.processor.metrics.back_pressured
+        while ready:
+            buffer = ready.popleft()
+            with self._source_lock, back_pressured:
+                yield buffer
+
+    def _finish(self) -> None:
+        """Ends the operators when the input has ended. Flink: `StreamTask.endData`, `afterInvoke`.
+
+        No timer fires any more; mail of those that fired still runs before the operators finish, who
+        may themselves wait for mail (of asynchronous calls). After them nothing comes in.
+        """
+        for service in self._time_services:
+            service.quiesce()
+        self.processor.drain()
+        self.chain.finish()
+        self.processor.prepare_close()
+        self.processor.drain()
+        self.chain.end_output()
+        for writer in self.writers:
+            writer.end_of_input()
+        self._driver.finish(TaskReport(self.info.task, self.info.attempt_id, self._metrics()))
+
     def _close(self) -> None:
         try:
             self._input.close()
@@ -131,8 +166,8 @@ class StreamTask:
                 self.chain.close()
             finally:
                 self.processor.close()
-                if self.environment.timers is None:
-                    self._timers.shutdown()
+                if self._own_timers is not None:
+                    self._own_timers.shutdown()
 
     def _make_input(self, buffers: Iterator[Buffer]) -> TaskInput:
         head, vertex = self.chain.head, self.info.vertex
@@ -153,6 +188,7 @@ class StreamTask:
     def _operator_context(self, program: OperatorProgram) -> OperatorContext:
         executor = self.processor.mailbox_executor(program.index)
         processing_time = MailboxProcessingTimeService(self._timers, executor)
+        self._time_services.append(processing_time)
         keyed_state, timers = self._keyed_services(program, processing_time)
         runtime_context = TaskRuntimeContext(
             program,
@@ -203,7 +239,3 @@ class StreamTask:
                 (operator.records_in, operator.records_out) for operator in self.chain.operators
             ]
         }
-
-
-def _has_legacy_source(program: OperatorProgram) -> bool:
-    return program.spec.kind == "legacy_source"
