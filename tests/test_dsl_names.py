@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -90,7 +91,15 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 CONNECTORS: dict[str, dict[str, list[str]]] = {
     "base": {"Source": [], "Sink": [], "DeliveryGuarantee": []},
     "number_seq": {"NumberSequenceSource": ["start", "end"]},
-    "file_system": {"FileSource": [], "FileSourceBuilder": [], "StreamFormat": []},
+    "file_system": {
+        "BucketAssigner": [],
+        "FileSink": [],
+        "FileSource": [],
+        "FileSourceBuilder": [],
+        "OutputFileConfig": ["part_prefix", "part_suffix"],
+        "RollingPolicy": [],
+        "StreamFormat": [],
+    },
 }
 METHODS: dict[str, list[str]] = {
     "file_system.FileSource.for_record_stream_format": ["stream_format", "*paths"],
@@ -98,6 +107,24 @@ METHODS: dict[str, list[str]] = {
     "file_system.FileSourceBuilder.process_static_file_set": [],
     "file_system.FileSourceBuilder.build": [],
     "file_system.StreamFormat.text_line_format": ["charset_name"],
+    "file_system.FileSink.for_row_format": ["base_path", "encoder"],
+    "file_system.FileSink.for_bulk_format": ["base_path", "writer_factory"],
+    "file_system.FileSink.RowFormatBuilder.with_bucket_check_interval": ["interval"],
+    "file_system.FileSink.RowFormatBuilder.with_bucket_assigner": ["bucket_assigner"],
+    "file_system.FileSink.RowFormatBuilder.with_output_file_config": ["output_file_config"],
+    "file_system.FileSink.RowFormatBuilder.with_rolling_policy": ["rolling_policy"],
+    "file_system.FileSink.RowFormatBuilder.enable_compact": ["strategy", "compactor"],
+    "file_system.FileSink.BulkFormatBuilder.disable_compact": [],
+    "file_system.FileSink.BulkFormatBuilder.build": [],
+    "file_system.BucketAssigner.base_path_bucket_assigner": [],
+    "file_system.BucketAssigner.date_time_bucket_assigner": ["format_str", "timezone_id"],
+    "file_system.RollingPolicy.default_rolling_policy": [
+        "part_size",
+        "rollover_interval",
+        "inactivity_interval",
+    ],
+    "file_system.RollingPolicy.on_checkpoint_rolling_policy": [],
+    "file_system.OutputFileConfig.builder": [],
 }
 
 
@@ -132,9 +159,8 @@ def test_a_connectors_name_is_where_pyflink_has_it(module: str) -> None:
 
 @pytest.mark.parametrize("path", METHODS)
 def test_a_connectors_method_takes_pyflinks_parameters(path: str) -> None:
-    module, owner, method = path.split(".")
-    loaded = importlib.import_module(f"opchain.datastream.connectors.{module}")
-    function = getattr(getattr(loaded, owner), method)
+    module, _, name = path.partition(".")
+    function = attrgetter(name)(importlib.import_module(f"opchain.datastream.connectors.{module}"))
     parameters = [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
     names = ["*" * (p.kind is p.VAR_POSITIONAL) + p.name for p in parameters]
     assert names == METHODS[path]

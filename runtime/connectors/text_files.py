@@ -9,10 +9,9 @@ import lzma
 import os
 import re
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import unquote, urlsplit
 
+from opchain.runtime.connectors.local_path import local_path
 from opchain.runtime.connectors.source import Source
-from opchain.runtime.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -60,7 +59,7 @@ class TextLineSource(Source[str]):
     def __init__(self, *paths: str | os.PathLike[str], charset_name: str = "UTF-8") -> None:
         if not paths:
             raise ValueError("a text file source needs at least one path")
-        self.paths = tuple(_local_path(path) for path in paths)
+        self.paths = tuple(local_path(path) for path in paths)
         self.charset_name = charset_name
         try:
             self._can_be_cut = "\r\n".encode(charset_name) == b"\r\n"
@@ -199,19 +198,3 @@ def _files_below(folder: str) -> list[str]:
 
 def _suffix(file: str) -> str:
     return os.path.splitext(file)[1].lower()  # noqa: PTH122
-
-
-def _local_path(path: str | os.PathLike[str]) -> str:
-    """An absolute path: executors may work in another folder."""
-    text = os.fspath(path)
-    if not isinstance(text, str):
-        raise TypeError(f"the path of a text file is {text!r}; it must be a str or a Path")
-    parts = urlsplit(text)
-    if parts.scheme == "file":
-        text = unquote(parts.path)
-    elif "://" in text:
-        raise UnsupportedFeatureError(
-            f"text files are read from local paths; '{text}' is on '{parts.scheme}', which this "
-            "source cannot read"
-        )
-    return os.path.abspath(text)  # noqa: PTH100

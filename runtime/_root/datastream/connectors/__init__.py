@@ -17,13 +17,14 @@ if TYPE_CHECKING:
         Source,
     )
     from opchain.datastream.connectors.discard import DiscardingSink
-    from opchain.datastream.connectors.file_system import FileSource, StreamFormat
+    from opchain.datastream.connectors.file_system import FileSink, FileSource, StreamFormat
     from opchain.datastream.connectors.number_seq import NumberSequenceSource
 
 __all__ = [
     "Committer",
     "DeliveryGuarantee",
     "DiscardingSink",
+    "FileSink",
     "FileSource",
     "NumberSequenceSource",
     "Sink",
@@ -36,6 +37,7 @@ _MODULE_OF = {
     "Committer": "base",
     "DeliveryGuarantee": "base",
     "DiscardingSink": "discard",
+    "FileSink": "file_system",
     "FileSource": "file_system",
     "NumberSequenceSource": "number_seq",
     "Sink": "base",

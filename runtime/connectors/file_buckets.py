@@ -1,0 +1,123 @@
+"""Which folder below a FileSink's base path a record goes to."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from datetime import datetime, timezone, tzinfo
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# The letters of Java's DateTimeFormatter that are numbers of a fixed width.
+_LETTERS: dict[str, Callable[[datetime], int]] = {
+    "y": lambda time: time.year,
+    "u": lambda time: time.year,
+    "M": lambda time: time.month,
+    "d": lambda time: time.day,
+    "H": lambda time: time.hour,
+    "m": lambda time: time.minute,
+    "s": lambda time: time.second,
+}
+_PIECE = re.compile(r"'([^']*)'|([A-Za-z])\2*|[^A-Za-z']+")
+_TWO_DIGIT_YEAR = 2
+
+
+class BucketAssigner(ABC):
+    """Chooses a record's folder. Flink: BucketAssigner, which Python programs can subclass here."""
+
+    @abstractmethod
+    def get_bucket_id(self, element: Any, timestamp: int | None, processing_time: int) -> str:
+        """The folder below the base path; an empty string is the base path itself.
+
+        Args:
+            element: The record.
+            timestamp: Its event time in milliseconds, or None.
+            processing_time: The machine's time in milliseconds.
+        """
+
+    @staticmethod
+    def base_path_bucket_assigner() -> BucketAssigner:
+        """All records into the base path."""
+        return BasePathBucketAssigner()
+
+    @staticmethod
+    def date_time_bucket_assigner(
+        format_str: str = "yyyy-MM-dd--HH", timezone_id: str | None = None
+    ) -> BucketAssigner:
+        """A folder per hour, or whatever the format tells apart, by the machine's time.
+
+        Args:
+            format_str: Java's pattern, of the letters y, M, d, H, m and s.
+            timezone_id: Such as `Europe/Berlin`; the machine's own zone if None.
+        """
+        return DateTimeBucketAssigner(format_str, timezone_id)
+
+
+class BasePathBucketAssigner(BucketAssigner):
+    """All records into the base path."""
+
+    def get_bucket_id(self, element: Any, timestamp: int | None, processing_time: int) -> str:  # noqa: ARG002 - the same for all
+        """An empty string."""
+        return ""
+
+
+class DateTimeBucketAssigner(BucketAssigner):
+    """A folder per hour, or whatever the format tells apart, by the machine's time.
+
+    >>> DateTimeBucketAssigner("yyyy/MM/dd", "UTC").get_bucket_id("any", None, 0)
+    '1970/01/01'
+    """
+
+    def __init__(self, format_str: str = "yyyy-MM-dd--HH", timezone_id: str | None = None) -> None:
+        self.format_str = format_str
+        self.timezone_id = timezone_id
+        self._zone()
+        self._formatted(datetime(1970, 1, 1, tzinfo=timezone.utc))
+        self._last: tuple[int, str] | None = None
+
+    def get_bucket_id(self, element: Any, timestamp: int | None, processing_time: int) -> str:  # noqa: ARG002 - by the clock
+        """The folder of the time."""
+        second = processing_time // 1000
+        if self._last is None or self._last[0] != second:
+            time = datetime.fromtimestamp(second, tz=timezone.utc).astimezone(self._zone())
+            self._last = (second, self._formatted(time))
+        return self._last[1]
+
+    def _zone(self) -> tzinfo | None:
+        if self.timezone_id is None:
+            return None
+        try:
+            return ZoneInfo(self.timezone_id)
+        except (ZoneInfoNotFoundError, ValueError) as error:
+            raise ValueError(f"there is no time zone {self.timezone_id!r}") from error
+
+    def _formatted(self, time: datetime) -> str:
+        parts: list[str] = []
+        position = 0
+        for piece in _PIECE.finditer(self.format_str):
+            if piece.start() != position:
+                break
+            position = piece.end()
+            parts.append(self._piece(piece, time))
+        if position != len(self.format_str):
+            raise ValueError(f"the format {self.format_str!r} of a bucket has a quote without end")
+        return "".join(parts)
+
+    def _piece(self, piece: re.Match[str], time: datetime) -> str:
+        quoted, letter = piece.groups()
+        if quoted is not None:
+            return quoted or "'"
+        if letter is None:
+            return piece.group()
+        read = _LETTERS.get(letter)
+        if read is None:
+            raise ValueError(
+                f"the format {self.format_str!r} of a bucket has the letter {letter!r}; it may have "
+                f"{', '.join(_LETTERS)}"
+            )
+        width, number = len(piece.group()), read(time)
+        is_short_year = letter in "yu" and width == _TWO_DIGIT_YEAR
+        return f"{number % 100 if is_short_year else number:0{width}d}"

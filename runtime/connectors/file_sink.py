@@ -1,0 +1,277 @@
+"""FileSink: records into files, visible once the job (or the checkpoint) is complete."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, TypeVar
+
+from opchain.runtime.connectors.file_buckets import BucketAssigner
+from opchain.runtime.connectors.file_naming import OutputFileConfig, RollingPolicy
+from opchain.runtime.connectors.local_path import local_path
+from opchain.runtime.connectors.sink import Committer, Sink, SinkWriter
+from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.serialization import BulkWriterFactory, Encoder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from opchain.runtime.functions.function import RuntimeContext
+
+T = TypeVar("T")
+_BUFFER_SIZE = 1 << 20
+
+
+class PendingFile(NamedTuple):
+    """A file that is written and waits to become visible: the committable of a FileSink."""
+
+    path: str
+    folder: str
+    subtask: int
+    number: int
+
+
+class FileSink(Sink[T]):
+    """Writes records to files below a path. Flink: FileSink.
+
+    Files are written under hidden names, and named when they are committed; a file of an earlier job
+    is never touched, the new one takes the next free number.
+    """
+
+    def __init__(
+        self,
+        base_path: str | os.PathLike[str],
+        row_format: Encoder[T] | BulkWriterFactory[T],
+        buckets: BucketAssigner,
+        rolling: RollingPolicy,
+        naming: OutputFileConfig,
+    ) -> None:
+        self.base_path = local_path(base_path)
+        self.row_format = row_format
+        self.buckets = buckets
+        self.rolling = rolling
+        self.naming = naming
+
+    def __repr__(self) -> str:
+        return f"FileSink({self.base_path!r})"
+
+    @staticmethod
+    def for_row_format(base_path: str, encoder: Encoder[T]) -> FileSink.RowFormatBuilder:
+        """Starts a sink that writes record after record."""
+        if not isinstance(encoder, Encoder):
+            raise TypeError(f"for_row_format got {encoder!r}; it takes an Encoder")
+        return FileSink.RowFormatBuilder(base_path, encoder)
+
+    @staticmethod
+    def for_bulk_format(
+        base_path: str, writer_factory: BulkWriterFactory[T]
+    ) -> FileSink.BulkFormatBuilder:
+        """Starts a sink whose files are complete only at their end, such as Parquet."""
+        if not isinstance(writer_factory, BulkWriterFactory):
+            raise TypeError(f"for_bulk_format got {writer_factory!r}; it takes a BulkWriterFactory")
+        return FileSink.BulkFormatBuilder(base_path, writer_factory)
+
+    @property
+    def has_committer(self) -> bool:
+        """True: files become visible when they are committed."""
+        return True
+
+    def create_writer(self, context: RuntimeContext) -> SinkWriter[T]:
+        """The writer of one subtask."""
+        return _FileWriter(self, context.get_index_of_this_subtask())
+
+    def create_committer(self) -> Committer:
+        """Names the files."""
+        return _FileCommitter(self.naming)
+
+    class BaseBuilder:
+        """A file sink in the making."""
+
+        def __init__(self, base_path: str, row_format: Any) -> None:
+            self._base_path = base_path
+            self._format = row_format
+            self._buckets = BucketAssigner.date_time_bucket_assigner()
+            self._rolling: RollingPolicy = RollingPolicy.default_rolling_policy()
+            self._naming = OutputFileConfig.builder().build()
+
+        def with_bucket_check_interval(self, interval: int) -> Any:
+            """Taken as in PyFlink; nothing is checked by the clock (see RollingPolicy)."""
+            if not isinstance(interval, int) or interval < 1:
+                raise ValueError(
+                    f"the bucket check interval is {interval!r}; it must be at least 1"
+                )
+            return self
+
+        def with_bucket_assigner(self, bucket_assigner: BucketAssigner) -> Any:
+            """Chooses the folders; by the hour if not given."""
+            self._buckets = _checked(bucket_assigner, BucketAssigner, "with_bucket_assigner")
+            return self
+
+        def with_output_file_config(self, output_file_config: OutputFileConfig) -> Any:
+            """Names the files; `part-<subtask>-<number>` if not given."""
+            self._naming = _checked(output_file_config, OutputFileConfig, "with_output_file_config")
+            return self
+
+        def with_rolling_policy(self, rolling_policy: RollingPolicy) -> Any:
+            """Decides when a file is complete."""
+            self._rolling = _checked(rolling_policy, RollingPolicy, "with_rolling_policy")
+            return self
+
+        def enable_compact(self, strategy: Any, compactor: Any) -> NoReturn:
+            """Not supported.
+
+            Raises:
+                UnsupportedFeatureError: Always.
+            """
+            raise UnsupportedFeatureError(
+                f"FileSink.enable_compact({strategy!r}, {compactor!r}) is not supported: small files "
+                "are not merged; write with a lower parallelism instead"
+            )
+
+        def disable_compact(self) -> Any:
+            """Does nothing: files are never merged."""
+            return self
+
+        def build(self) -> FileSink[Any]:
+            """The sink."""
+            return FileSink(
+                self._base_path, self._format, self._buckets, self._rolling, self._naming
+            )
+
+    class RowFormatBuilder(BaseBuilder):
+        """A sink of record after record, in the making."""
+
+    class BulkFormatBuilder(BaseBuilder):
+        """A sink of files that are complete only at their end, in the making."""
+
+        def __init__(self, base_path: str, row_format: Any) -> None:
+            super().__init__(base_path, row_format)
+            self._rolling = RollingPolicy.on_checkpoint_rolling_policy()
+
+
+class _Part:
+    """A file that is being written."""
+
+    def __init__(
+        self, row_format: Encoder[Any] | BulkWriterFactory[Any], file: PendingFile
+    ) -> None:
+        os.makedirs(os.path.dirname(file.path), exist_ok=True)  # noqa: PTH103, PTH120
+        self.file = file
+        self._stream: BinaryIO = open(file.path, "xb", buffering=_BUFFER_SIZE)  # noqa: PTH123, SIM115 - closed by complete or discard
+        if isinstance(row_format, Encoder):
+            self._encoder: Encoder[Any] | None = row_format
+        else:
+            self._encoder = None
+            self._bulk = row_format.create(self._stream)
+
+    def write(self, value: Any) -> None:
+        if self._encoder is not None:
+            self._encoder.encode(value, self._stream)
+        else:
+            self._bulk.add_element(value)
+
+    def size(self) -> int:
+        return self._stream.tell()
+
+    def complete(self) -> PendingFile:
+        if self._encoder is None:
+            self._bulk.finish()
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+        self._stream.close()
+        return self.file
+
+    def discard(self) -> None:
+        self._stream.close()
+        os.unlink(self.file.path)  # noqa: PTH108
+
+
+class _FileWriter(SinkWriter[Any]):
+    """Writes one file per bucket at a time."""
+
+    def __init__(self, sink: FileSink[Any], subtask: int) -> None:
+        self._sink = sink
+        self._subtask = subtask
+        # Two attempts of one task may write at the same time: their hidden names must differ. The
+        # names that files get in the end hold nothing random.
+        self._attempt = uuid.uuid4().hex
+        self._parts: dict[str, _Part] = {}
+        self._numbers: dict[str, int] = {}
+        self._complete: list[PendingFile] = []
+
+    def write(self, value: Any, timestamp: int | None) -> None:
+        """Appends a record to its bucket's file."""
+        now = int(time.time() * 1000)
+        bucket = self._sink.buckets.get_bucket_id(value, timestamp, now)
+        part = self._parts.get(bucket)
+        if part is None:
+            part = self._parts[bucket] = self._next_part(bucket)
+        part.write(value)
+        if self._sink.rolling.part_size is not None and self._sink.rolling.is_full(part.size()):
+            self._complete.append(self._parts.pop(bucket).complete())
+
+    def flush(self, *, end_of_input: bool) -> None:  # noqa: ARG002 - files end at every checkpoint
+        """Completes all files."""
+        while self._parts:
+            _, part = self._parts.popitem()
+            self._complete.append(part.complete())
+
+    def prepare_commit(self) -> Sequence[PendingFile]:
+        """The files completed since the last call."""
+        complete, self._complete = self._complete, []
+        return sorted(complete, key=lambda file: (file.folder, file.number))
+
+    def close(self) -> None:
+        """Removes what was not completed."""
+        while self._parts:
+            _, part = self._parts.popitem()
+            part.discard()
+
+    def _next_part(self, bucket: str) -> _Part:
+        number = self._numbers.get(bucket, 0)
+        self._numbers[bucket] = number + 1
+        folder = os.path.join(self._sink.base_path, bucket) if bucket else self._sink.base_path  # noqa: PTH118
+        hidden = f".{self._sink.naming.name(self._subtask, number)}.inprogress.{self._attempt}"
+        path = os.path.join(folder, hidden)  # noqa: PTH118
+        return _Part(self._sink.row_format, PendingFile(path, folder, self._subtask, number))
+
+
+class _FileCommitter(Committer):
+    """Gives files their names."""
+
+    def __init__(self, naming: OutputFileConfig) -> None:
+        self._naming = naming
+
+    def commit(self, committables: Sequence[PendingFile]) -> None:
+        """Names each file that still has its hidden name; the others were committed before."""
+        for file in committables:
+            if not os.path.exists(file.path):  # noqa: PTH110
+                continue
+            number = file.number
+            while not _named(file, self._naming.name(file.subtask, number)):
+                number += 1
+
+
+def _named(file: PendingFile, name: str) -> bool:
+    """Gives a file its name; says False where another file has it."""
+    path = os.path.join(file.folder, name)  # noqa: PTH118
+    try:
+        # A link fails where the name is taken; a rename would replace the other file.
+        os.link(file.path, path)
+    except FileExistsError:
+        if not os.path.samefile(file.path, path):  # noqa: PTH121 - the same: interrupted behind the link
+            return False
+    except OSError:  # a file system without links
+        if os.path.lexists(path):
+            return False
+        os.rename(file.path, path)  # noqa: PTH104
+        return True
+    os.unlink(file.path)  # noqa: PTH108
+    return True
+
+
+def _checked(value: Any, kind: type, call: str) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(f"{call} got {value!r}; it takes a {kind.__name__}")
+    return value

@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import os
+import pickle
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+import pytest
+from opchain.common import Encoder
+from opchain.runtime.connectors.file_buckets import BucketAssigner
+from opchain.runtime.connectors.file_naming import OutputFileConfig, RollingPolicy
+from opchain.runtime.connectors.file_sink import FileSink
+from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.serialization import BulkWriter, BulkWriterFactory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from opchain.runtime.connectors.sink import SinkWriter
+
+
+class Subtask:
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+    def get_index_of_this_subtask(self) -> int:
+        return self.index
+
+
+class ByLength(BucketAssigner):
+    def get_bucket_id(self, element: str, timestamp: int | None, processing_time: int) -> str:
+        return f"length={len(element)}"
+
+
+def sink_to(path: Path, **changes: Any) -> FileSink[str]:
+    builder = FileSink.for_row_format(str(path), Encoder.simple_string_encoder())
+    builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
+    for name, value in changes.items():
+        getattr(builder, f"with_{name}")(value)
+    sink: FileSink[str] = pickle.loads(pickle.dumps(builder.build()))
+    return sink
+
+
+def writer_of(sink: FileSink[str], subtask: int = 0) -> SinkWriter[str]:
+    return sink.create_writer(cast("Any", Subtask(subtask)))
+
+
+def written(sink: FileSink[str], *records: str, subtask: int = 0) -> list[Any]:
+    writer = writer_of(sink, subtask)
+    for record in records:
+        writer.write(record, None)
+    writer.flush(end_of_input=True)
+    committables = list(writer.prepare_commit())
+    writer.close()
+    return cast("list[Any]", pickle.loads(pickle.dumps(committables)))
+
+
+def commit(sink: FileSink[str], committables: list[Any]) -> None:
+    committer = sink.create_committer()
+    assert committer is not None
+    committer.commit(committables)
+    committer.close()
+
+
+def visible(path: Path) -> dict[str, str]:
+    files = (file for file in path.rglob("*") if file.is_file())
+    return {
+        str(file.relative_to(path)): file.read_text()
+        for file in sorted(files)
+        if not file.name.startswith(".")
+    }
+
+
+def test_records_are_visible_once_they_are_committed(tmp_path: Path) -> None:
+    sink = sink_to(tmp_path)
+    committables = written(sink, "a", "b")
+    assert visible(tmp_path) == {}
+    commit(sink, committables)
+    assert visible(tmp_path) == {"part-0-0": "a\nb\n"}
+    assert [file.name for file in tmp_path.iterdir()] == ["part-0-0"]
+
+
+def test_committing_again_changes_nothing(tmp_path: Path) -> None:
+    sink = sink_to(tmp_path)
+    committables = written(sink, "a")
+    commit(sink, committables)
+    commit(sink, committables)
+    assert visible(tmp_path) == {"part-0-0": "a\n"}
+
+
+def test_a_commit_that_was_interrupted_goes_on(tmp_path: Path) -> None:
+    sink = sink_to(tmp_path)
+    (pending,) = written(sink, "a")
+    os.link(pending.path, tmp_path / "part-0-0")
+    commit(sink, [pending])
+    assert [file.name for file in tmp_path.iterdir()] == ["part-0-0"]
+
+
+def test_files_of_earlier_jobs_stay(tmp_path: Path) -> None:
+    sink = sink_to(tmp_path)
+    for record in ("first", "second"):
+        commit(sink, written(sink, record))
+    assert visible(tmp_path) == {"part-0-0": "first\n", "part-0-1": "second\n"}
+
+
+def test_a_file_system_without_links_works_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(source: str, target: str) -> None:
+        raise PermissionError(f"no links: {source} {target}")
+
+    monkeypatch.setattr(os, "link", refused)
+    sink = sink_to(tmp_path)
+    for record in ("first", "second"):
+        commit(sink, written(sink, record))
+    assert visible(tmp_path) == {"part-0-0": "first\n", "part-0-1": "second\n"}
+
+
+def test_two_attempts_of_a_task_never_meet(tmp_path: Path) -> None:
+    sink = sink_to(tmp_path)
+    lost, accepted = written(sink, "a"), written(sink, "a")
+    assert lost != accepted
+    commit(sink, accepted)
+    assert visible(tmp_path) == {"part-0-0": "a\n"}
+
+
+def test_subtasks_have_files_of_their_own(tmp_path: Path) -> None:
+    sink = sink_to(tmp_path)
+    commit(sink, written(sink, "a") + written(sink, "b", subtask=3))
+    assert visible(tmp_path) == {"part-0-0": "a\n", "part-3-0": "b\n"}
+
+
+def test_a_full_file_is_followed_by_the_next(tmp_path: Path) -> None:
+    sink = sink_to(tmp_path, rolling_policy=RollingPolicy.default_rolling_policy(part_size=4))
+    commit(sink, written(sink, "a", "b", "c"))
+    assert visible(tmp_path) == {"part-0-0": "a\nb\n", "part-0-1": "c\n"}
+
+
+def test_each_bucket_is_a_folder(tmp_path: Path) -> None:
+    naming = OutputFileConfig.builder().with_part_prefix("w").with_part_suffix(".txt").build()
+    sink = sink_to(tmp_path, bucket_assigner=ByLength(), output_file_config=naming)
+    commit(sink, written(sink, "a", "bb", "c"))
+    assert visible(tmp_path) == {"length=1/w-0-0.txt": "a\nc\n", "length=2/w-0-0.txt": "bb\n"}
+
+
+def test_a_file_ends_at_each_checkpoint(tmp_path: Path) -> None:
+    sink = sink_to(tmp_path)
+    writer = writer_of(sink)
+    for record in ("a", "b"):
+        writer.write(record, None)
+        writer.flush(end_of_input=False)
+        commit(sink, list(writer.prepare_commit()))
+    assert list(writer.prepare_commit()) == []
+    assert visible(tmp_path) == {"part-0-0": "a\n", "part-0-1": "b\n"}
+
+
+def test_a_failed_task_leaves_nothing_half_written(tmp_path: Path) -> None:
+    writer = writer_of(sink_to(tmp_path))
+    writer.write("a", None)
+    writer.close()
+    writer.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+class Counted(BulkWriter[str]):
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream = stream
+        self.records: list[str] = []
+
+    def add_element(self, element: str) -> None:
+        self.records.append(element)
+
+    def flush(self) -> None:
+        raise AssertionError("nothing asks for it")
+
+    def finish(self) -> None:
+        self.stream.write(f"{len(self.records)} {self.records}".encode())
+
+
+class CountedFactory(BulkWriterFactory[str]):
+    def create(self, stream: BinaryIO) -> Counted:
+        return Counted(stream)
+
+
+def test_a_bulk_format_is_complete_at_its_end(tmp_path: Path) -> None:
+    builder = FileSink.for_bulk_format(str(tmp_path), CountedFactory())
+    builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
+    sink = builder.build()
+    commit(sink, written(sink, "a", "b"))
+    assert visible(tmp_path) == {"part-0-0": "2 ['a', 'b']"}
+
+
+def test_the_default_bucket_is_the_hour(tmp_path: Path) -> None:
+    sink = FileSink.for_row_format(str(tmp_path), Encoder.simple_string_encoder()).build()
+    commit(sink, written(sink, "a"))
+    ((name, text),) = visible(tmp_path).items()
+    folder, _, file = name.partition("/")
+    assert (len(folder.split("-")), file, text) == (5, "part-0-0", "a\n")
+
+
+@pytest.mark.parametrize(
+    ("setter", "value"),
+    [
+        ("with_bucket_assigner", "hour"),
+        ("with_output_file_config", "part"),
+        ("with_rolling_policy", 5),
+    ],
+)
+def test_a_setting_of_the_wrong_kind_is_refused(tmp_path: Path, setter: str, value: Any) -> None:
+    builder = FileSink.for_row_format(str(tmp_path), Encoder.simple_string_encoder())
+    with pytest.raises(TypeError, match=setter):
+        getattr(builder, setter)(value)
+
+
+def test_a_format_of_the_wrong_kind_is_refused(tmp_path: Path) -> None:
+    wrong: Any = str
+    with pytest.raises(TypeError, match="it takes an Encoder"):
+        FileSink.for_row_format(str(tmp_path), wrong)
+    with pytest.raises(TypeError, match="it takes a BulkWriterFactory"):
+        FileSink.for_bulk_format(str(tmp_path), wrong)
+
+
+def test_merging_small_files_is_refused_by_name(tmp_path: Path) -> None:
+    builder = FileSink.for_row_format(str(tmp_path), Encoder.simple_string_encoder())
+    assert builder.disable_compact() is builder
+    assert builder.with_bucket_check_interval(1000) is builder
+    with pytest.raises(UnsupportedFeatureError, match="enable_compact"):
+        builder.enable_compact(None, None)
+    with pytest.raises(ValueError, match="bucket check interval"):
+        builder.with_bucket_check_interval(0)
