@@ -258,7 +258,6 @@ class WindowSpec(OperatorSpec):
     aggregate: Any = None
     function: Any = None
     is_all: bool = False
-    is_co_group: bool = False
 
     def makes_timestamps(self) -> bool:
         """Yes: that of the window or pair."""
