@@ -42,7 +42,8 @@ class OperatorContext:
     """The services of one operator.
 
     `keyed_state` is the operator's KeyedStateBackend, `timers` are its TimerServices; both None for an
-    operator without key. `mailbox` runs commands in the task's thread, at this operator's
+    operator without key. `operator_state` is its SubtaskStateStore; `restored_checkpoint_id` the number
+    of the checkpoint that its state was restored from, if there is one. `mailbox` runs commands in the task's thread, at this operator's
     priority. `acknowledge(item)` hands a picklable item to the driver, exactly once.
     """
 
@@ -53,3 +54,5 @@ class OperatorContext:
     acknowledge: Any
     keyed_state: Any = None
     timers: Any = None
+    operator_state: Any = None
+    restored_checkpoint_id: int | None = None

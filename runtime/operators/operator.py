@@ -10,6 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.functions.checkpointed_function import CheckpointedFunction
+from opchain.runtime.operators.function_state import InitializationContext, SnapshotContext
+from opchain.runtime.state.operator_snapshot import OperatorSnapshot
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -88,6 +92,25 @@ class StreamOperator:
     def current_key(self) -> Any:
         """The key of the record at hand, for messages; None where there is none."""
         return None
+
+    def restore_state(self, snapshot: OperatorSnapshot, checkpoint_id: int) -> None:
+        """Takes over what `redistribute` gives this subtask of a checkpoint; before `open`."""
+        context = self.context
+        context.restored_checkpoint_id = checkpoint_id
+        context.operator_state.restore(snapshot.operator)
+        if context.keyed_state is not None:
+            context.keyed_state.restore([snapshot.keyed])
+            context.timers.restore([snapshot.timers])
+
+    def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:  # noqa: ARG002 - for functions
+        """Everything that a checkpoint keeps of this subtask."""
+        context = self.context
+        is_keyed = context.keyed_state is not None
+        return OperatorSnapshot(
+            keyed=context.keyed_state.snapshot() if is_keyed else {},
+            timers=context.timers.snapshot() if is_keyed else {},
+            operator=context.operator_state.snapshot(),
+        )
 
     def open(self) -> None:
         """Prepares for records: opens the user's function, registers state."""
@@ -197,10 +220,18 @@ class UserFunctionOperator(StreamOperator):
         self.call: Callable[..., Any] = getattr(self.function, self.method, self.function)
 
     def open(self) -> None:
-        """Opens the user's function with its runtime context."""
+        """Opens the user's function with its runtime context; a CheckpointedFunction is initialized first."""
+        if isinstance(self.function, CheckpointedFunction):
+            self.function.initialize_state(InitializationContext(self.context))
         opened = getattr(self.function, "open", None)
         if opened is not None:
             opened(self.context.runtime_context)
+
+    def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
+        """Everything that a checkpoint keeps; the function puts its own part into its states first."""
+        if isinstance(self.function, CheckpointedFunction):
+            self.function.snapshot_state(SnapshotContext(checkpoint_id, timestamp_ms))
+        return super().snapshot_state(checkpoint_id, timestamp_ms)
 
     def close(self) -> None:
         """Closes the user's function."""

@@ -28,10 +28,19 @@ def emit_results(output: Output, results: Iterable[Any] | None, timestamp: int |
         return
     collect = output.collect
     for result in results:
-        if is_tagged(result):
+        if result.__class__ is tuple and is_tagged(result):
             output.collect_to(result[0].tag_id, result[1], timestamp)
         else:
             collect(result, timestamp)
+
+
+def emit_results_of_clock(output: Output, results: Iterable[Any] | None, time: int) -> None:
+    """Emits what a processing-time timer gives: as in Flink only side outputs carry the timer's time."""
+    for result in results or ():
+        if is_tagged(result):
+            output.collect_to(result[0].tag_id, result[1], time)
+        else:
+            output.collect(result, None)
 
 
 class UnkeyedTimerService(TimerService):

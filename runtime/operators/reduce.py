@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.operators.operator import UserFunctionOperator
+from opchain.runtime.state.key_identity import key_of
 
 if TYPE_CHECKING:
     from opchain.runtime.operators.context import OperatorContext
@@ -36,6 +37,8 @@ class ReduceOperator(UserFunctionOperator):
         key = program.keys[0]
         assert key is not None
         self.select_key = key.selector
+        identity = context.keyed_state.identity
+        self.plain_keys, self.identify = identity.plain, identity.of
         self._key: Any = None
 
     @property
@@ -46,6 +49,8 @@ class ReduceOperator(UserFunctionOperator):
     def reduced(self, value: Any) -> Any:
         """Folds a record into its key's state and gives the new state."""
         key = self._key = self.select_key(value)
+        if key.__class__ not in self.plain_keys:
+            key = self.identify(key)
         previous = self.table.get(key, ABSENT)
         if previous is not ABSENT:
             value = self.call(previous, value)
@@ -61,16 +66,23 @@ class BatchReduceOperator(ReduceOperator):
     """Emits each key's result once, when the input has ended. Flink: `BatchGroupedReduceOperator`.
 
     Keys come out in the order in which they first came in, which is the same in every run. Results
-    carry the largest timestamp there is (Flink: the end of the key's event time).
+    carry the largest timestamp there is (Flink: the end of the key's event time), and watermarks
+    wait for them, as they do behind the sorted input of Flink's batch mode.
     """
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Folds the record in; nothing comes out yet."""
         self.reduced(value)
 
+    def process_watermark(self, watermark: int) -> None:
+        """Keeps the watermark until the results are out."""
+        self.current_watermark = watermark
+
     def finish(self) -> None:
-        """Emits one result per key and forgets it."""
+        """Emits one result per key and forgets it, and then the watermark."""
         collect = self.output.collect
-        for self._key, value in self.table.items():
+        for state_key, value in self.table.items():
+            self._key = key_of(state_key)
             collect(value, MAX_TIMESTAMP)
         self.table.clear()
+        self.output.emit_watermark(self.current_watermark)

@@ -6,9 +6,15 @@ from typing import TYPE_CHECKING
 
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.operators import specs
+from opchain.runtime.operators.broadcast_process import (
+    BroadcastProcessOperator,
+    KeyedBroadcastProcessOperator,
+)
 from opchain.runtime.operators.co_functions import CoFlatMapOperator, CoMapOperator
 from opchain.runtime.operators.element_wise import FilterOperator, FlatMapOperator, MapOperator
 from opchain.runtime.operators.interval_join import IntervalJoinOperator
+from opchain.runtime.operators.keyed_process import KeyedCoProcessOperator, KeyedProcessOperator
+from opchain.runtime.operators.map_partition import FullWindowOperator, MapPartitionOperator
 from opchain.runtime.operators.process import CoProcessOperator, ProcessOperator
 from opchain.runtime.operators.reduce import BatchReduceOperator, ReduceOperator
 from opchain.runtime.operators.sinks import (
@@ -39,10 +45,16 @@ OPERATORS: dict[type[specs.OperatorSpec], Create] = {
     specs.FlatMapSpec: FlatMapOperator,
     specs.ProcessSpec: ProcessOperator,
     specs.TimestampsWatermarksSpec: TimestampsWatermarksOperator,
+    specs.MapPartitionSpec: MapPartitionOperator,
     specs.ReduceSpec: ReduceOperator,
+    specs.KeyedProcessSpec: KeyedProcessOperator,
+    specs.FullWindowSpec: FullWindowOperator,
     specs.CoMapSpec: CoMapOperator,
     specs.CoFlatMapSpec: CoFlatMapOperator,
     specs.CoProcessSpec: CoProcessOperator,
+    specs.KeyedCoProcessSpec: KeyedCoProcessOperator,
+    specs.BroadcastProcessSpec: BroadcastProcessOperator,
+    specs.KeyedBroadcastProcessSpec: KeyedBroadcastProcessOperator,
     specs.WindowSpec: create_window_operator,
     specs.IntervalJoinSpec: IntervalJoinOperator,
     specs.SinkWriterSpec: SinkWriterOperator,

@@ -20,6 +20,7 @@ from opchain.runtime.state.key_identity import key_of
 from opchain.runtime.state.key_router import KeyRouter
 from opchain.runtime.state.state_table import StateTable
 from opchain.runtime.state.ttl_states import TimeToLive
+from opchain.runtime.task.record_pickle import dump_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -116,7 +117,7 @@ def _require(
 
 def _pickled(states: dict[str, tuple[str, bool, list[Row]]]) -> bytes:
     try:
-        return pickle.dumps((FORMAT, states), protocol=5)
+        return dump_records((FORMAT, states))
     except Exception as error:
         name, row = _unpicklable(states)
         raise StateError(
@@ -136,7 +137,7 @@ def _unpicklable(states: dict[str, tuple[str, bool, list[Row]]]) -> tuple[str, A
 
 def _is_picklable(part: Any) -> bool:
     try:
-        pickle.dumps(part, protocol=5)
+        dump_records(part)
     except Exception:  # noqa: BLE001 - whatever a user's object raises
         return False
     return True

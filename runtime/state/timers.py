@@ -34,6 +34,7 @@ from opchain.runtime.errors import StateError
 from opchain.runtime.state.key_identity import key_of
 from opchain.runtime.state.key_router import KeyRouter
 from opchain.runtime.state.keyed_timers import KeyedTimers
+from opchain.runtime.task.record_pickle import dump_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -244,8 +245,7 @@ class TimerServices:
                     services = groups.setdefault(group, {})
                     services.setdefault(name, ([], []))[domain].append(row)
         return {
-            group: pickle.dumps((FORMAT, services), protocol=5)
-            for group, services in sorted(groups.items())
+            group: dump_records((FORMAT, services)) for group, services in sorted(groups.items())
         }
 
     def restore(self, snapshots: Iterable[Mapping[int, bytes]]) -> None:

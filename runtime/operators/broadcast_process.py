@@ -1,0 +1,230 @@
+"""A stream beside a broadcast one: each record sees the broadcast state as it is when the record comes.
+
+The broadcast records go to every subtask. In streaming mode the two sides are read as they arrive, in
+batch mode the broadcast side whole before the other (see task.batch_order). Flink:
+`CoBroadcastWithNonKeyedOperator`, `CoBroadcastWithKeyedOperator` and their batch forms.
+
+On the broadcast side there is no current key: keyed state used there is an error (in Flink it silently
+belongs to whichever key came last), except through `apply_to_keyed_state`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.errors import StateError
+from opchain.runtime.functions.broadcast_process_functions import (
+    BroadcastProcessFunction,
+    KeyedBroadcastProcessFunction,
+)
+from opchain.runtime.operators.keyed_process import KeyedFunctionOperator
+from opchain.runtime.operators.operator import UserFunctionOperator
+from opchain.runtime.operators.process import emit_results
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opchain.runtime.operators.context import OperatorContext
+    from opchain.runtime.operators.operator import Output, StreamOperator
+    from opchain.runtime.state.descriptors import MapStateDescriptor, StateDescriptor
+    from opchain.runtime.state.keyed_backend import KeyedStateBackend
+    from opchain.runtime.state.operator_state import BroadcastMap, ReadOnlyBroadcastMap
+    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.time_domain import TimeDomain
+    from opchain.runtime.timer_service import TimerService
+
+
+class BroadcastStates:
+    """The broadcast states of one operator, and the same for reading."""
+
+    def __init__(self, operator: StreamOperator) -> None:
+        self._operator = operator
+        self._writable: dict[str, BroadcastMap[Any, Any]] = {}
+        self._readable: dict[str, ReadOnlyBroadcastMap[Any, Any]] = {}
+        self._descriptors: dict[str, MapStateDescriptor[Any, Any]] = {}
+
+    def open(self) -> None:
+        """Takes the states from the operator's store, where they may have been restored."""
+        store = self._operator.context.operator_state
+        for descriptor in self._operator.program.spec.descriptors:  # type: ignore[attr-defined]
+            state = store.get_broadcast_state(descriptor)
+            self._descriptors[descriptor.name] = descriptor
+            self._writable[descriptor.name] = state
+            self._readable[descriptor.name] = state.read_only()
+
+    def writable(self, descriptor: MapStateDescriptor[Any, Any]) -> BroadcastMap[Any, Any]:
+        """The state as the broadcast side sees it."""
+        self._require(descriptor)
+        return self._writable[descriptor.name]
+
+    def readable(self, descriptor: MapStateDescriptor[Any, Any]) -> ReadOnlyBroadcastMap[Any, Any]:
+        """The state as the other side sees it."""
+        self._require(descriptor)
+        return self._readable[descriptor.name]
+
+    def _require(self, descriptor: MapStateDescriptor[Any, Any]) -> None:
+        known = self._descriptors.get(descriptor.name)
+        if known is descriptor or known == descriptor:
+            return
+        program = self._operator.program
+        names = ", ".join(map(repr, self._descriptors.values())) or "none"
+        raise StateError(
+            f"'{program.name}' ({program.call_site}) asks for the broadcast state {descriptor!r}, and "
+            f"broadcast() was given: {names}; give it the same descriptor"
+        )
+
+
+class _Context:
+    """The clocks and the record's time; one object per side, valid during a call."""
+
+    __slots__ = ("_operator", "_states", "_timestamp")
+
+    def __init__(self, operator: StreamOperator, states: BroadcastStates) -> None:
+        self._operator = operator
+        self._states = states
+        self._timestamp: int | None = None
+
+    def timestamp(self) -> int | None:
+        """The record's event time in milliseconds, None where it has none; or the timer's time."""
+        return self._timestamp
+
+    def current_processing_time(self) -> int:
+        """The task's clock in milliseconds."""
+        return self._operator.context.processing_time.current_processing_time()
+
+    def current_watermark(self) -> int:
+        """The event time reached so far, in milliseconds."""
+        return self._operator.current_watermark
+
+
+class BroadcastSideContext(_Context, BroadcastProcessFunction.Context):
+    """The broadcast side's."""
+
+    __slots__ = ()
+
+    def get_broadcast_state(
+        self, state_descriptor: MapStateDescriptor[Any, Any]
+    ) -> BroadcastMap[Any, Any]:
+        """The broadcast state of a descriptor."""
+        return self._states.writable(state_descriptor)
+
+
+class ElementSideContext(_Context, BroadcastProcessFunction.ReadOnlyContext):
+    """The other side's."""
+
+    __slots__ = ()
+
+    def get_broadcast_state(
+        self, state_descriptor: MapStateDescriptor[Any, Any]
+    ) -> ReadOnlyBroadcastMap[Any, Any]:
+        """The broadcast state of a descriptor."""
+        return self._states.readable(state_descriptor)
+
+
+class KeyedBroadcastSideContext(BroadcastSideContext, KeyedBroadcastProcessFunction.Context):
+    """The broadcast side's, beside a keyed stream."""
+
+    __slots__ = ()
+
+    def apply_to_keyed_state(
+        self, state_descriptor: StateDescriptor[Any], function: Callable[[Any, Any], object]
+    ) -> None:
+        """Calls `function(key, state)` for every key that has the state, in the order they got it."""
+        backend: KeyedStateBackend = self._operator.context.keyed_state
+        backend.apply_to_all_keys(state_descriptor, function)
+
+
+class KeyedElementSideContext(
+    ElementSideContext, KeyedBroadcastProcessFunction.OnTimerContext[Any]
+):
+    """The keyed side's, for records and timers."""
+
+    __slots__ = ("_domain", "_timers")
+
+    def __init__(self, operator: StreamOperator, states: BroadcastStates) -> None:
+        super().__init__(operator, states)
+        self._timers: TimerService
+        self._domain: TimeDomain | None = None
+
+    def timer_service(self) -> TimerService:
+        """The clocks, and the timers of the current key."""
+        return self._timers
+
+    def get_current_key(self) -> Any:
+        """The key of the record, or of the timer that fires."""
+        return self._operator.current_key
+
+    def time_domain(self) -> TimeDomain:
+        """Which clock the firing timer follows.
+
+        Raises:
+            RuntimeError: No timer is firing: a record is processed.
+        """
+        if self._domain is None:
+            raise RuntimeError("time_domain() belongs to on_timer(), and no timer is firing")
+        return self._domain
+
+
+class BroadcastProcessOperator(UserFunctionOperator):
+    """Flink: `CoBroadcastWithNonKeyedOperator`."""
+
+    method = "process_element"
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        self.states = BroadcastStates(self)
+        self.function_context = ElementSideContext(self, self.states)
+        self.broadcast_context = BroadcastSideContext(self, self.states)
+
+    def open(self) -> None:
+        """Opens the function; the broadcast states are there then."""
+        self.states.open()
+        super().open()
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        """Emits what the function yields for a record of the stream."""
+        function_context = self.function_context
+        function_context._timestamp = timestamp  # noqa: SLF001 - the operator owns its context
+        emit_results(self.output, self.call(value, function_context), timestamp)
+
+    def process_element2(self, value: Any, timestamp: int | None) -> None:
+        """Emits what the function yields for a broadcast record."""
+        function_context = self.broadcast_context
+        function_context._timestamp = timestamp  # noqa: SLF001 - the operator owns its context
+        results = self.function.process_broadcast_element(value, function_context)
+        emit_results(self.output, results, timestamp)
+
+
+class KeyedBroadcastProcessOperator(KeyedFunctionOperator):
+    """Flink: `CoBroadcastWithKeyedOperator`."""
+
+    method = "process_element"
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        key = program.keys[0]
+        assert key is not None
+        self.select_key = key.selector
+        self.states = BroadcastStates(self)
+        self.function_context = KeyedElementSideContext(self, self.states)
+        self.broadcast_context = KeyedBroadcastSideContext(self, self.states)
+
+    def open(self) -> None:
+        """Opens the function; the broadcast states are there then."""
+        self.states.open()
+        super().open()
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        """Emits what the function yields for a record of the keyed stream."""
+        self.backend.set_current_key(self.select_key(value))
+        function_context = self.function_context
+        function_context._timestamp = timestamp  # noqa: SLF001 - the operator owns its context
+        emit_results(self.output, self.call(value, function_context), timestamp)
+
+    def process_element2(self, value: Any, timestamp: int | None) -> None:
+        """Emits what the function yields for a broadcast record."""
+        self.backend.clear_current_key()
+        function_context = self.broadcast_context
+        function_context._timestamp = timestamp  # noqa: SLF001 - the operator owns its context
+        results = self.function.process_broadcast_element(value, function_context)
+        emit_results(self.output, results, timestamp)

@@ -1,0 +1,152 @@
+"""Process functions on keyed streams: keyed state, timers, side outputs.
+
+As in Flink, what `on_timer` yields carries the timer's time where the timer was one of event time, and no
+timestamp where it was one of processing time (what goes to side outputs carries the timer's time in
+both cases).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.functions.process_functions import (
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+)
+from opchain.runtime.operators.keyed_timer_service import USER_TIMERS, KeyedTimerService
+from opchain.runtime.operators.operator import UserFunctionOperator
+from opchain.runtime.operators.process import emit_results, emit_results_of_clock
+from opchain.runtime.time_domain import TimeDomain
+
+if TYPE_CHECKING:
+    from opchain.runtime.operators.context import OperatorContext
+    from opchain.runtime.operators.operator import Output
+    from opchain.runtime.state.keyed_backend import KeyedStateBackend
+    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.timer_service import TimerService
+
+
+class KeyedProcessContext(
+    KeyedProcessFunction.OnTimerContext[Any], KeyedCoProcessFunction.OnTimerContext[Any]
+):
+    """The context of records and timers; one object per operator, valid during a call."""
+
+    __slots__ = ("_backend", "_domain", "_timers", "_timestamp")
+
+    def __init__(self, backend: KeyedStateBackend) -> None:
+        self._backend = backend
+        self._timers: TimerService
+        self._timestamp: int | None = None
+        self._domain: TimeDomain | None = None
+
+    def timer_service(self) -> TimerService:
+        """The clocks, and the timers of the current key."""
+        return self._timers
+
+    def timestamp(self) -> int | None:
+        """The record's event time in milliseconds, None where it has none; or the timer's time."""
+        return self._timestamp
+
+    def get_current_key(self) -> Any:
+        """The key of the record, or of the timer that fires."""
+        return self._backend.current_key
+
+    def time_domain(self) -> TimeDomain:
+        """Which clock the firing timer follows.
+
+        Raises:
+            RuntimeError: No timer is firing: a record is processed.
+        """
+        if self._domain is None:
+            raise RuntimeError("time_domain() belongs to on_timer(), and no timer is firing")
+        return self._domain
+
+
+class KeyedFunctionOperator(UserFunctionOperator):
+    """What operators share whose function has keyed state and timers; the target of its timers.
+
+    `function_context` is a KeyedProcessContext or has the same attributes.
+    """
+
+    function_context: Any
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        self.backend: KeyedStateBackend = context.keyed_state
+        self.function_context = KeyedProcessContext(self.backend)
+
+    @property
+    def current_key(self) -> Any:
+        """The key of the record or timer at hand."""
+        return self.backend.current_key
+
+    def open(self) -> None:
+        """Opens the function; restored timers are waiting then."""
+        self.function_context._timers = KeyedTimerService(  # noqa: SLF001 - the operator owns its context
+            self.context.timers.service(USER_TIMERS, self)
+        )
+        super().open()
+
+    def on_event_time(self, time: int, _namespace: Any) -> None:
+        """Emits what the function yields for an event-time timer."""
+        emit_results(self.output, self._called_back(time, TimeDomain.EVENT_TIME), time)
+        self.function_context._domain = None  # noqa: SLF001 - the operator owns its context
+
+    def on_processing_time(self, time: int, _namespace: Any) -> None:
+        """Emits what the function yields for a processing-time timer."""
+        results = self._called_back(time, TimeDomain.PROCESSING_TIME)
+        emit_results_of_clock(self.output, results, time)
+        self.function_context._domain = None  # noqa: SLF001 - the operator owns its context
+
+    def _called_back(self, time: int, domain: TimeDomain) -> Any:
+        function_context = self.function_context
+        function_context._timestamp = time  # noqa: SLF001 - the operator owns its context
+        function_context._domain = domain  # noqa: SLF001
+        return self.function.on_timer(time, function_context)
+
+
+class KeyedProcessOperator(KeyedFunctionOperator):
+    """Flink: `KeyedProcessOperator`."""
+
+    method = "process_element"
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        key = program.keys[0]
+        assert key is not None
+        self.select_key = key.selector
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        """Emits what the function yields."""
+        self.backend.set_current_key(self.select_key(value))
+        function_context = self.function_context
+        function_context._timestamp = timestamp  # noqa: SLF001 - the operator owns its context
+        emit_results(self.output, self.call(value, function_context), timestamp)
+
+
+class KeyedCoProcessOperator(KeyedFunctionOperator):
+    """Flink: `KeyedCoProcessOperator`."""
+
+    method = "process_element1"
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        first, second = program.keys
+        assert first is not None
+        assert second is not None
+        self.select_keys = (first.selector, second.selector)
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        """Emits what the function yields for a record of the first stream."""
+        self.backend.set_current_key(self.select_keys[0](value))
+        function_context = self.function_context
+        function_context._timestamp = timestamp  # noqa: SLF001 - the operator owns its context
+        emit_results(self.output, self.call(value, function_context), timestamp)
+
+    def process_element2(self, value: Any, timestamp: int | None) -> None:
+        """Emits what the function yields for a record of the second stream."""
+        self.backend.set_current_key(self.select_keys[1](value))
+        function_context = self.function_context
+        function_context._timestamp = timestamp  # noqa: SLF001 - the operator owns its context
+        results = self.function.process_element2(value, function_context)
+        emit_results(self.output, results, timestamp)

@@ -1,0 +1,93 @@
+"""What an operator's subtask hands over to a checkpoint, and what each subtask gets of it back.
+
+Flink: `OperatorSnapshotFutures`, `OperatorSubtaskState`; `StateAssignmentOperation` and
+`RoundRobinOperatorStateRepartitioner` for the way back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from opchain.runtime.state.key_groups import KeyGroupRange
+
+
+class ListMode(Enum):
+    """How a list of the subtasks is given out when their number changes."""
+
+    SPLIT = "split"
+    UNION = "union"
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorStateSnapshot:
+    """State without key: pickled elements of lists, and pickled broadcast maps, by name."""
+
+    lists: dict[str, tuple[ListMode, list[bytes]]] = field(default_factory=dict)
+    maps: dict[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSnapshot:
+    """All state of one subtask of an operator; keyed state and timers by key group."""
+
+    keyed: dict[int, bytes] = field(default_factory=dict)
+    timers: dict[int, bytes] = field(default_factory=dict)
+    operator: OperatorStateSnapshot = field(default_factory=OperatorStateSnapshot)
+
+
+def redistribute(
+    snapshots: Sequence[OperatorSnapshot],
+    key_groups: KeyGroupRange,
+    parallelism: int,
+    subtask: int,
+) -> OperatorSnapshot:
+    """What one of `parallelism` subtasks gets of the snapshots of all subtasks, in their order."""
+    return OperatorSnapshot(
+        keyed=_of_key_groups([snapshot.keyed for snapshot in snapshots], key_groups),
+        timers=_of_key_groups([snapshot.timers for snapshot in snapshots], key_groups),
+        operator=_operator_state(
+            [snapshot.operator for snapshot in snapshots], parallelism, subtask
+        ),
+    )
+
+
+def _of_key_groups(
+    parts: Sequence[dict[int, bytes]], key_groups: KeyGroupRange
+) -> dict[int, bytes]:
+    return {group: data for part in parts for group, data in part.items() if group in key_groups}
+
+
+def _operator_state(
+    parts: Sequence[OperatorStateSnapshot], parallelism: int, subtask: int
+) -> OperatorStateSnapshot:
+    lists: dict[str, tuple[ListMode, list[bytes]]] = {}
+    for name, mode in _modes(parts).items():
+        per_part = [part.lists.get(name, (mode, []))[1] for part in parts]
+        if mode is ListMode.SPLIT and len(parts) == parallelism:
+            elements = per_part[subtask]
+        else:
+            elements = [element for part in per_part for element in part]
+            if mode is ListMode.SPLIT:
+                elements = _share(elements, parallelism, subtask)
+        lists[name] = (mode, elements)
+    maps: dict[str, bytes] = {}
+    for part in (parts[subtask % len(parts)], *parts) if parts else ():
+        for name, entries in part.maps.items():
+            maps.setdefault(name, entries)
+    return OperatorStateSnapshot(lists, maps)
+
+
+def _modes(parts: Sequence[OperatorStateSnapshot]) -> dict[str, ListMode]:
+    return {name: mode for part in parts for name, (mode, _) in part.lists.items()}
+
+
+def _share(elements: list[bytes], parallelism: int, subtask: int) -> list[bytes]:
+    """A run of the elements: runs differ by one in length, the longer ones come first."""
+    size, longer = divmod(len(elements), parallelism)
+    first = subtask * size + min(subtask, longer)
+    return elements[first : first + size + (subtask < longer)]

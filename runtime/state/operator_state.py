@@ -1,0 +1,201 @@
+"""State of a subtask without any key: lists, united lists, broadcast maps.
+
+Flink: `DefaultOperatorStateBackend`, `PartitionableListState`, `HeapBroadcastState`. Keys of a broadcast
+state are compared as Python compares them; iteration runs over a copy, in the order of first puts.
+Values are not copied.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any, Generic
+
+from opchain.runtime.errors import StateError, short_repr
+from opchain.runtime.state.operator_snapshot import ListMode, OperatorStateSnapshot
+from opchain.runtime.state.state import BroadcastState, ListState, ReadOnlyBroadcastState
+from opchain.runtime.state.state_stores import OperatorStateStore
+from opchain.runtime.task.record_pickle import dump_records
+from opchain.runtime.type_variables import K, T, V
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from opchain.runtime.state.descriptors import (
+        ListStateDescriptor,
+        MapStateDescriptor,
+        StateDescriptor,
+    )
+
+
+class SubtaskListState(ListState[T], Generic[T]):
+    """A list of the subtask; `mode` says how it moves when the parallelism changes."""
+
+    def __init__(self, mode: ListMode) -> None:
+        self.mode = mode
+        self._elements: list[T] = []
+
+    def get(self) -> list[T]:
+        """A list of the elements, the caller's own."""
+        return self._elements.copy()
+
+    def add(self, value: T) -> None:
+        """Puts an element at the end."""
+        self._elements.append(value)
+
+    def add_all(self, values: Iterable[T]) -> None:
+        """Puts elements at the end."""
+        self._elements.extend(list(values))
+
+    def update(self, values: Iterable[T]) -> None:
+        """Replaces all elements."""
+        self._elements = list(values)
+
+    def clear(self) -> None:
+        """Removes all elements."""
+        self._elements = []
+
+
+class ReadOnlyBroadcastMap(ReadOnlyBroadcastState[K, V], Generic[K, V]):
+    """A broadcast state as the other side sees it: it follows what the broadcast side changes."""
+
+    def __init__(self, entries: dict[K, V]) -> None:
+        self._entries = entries
+
+    def get(self, key: K) -> V | None:
+        """The value of the key, or None."""
+        return self._entries.get(key)
+
+    def contains(self, key: K) -> bool:
+        """Whether the key has a value, be it None."""
+        return key in self._entries
+
+    def items(self) -> Iterable[tuple[K, V]]:
+        """All entries as of now."""
+        return iter(list(self._entries.items()))
+
+    def keys(self) -> Iterable[K]:
+        """All keys as of now."""
+        return iter(list(self._entries))
+
+    def values(self) -> Iterable[V]:
+        """All values as of now."""
+        return iter(list(self._entries.values()))
+
+    def is_empty(self) -> bool:
+        """Whether there are no entries."""
+        return not self._entries
+
+    def clear(self) -> None:
+        """Refuses: this side must not change the state, which would differ between the subtasks."""
+        raise StateError(
+            "broadcast state is cleared from the side that only reads it; change it in "
+            "process_broadcast_element(), which every subtask runs for the same records"
+        )
+
+
+class BroadcastMap(ReadOnlyBroadcastMap[K, V], BroadcastState[K, V], Generic[K, V]):
+    """A broadcast state as the broadcast side sees it."""
+
+    def put(self, key: K, value: V) -> None:
+        """Sets the value of the key."""
+        self._entries[key] = value
+
+    def put_all(self, dict_value: Mapping[K, V]) -> None:
+        """Sets all entries of the mapping."""
+        self._entries.update(dict_value)
+
+    def remove(self, key: K) -> None:
+        """Removes the entry of the key."""
+        self._entries.pop(key, None)
+
+    def clear(self) -> None:
+        """Removes all entries."""
+        self._entries.clear()
+
+    def read_only(self) -> ReadOnlyBroadcastMap[K, V]:
+        """The same state, for the other side."""
+        return ReadOnlyBroadcastMap(self._entries)
+
+
+class SubtaskStateStore(OperatorStateStore):
+    """The operator state of one subtask.
+
+    Args:
+        where: The operator and its call site, for messages.
+    """
+
+    def __init__(self, where: str = "the operator") -> None:
+        self._where = where
+        self._lists: dict[str, SubtaskListState[Any]] = {}
+        self._maps: dict[str, dict[Any, Any]] = {}
+        self._descriptors: dict[tuple[str, str], StateDescriptor[Any]] = {}
+
+    def get_broadcast_state(self, state_descriptor: MapStateDescriptor[K, V]) -> BroadcastMap[K, V]:
+        """See OperatorStateStore."""
+        self._require("broadcast state", state_descriptor)
+        return BroadcastMap(self._maps.setdefault(state_descriptor.name, {}))
+
+    def get_list_state(self, state_descriptor: ListStateDescriptor[T]) -> ListState[T]:
+        """See OperatorStateStore."""
+        return self._list(state_descriptor, ListMode.SPLIT)
+
+    def get_union_list_state(self, state_descriptor: ListStateDescriptor[T]) -> ListState[T]:
+        """See OperatorStateStore."""
+        return self._list(state_descriptor, ListMode.UNION)
+
+    def get_registered_state_names(self) -> frozenset[str]:
+        """See OperatorStateStore."""
+        return frozenset(self._lists)
+
+    def get_registered_broadcast_state_names(self) -> frozenset[str]:
+        """See OperatorStateStore."""
+        return frozenset(self._maps)
+
+    def snapshot(self) -> OperatorStateSnapshot:
+        """Everything, pickled.
+
+        Raises:
+            StateError: Something in a state can't be pickled.
+        """
+        return OperatorStateSnapshot(
+            lists={
+                name: (state.mode, [self._pickled(name, element) for element in state.get()])
+                for name, state in self._lists.items()
+            },
+            maps={name: self._pickled(name, entries) for name, entries in self._maps.items()},
+        )
+
+    def restore(self, snapshot: OperatorStateSnapshot) -> None:
+        """Takes in what `redistribute` gives this subtask; before states are asked for."""
+        for name, (mode, elements) in snapshot.lists.items():
+            state = self._lists[name] = SubtaskListState(mode)
+            state.update(map(pickle.loads, elements))
+        for name, entries in snapshot.maps.items():
+            self._maps[name] = pickle.loads(entries)
+
+    def _list(self, descriptor: ListStateDescriptor[T], mode: ListMode) -> SubtaskListState[T]:
+        self._require("list state", descriptor)
+        state = self._lists.setdefault(descriptor.name, SubtaskListState(mode))
+        if state.mode is not mode:
+            raise StateError(
+                f"{self._where}: list state '{descriptor.name}' is asked for as {mode.value}, and is "
+                f"known as {state.mode.value}; give each state a name of its own"
+            )
+        return state
+
+    def _require(self, kind: str, descriptor: StateDescriptor[Any]) -> None:
+        known = self._descriptors.setdefault((kind, descriptor.name), descriptor)
+        if known != descriptor:
+            raise StateError(
+                f"{self._where}: {kind} '{descriptor.name}' is asked for as {descriptor!r}, and is "
+                f"known as {known!r}; give each state a name of its own"
+            )
+
+    def _pickled(self, name: str, contents: Any) -> bytes:
+        try:
+            return dump_records(contents)
+        except Exception as error:
+            raise StateError(
+                f"{self._where}: operator state '{name}' can't be saved: {short_repr(contents)} can't "
+                f"be pickled ({type(error).__name__}: {error}); keep plain values in state"
+            ) from error
