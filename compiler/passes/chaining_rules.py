@@ -128,7 +128,7 @@ def same_parallelism(link: Link) -> str | None:
     if link.up.parallelism == link.down.parallelism:
         return None
     return (
-        f"parallelism differs: {link.up.label} runs {link.up.parallelism} tasks, "
+        f"parallelism differs: {link.up.label} runs {_subtasks(link.up.parallelism)}, "
         f"{link.down.label} runs {link.down.parallelism}"
     )
 
@@ -283,3 +283,7 @@ def is_chained(link: Link) -> bool:
 
 def _or_unset(max_parallelism: int) -> str:
     return "unset" if max_parallelism == UNSET else str(max_parallelism)
+
+
+def _subtasks(number: int) -> str:
+    return "1 subtask" if number == 1 else f"{number} subtasks"

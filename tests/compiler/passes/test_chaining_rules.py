@@ -92,7 +92,7 @@ BROKEN = {
     ),
     "parallelism": (
         link(down={"parallelism": 2}),
-        "parallelism differs: 'parse' (clicks.py:14) runs 4 tasks, 'clean' (clicks.py:15) runs 2",
+        "parallelism differs: 'parse' (clicks.py:14) runs 4 subtasks, 'clean' (clicks.py:15) runs 2",
     ),
     "max-parallelism": (
         link(
