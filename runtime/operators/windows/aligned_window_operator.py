@@ -19,7 +19,7 @@ from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.operators.windows.contents import BufferedContents, contents_of
 from opchain.runtime.operators.windows.evaluation import has_clear
 from opchain.runtime.operators.windows.keyed_window_operator import KeyedWindowOperator
-from opchain.runtime.operators.windows.window_state import CONTENTS
+from opchain.runtime.operators.windows.window_state import CONTENTS, declare_contents
 from opchain.runtime.state.key_identity import key_of
 from opchain.runtime.windows.time_triggers import EventTimeTrigger
 from opchain.runtime.windows.time_windows import (
@@ -62,6 +62,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
         assigner = self.spec.assigner
         assert isinstance(assigner, (TumblingEventTimeWindows, SlidingEventTimeWindows))
         self.size, self.slide, self.offset = assigner.pace
+        declare_contents(self)
         self.contents = contents_of(self.spec)
         self.panes: dict[int, dict[Any, Any]] = {}
         self.fired: dict[int, dict[Any, Any]] = {}

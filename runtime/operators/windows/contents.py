@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 class Contents(Protocol):
     """How the contents of a window take in records, and what the window function sees of them.
 
-    A pane maps keys to contents: it is one window for all keys. Contents of None are none, and a record
-    of None leaves none, as in Flink's reducing and aggregating state; the key keeps its place.
+    A pane maps keys to contents: it is one window for all keys. Contents of None are none, as in Flink.
     """
 
     def add(self, pane: MutableMapping[Any, Any], key: Any, value: Any) -> None:
@@ -30,6 +29,9 @@ class Contents(Protocol):
 
     def elements(self, contents: Any) -> Iterable[Any] | None:
         """What the window function gets; None where there is nothing to evaluate."""
+
+    def merge(self, contents: Any, others: Any) -> Any:
+        """The contents of two windows as one; may change and give the first."""
 
     def fold(self, records: list[Any]) -> Iterable[Any] | None:
         """What it gets where the records were kept for an evictor, and these are left.
@@ -46,9 +48,9 @@ class ReducedContents:
         self.reduce = as_function(ReduceFunction, function).reduce
 
     def add(self, pane: MutableMapping[Any, Any], key: Any, value: Any) -> None:
-        """Combines the record with the value; the first record is the value, None takes it away."""
+        """Combines the record with the value; the first record is the value."""
         previous = pane.get(key)
-        pane[key] = value if previous is None or value is None else self.reduce(previous, value)
+        pane[key] = value if previous is None else self.reduce(previous, value)
 
     def result(self, contents: Any) -> Any:
         """The value."""
@@ -57,6 +59,10 @@ class ReducedContents:
     def elements(self, contents: Any) -> Iterable[Any] | None:
         """The one value."""
         return None if contents is None else (contents,)
+
+    def merge(self, contents: Any, others: Any) -> Any:
+        """Combines two values."""
+        return self.reduce(contents, others)
 
     def fold(self, records: list[Any]) -> Iterable[Any] | None:
         """All records as one value."""
@@ -70,12 +76,10 @@ class AggregatedContents:
         self.create = function.create_accumulator
         self.fold_in = function.add
         self.result_of = function.get_result
+        self.unite = function.merge
 
     def add(self, pane: MutableMapping[Any, Any], key: Any, value: Any) -> None:
-        """Folds the record in; None takes the accumulator away."""
-        if value is None:
-            pane[key] = None
-            return
+        """Folds the record in."""
         accumulator = pane.get(key)
         if accumulator is None:
             accumulator = self.create()
@@ -89,6 +93,10 @@ class AggregatedContents:
         """The one result."""
         result = self.result(contents)
         return None if result is None else (result,)
+
+    def merge(self, contents: Any, others: Any) -> Any:
+        """Merges two accumulators."""
+        return self.unite(contents, others)
 
     def fold(self, records: list[Any]) -> Iterable[Any] | None:
         """The result of all records, or of none at all."""
@@ -112,6 +120,11 @@ class BufferedContents:
     def elements(self, contents: list[Any]) -> Iterable[Any] | None:
         """The records; a list of its own, which the function may change."""
         return contents[:]
+
+    def merge(self, contents: list[Any], others: list[Any]) -> list[Any]:
+        """Appends the others."""
+        contents += others
+        return contents
 
     def fold(self, records: list[Any]) -> Iterable[Any] | None:
         """The records themselves."""

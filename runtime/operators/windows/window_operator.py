@@ -31,7 +31,7 @@ class WindowOperator(KeyedWindowOperator):
         super().__init__(program, context, output)
         self.assigner = self.spec.assigner
         self.assigner_context = AssignerContext(self)
-        self.contents = window_state_of(self, self.evaluation)
+        self.contents = window_state_of(self)
         self.trigger: TriggerContext
 
     def open(self) -> None:
@@ -104,7 +104,7 @@ class WindowOperator(KeyedWindowOperator):
             )
         is_fire, is_purge = result.value
         if is_fire:
-            self.contents.emit(self.backend.current_key, window)
+            self.contents.emit(window)
         if is_purge:
             self.contents.clear()
 

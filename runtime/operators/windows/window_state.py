@@ -5,9 +5,9 @@ Flink: the `window-contents` state of `WindowOperator`, and that of `EvictingWin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.operators.windows.contents import contents_of
+from opchain.runtime.operators.windows.contents import BufferedContents, contents_of
 from opchain.runtime.operators.windows.window_context import EvictorContext
 from opchain.runtime.state.descriptors import (
     AggregatingStateDescriptor,
@@ -17,108 +17,118 @@ from opchain.runtime.state.descriptors import (
 from opchain.runtime.windows.evictors import TimestampedValue
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
-    from opchain.runtime.operators.operator import StreamOperator
     from opchain.runtime.operators.specs import WindowSpec
-    from opchain.runtime.operators.windows.evaluation import WindowEvaluation
+    from opchain.runtime.operators.windows.contents import Contents
+    from opchain.runtime.operators.windows.keyed_window_operator import KeyedWindowOperator
 
 CONTENTS = "window-contents"
 """The name of the state, as in Flink."""
 
 
-class WindowState(Protocol):
+class WindowState:
     """The contents of the current key's windows; `select` says which window is meant."""
+
+    def __init__(self, operator: KeyedWindowOperator) -> None:
+        declare_contents(operator)
+        self._backend = operator.backend
+        self._evaluation = operator.evaluation
+        self._contents: Contents = contents_of(operator.spec)
+        self._window: Any = None
+        self._pane: dict[Any, Any] = {}
 
     def select(self, window: Any) -> None:
         """Makes a window's contents those at hand; for merged windows its state window."""
-
-    def add(self, value: Any, timestamp: int | None) -> None:
-        """Takes a record in."""
-
-    def emit(self, key: Any, window: Any) -> None:
-        """Evaluates the contents, where there are any."""
-
-    def clear(self) -> None:
-        """Drops the contents."""
-
-    def merge(self, target: Any, sources: Sequence[Any]) -> None:
-        """Moves the contents of windows into another."""
-
-
-class AppendedState:
-    """Contents that only grow: a reduced value, an accumulator, or a list of records."""
-
-    def __init__(self, operator: StreamOperator, evaluation: WindowEvaluation) -> None:
-        spec: WindowSpec = operator.program.spec  # type: ignore[assignment]
-        self._state = operator.context.keyed_state.namespaced_state(_descriptor_of(spec))
-        self._is_list = spec.reduce is None and spec.aggregate is None
-        self._evaluation = evaluation
-        self.select = self._state.set_current_namespace
-        self.clear = self._state.clear
-        self.merge = self._state.merge_namespaces
+        self._window = window
+        self._pane = self._backend.table(CONTENTS, window)
 
     def add(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - evictors need it
         """Takes a record in."""
-        self._state.add(value)
+        self._contents.add(self._pane, self._backend.state_key, value)
 
-    def emit(self, key: Any, window: Any) -> None:
+    def emit(self, window: Any) -> None:
         """Evaluates the contents, where there are any."""
-        contents = self._state.get()
-        if self._is_list:
-            # A list of its own: the function may keep or change it.
-            contents = list(contents or ())
-            if contents:
-                self._evaluation.emit(key, window, contents)
-        elif contents is not None:
-            self._evaluation.emit(key, window, (contents,))
+        held = self._pane.get(self._backend.state_key)
+        if held is not None:
+            elements = self._contents.elements(held)
+            if elements is not None:
+                self._evaluation.emit(self._backend.current_key, window, elements)
+
+    def clear(self) -> None:
+        """Drops the contents; the window must be selected again before it takes something in."""
+        self._pane.pop(self._backend.state_key, None)
+        if not self._pane:
+            self._backend.leave(CONTENTS, self._window)
+
+    def merge(self, target: Any, sources: Iterable[Any]) -> None:
+        """Moves the contents of windows into another: united first, in their order, and then behind.
+
+        Flink: `AbstractHeapMergingState.mergeNamespaces`.
+        """
+        merged = None
+        for source in sources:
+            self.select(source)
+            held = self._pane.get(self._backend.state_key)
+            self.clear()
+            if held is not None:
+                merged = held if merged is None else self._contents.merge(merged, held)
+        self.select(target)
+        if merged is not None:
+            key = self._backend.state_key
+            held = self._pane.get(key)
+            self._pane[key] = merged if held is None else self._contents.merge(held, merged)
 
 
-class EvictedState:
+class EvictedWindowState(WindowState):
     """All records with their timestamps, of which an evictor takes some out at each evaluation.
 
     Incremental functions see the records that are left, all at once.
     """
 
-    def __init__(self, operator: StreamOperator, evaluation: WindowEvaluation) -> None:
-        spec: WindowSpec = operator.program.spec  # type: ignore[assignment]
-        assert spec.evictor is not None
-        self._state = operator.context.keyed_state.namespaced_state(ListStateDescriptor(CONTENTS))
-        self._evictor = spec.evictor
+    def __init__(self, operator: KeyedWindowOperator) -> None:
+        super().__init__(operator)
+        assert operator.spec.evictor is not None
+        self._evictor = operator.spec.evictor
         self._evictor_context = EvictorContext(operator)
-        self._fold = contents_of(spec).fold
-        self._evaluation = evaluation
-        self.select = self._state.set_current_namespace
-        self.clear = self._state.clear
-        self.merge = self._state.merge_namespaces
+        self._fold = self._contents.fold
+        self._contents = BufferedContents()
 
     def add(self, value: Any, timestamp: int | None) -> None:
         """Takes a record in."""
-        self._state.add(TimestampedValue(value, timestamp))
+        super().add(TimestampedValue(value, timestamp), timestamp)
 
-    def emit(self, key: Any, window: Any) -> None:
+    def emit(self, window: Any) -> None:
         """Evicts, evaluates, evicts again, and keeps what is left for the next evaluation."""
-        records = list(self._state.get() or ())
-        if not records:
+        key = self._backend.state_key
+        held = self._pane.get(key)
+        if held is None:
             return
-        context = self._evictor_context
+        context, records = self._evictor_context, held[:]
         self._evictor.evict_before(records, len(records), window, context)
         elements = self._fold([record.value for record in records])
         if elements is not None:
-            self._evaluation.emit(key, window, elements)
+            self._evaluation.emit(self._backend.current_key, window, elements)
         self._evictor.evict_after(records, len(records), window, context)
-        self._state.update(records)
+        if records:
+            self._pane[key] = records
+        else:
+            self.clear()
 
 
-def window_state_of(operator: StreamOperator, evaluation: WindowEvaluation) -> WindowState:
+def window_state_of(operator: KeyedWindowOperator) -> WindowState:
     """The contents that a window operator's spec asks for."""
-    spec: WindowSpec = operator.program.spec  # type: ignore[assignment]
-    return (AppendedState if spec.evictor is None else EvictedState)(operator, evaluation)
+    return (WindowState if operator.spec.evictor is None else EvictedWindowState)(operator)
+
+
+def declare_contents(operator: KeyedWindowOperator) -> None:
+    """Tells the backend what kind of state the contents are: a snapshot says so."""
+    operator.backend.namespaced_state(_descriptor_of(operator.spec))
 
 
 def _descriptor_of(spec: WindowSpec) -> Any:
-    if spec.reduce is not None:
+    if spec.evictor is None and spec.reduce is not None:
         return ReducingStateDescriptor(CONTENTS, spec.reduce)
-    if spec.aggregate is not None:
+    if spec.evictor is None and spec.aggregate is not None:
         return AggregatingStateDescriptor(CONTENTS, spec.aggregate)
     return ListStateDescriptor(CONTENTS)

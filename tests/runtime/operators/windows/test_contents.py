@@ -43,10 +43,8 @@ BUFFERED = BufferedContents()
         (BUFFERED, [1, 1, 2], [1, 1, 2], [1, 1, 2]),
         (BUFFERED, [None], [None], [None]),
         (REDUCED, [None], None, None),
-        (REDUCED, ["a", None], None, None),
-        (REDUCED, ["a", None, "b"], "b", ("b",)),
-        (AGGREGATED, [None], None, None),
-        (AGGREGATED, [5, None, 1], (1, 1), (1,)),
+        (REDUCED, [None, "a"], "a", ("a",)),
+        (REDUCED, ["a", None], "aNone", ("aNone",)),
     ],
 )
 def test_what_a_window_keeps_and_shows(
@@ -57,6 +55,25 @@ def test_what_a_window_keeps_and_shows(
         contents.add(pane, "key", record)
     assert pane == {"key": held}
     assert contents.elements(held) == elements
+
+
+@pytest.mark.parametrize(
+    ("contents", "held", "others", "merged"),
+    [
+        (REDUCED, "a", "b", "ab"),
+        (AGGREGATED, (5, 1), (7, 2), (12, 3)),
+        (BUFFERED, [1, 2], [0], [1, 2, 0]),
+    ],
+)
+def test_contents_of_windows_that_merge(
+    contents: Contents, held: Any, others: Any, merged: Any
+) -> None:
+    assert contents.merge(held, others) == merged
+
+
+def test_a_result_of_none_is_nothing() -> None:
+    assert AGGREGATED.elements((0, 0)) is None
+    assert AGGREGATED.elements(None) is None
 
 
 @pytest.mark.parametrize(
