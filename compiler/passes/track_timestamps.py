@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from opchain.runtime.operators.specs import ReduceSpec
+
 if TYPE_CHECKING:
-    from opchain.compiler.graph.stream_graph import StreamGraph
+    from opchain.compiler.graph.stream_graph import StreamGraph, StreamNode
 
 
 def edges_with_timestamps(graph: StreamGraph) -> frozenset[int]:
@@ -17,7 +19,7 @@ def edges_with_timestamps(graph: StreamGraph) -> frozenset[int]:
     nodes = list(graph.nodes())
     made: dict[int, bool] = {}
     for node in nodes:
-        made[node.id] = node.spec.makes_timestamps() or any(
+        made[node.id] = _makes_timestamps(graph, node) or any(
             made[edge.source] for edge in graph.in_edges(node.id)
         )
     read: dict[int, bool] = {}
@@ -25,7 +27,12 @@ def edges_with_timestamps(graph: StreamGraph) -> frozenset[int]:
     for node in reversed(nodes):
         out_edges = graph.out_edges(node.id)
         read[node.id] = node.spec.reads_timestamps() or (
-            not node.spec.makes_timestamps() and any(read[edge.target] for edge in out_edges)
+            not _makes_timestamps(graph, node) and any(read[edge.target] for edge in out_edges)
         )
         carrying += [edge.index for edge in out_edges if made[node.id] and read[edge.target]]
     return frozenset(carrying)
+
+
+def _makes_timestamps(graph: StreamGraph, node: StreamNode) -> bool:
+    """In batch mode a reduce makes them too: its results come at the end of their key's time."""
+    return node.spec.makes_timestamps() or (graph.is_batch and isinstance(node.spec, ReduceSpec))
