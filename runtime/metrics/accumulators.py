@@ -1,0 +1,247 @@
+"""Values that the subtasks of a job build up together, and the driver merges at its end.
+
+Flink: `org.apache.flink.api.common.accumulators`, with its class names. A function adds its
+accumulators in `open` by `runtime_context.add_accumulator(name, accumulator)`;
+`JobExecutionResult.get_accumulator_result(name)` gives the merged value.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+V = TypeVar("V")
+R = TypeVar("R")
+
+
+class Accumulator(ABC, Generic[V, R]):
+    """Takes values of type V, and is worth an R; subclasses may be the user's.
+
+    `merge` must not care about order, and instances must pickle.
+    """
+
+    @abstractmethod
+    def add(self, value: V) -> None:
+        """Takes a value."""
+
+    @abstractmethod
+    def get_local_value(self) -> R:
+        """What the values so far are worth, those of this subtask alone."""
+
+    @abstractmethod
+    def reset_local(self) -> None:
+        """Forgets all values."""
+
+    @abstractmethod
+    def merge(self, other: Self) -> None:
+        """Takes all values of another accumulator of the same kind."""
+
+    def clone(self) -> Self:
+        """A copy that shares nothing with this one."""
+        return copy.deepcopy(self)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.get_local_value()!r})"
+
+
+class LongCounter(Accumulator[int, int]):
+    """Adds up integers, from 0.
+
+    >>> counter = LongCounter()
+    >>> counter.add(2)
+    >>> counter.get_local_value()
+    2
+    """
+
+    def __init__(self, value: int = 0) -> None:
+        self._sum = value
+
+    def add(self, value: int) -> None:
+        """Adds."""
+        self._sum += value
+
+    def get_local_value(self) -> int:
+        """The sum."""
+        return self._sum
+
+    def reset_local(self) -> None:
+        """Back to 0."""
+        self._sum = 0
+
+    def merge(self, other: Self) -> None:
+        """Adds the other's sum."""
+        self._sum += other._sum
+
+
+class IntCounter(LongCounter):
+    """Adds up integers; Java's is 32 bits wide and wraps around, this one is as wide as needed."""
+
+
+class DoubleCounter(Accumulator[float, float]):
+    """Adds up floats, from 0.0."""
+
+    def __init__(self, value: float = 0.0) -> None:
+        self._sum = float(value)
+
+    def add(self, value: float) -> None:
+        """Adds."""
+        self._sum += value
+
+    def get_local_value(self) -> float:
+        """The sum."""
+        return self._sum
+
+    def reset_local(self) -> None:
+        """Back to 0.0."""
+        self._sum = 0.0
+
+    def merge(self, other: Self) -> None:
+        """Adds the other's sum."""
+        self._sum += other._sum
+
+
+class AverageAccumulator(Accumulator[float, float]):
+    """The mean of numbers; 0.0 of none, as in Flink."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._sum = 0.0
+
+    def add(self, value: float) -> None:
+        """Takes a number."""
+        self._count += 1
+        self._sum += value
+
+    def get_local_value(self) -> float:
+        """The mean."""
+        return self._sum / self._count if self._count else 0.0
+
+    def reset_local(self) -> None:
+        """Forgets all numbers."""
+        self._count = 0
+        self._sum = 0.0
+
+    def merge(self, other: Self) -> None:
+        """Takes the other's numbers."""
+        self._count += other._count
+        self._sum += other._sum
+
+
+class Histogram(Accumulator[int, dict[int, int]]):
+    """How often each number came, in ascending order of the numbers; nothing is put into bins."""
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+
+    def add(self, value: int) -> None:
+        """Counts a number."""
+        self._counts[value] = self._counts.get(value, 0) + 1
+
+    def get_local_value(self) -> dict[int, int]:
+        """Count by number; a copy."""
+        return dict(sorted(self._counts.items()))
+
+    def reset_local(self) -> None:
+        """Forgets all numbers."""
+        self._counts = {}
+
+    def merge(self, other: Self) -> None:
+        """Adds the other's counts."""
+        for value, count in other._counts.items():
+            self._counts[value] = self._counts.get(value, 0) + count
+
+
+class _Extreme(Accumulator[float, float]):
+    """The least or greatest number; `start` where there is none."""
+
+    start: float
+
+    def __init__(self, value: float | None = None) -> None:
+        self._value = self.start if value is None else value
+
+    def get_local_value(self) -> float:
+        """The number."""
+        return self._value
+
+    def reset_local(self) -> None:
+        """Forgets it."""
+        self._value = self.start
+
+    def merge(self, other: Self) -> None:
+        """Takes the other's number."""
+        self.add(other._value)
+
+
+class _Minimum(_Extreme):
+    def add(self, value: float) -> None:
+        """Takes a number."""
+        self._value = min(self._value, value)
+
+
+class _Maximum(_Extreme):
+    def add(self, value: float) -> None:
+        """Takes a number."""
+        self._value = max(self._value, value)
+
+
+class IntMinimum(_Minimum):
+    """The least of integers; 2**31 - 1 of none."""
+
+    start = 2**31 - 1
+
+
+class IntMaximum(_Maximum):
+    """The greatest of integers; -(2**31) of none."""
+
+    start = -(2**31)
+
+
+class LongMinimum(_Minimum):
+    """The least of integers; 2**63 - 1 of none."""
+
+    start = 2**63 - 1
+
+
+class LongMaximum(_Maximum):
+    """The greatest of integers; -(2**63) of none."""
+
+    start = -(2**63)
+
+
+class DoubleMinimum(_Minimum):
+    """The least of floats; infinity of none."""
+
+    start = float("inf")
+
+
+class DoubleMaximum(_Maximum):
+    """The greatest of floats; minus infinity of none."""
+
+    start = float("-inf")
+
+
+class ListAccumulator(Accumulator[Any, list[Any]]):
+    """Keeps everything: subtask after subtask, each in its order. It must fit into the driver."""
+
+    def __init__(self) -> None:
+        self._items: list[Any] = []
+
+    def add(self, value: Any) -> None:
+        """Appends."""
+        self._items.append(value)
+
+    def get_local_value(self) -> list[Any]:
+        """The items; a copy."""
+        return list(self._items)
+
+    def reset_local(self) -> None:
+        """Forgets all items."""
+        self._items = []
+
+    def merge(self, other: Self) -> None:
+        """Appends the other's items."""
+        self._items += other._items

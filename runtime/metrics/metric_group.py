@@ -1,0 +1,131 @@
+"""Where functions register their metrics: one group for each operator and subtask."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from opchain.runtime.metrics.counter import Counter
+from opchain.runtime.metrics.distribution import Distribution
+from opchain.runtime.metrics.gauge import Gauge
+from opchain.runtime.metrics.histogram import Histogram
+from opchain.runtime.metrics.meter import Meter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from opchain.runtime.metrics.metric import Metric
+
+M = TypeVar("M", bound="Metric")
+
+SEPARATOR = "."
+
+
+class MetricGroup:
+    """A named place for metrics and for further groups. Flink, PyFlink: `MetricGroup`.
+
+    A name that is asked for again gives the same metric, or the same group; a gauge takes the new
+    function. The same name for another kind of metric is an error (Flink: a line in the log, and the
+    second metric is reported nowhere).
+
+    >>> group = MetricGroup(("host", "job", "parse", "0"))
+    >>> group.add_group("reasons").counter("too_long").inc()
+    >>> group.add_group("reasons").counter("too_long").get_count()
+    1
+    >>> group.add_group("country", "it").get_metric_identifier("visits")
+    'host.job.parse.0.country.it.visits'
+
+    Args:
+        scope: What identifiers of metrics begin with.
+        variables: What is known of the place, by name in angle brackets.
+    """
+
+    def __init__(
+        self,
+        scope: tuple[str, ...],
+        variables: Mapping[str, str] | None = None,
+        *,
+        path: tuple[str, ...] = (),
+        registered: dict[str, Metric] | None = None,
+    ) -> None:
+        self._scope = scope
+        self._variables = dict(variables or {})
+        self._path = path
+        self._registered: dict[str, Metric] = {} if registered is None else registered
+
+    def add_group(self, name: str, extra: str | None = None) -> MetricGroup:
+        """The group of this name below this one.
+
+        With `extra` it is the group of a key and a value, one below the other, and the pair becomes a
+        variable of all that lies below.
+        """
+        parts = (_checked(name),) if extra is None else (_checked(name), _checked(extra))
+        variables = {f"<{name}>": extra} if extra is not None else {}
+        return MetricGroup(
+            self._scope,
+            self._variables | variables,
+            path=self._path + parts,
+            registered=self._registered,
+        )
+
+    def counter(self, name: str) -> Counter:
+        """The counter of this name."""
+        return self._metric(name, Counter, Counter)
+
+    def gauge(self, name: str, obj: Callable[[], Any]) -> None:
+        """Registers a function that gives a number when asked: here, at the end of the task."""
+        if not callable(obj):
+            raise TypeError(f"gauge '{name}': expected a function without arguments, not {obj!r}")
+        self._metric(name, Gauge, lambda: Gauge(obj))
+        self._registered[self._key(name)] = Gauge(obj)
+
+    def meter(self, name: str, time_span_in_seconds: int = 60) -> Meter:
+        """The meter of this name; the span is that of the first call."""
+        return self._metric(name, Meter, lambda: Meter(time_span_in_seconds))
+
+    def distribution(self, name: str) -> Distribution:
+        """The distribution of this name."""
+        return self._metric(name, Distribution, Distribution)
+
+    def histogram(self, name: str) -> Histogram:
+        """The histogram of this name. PyFlink has none; Flink's is made by the caller."""
+        return self._metric(name, Histogram, Histogram)
+
+    def get_scope_components(self) -> tuple[str, ...]:
+        """The parts of the identifiers of this group's metrics, without the metric's name."""
+        return self._scope + self._path
+
+    def get_all_variables(self) -> dict[str, str]:
+        """What is known of the place: `<host>`, `<job_name>`, `<operator_name>` and so on.
+
+        A group with key and value adds its own.
+        """
+        return dict(self._variables)
+
+    def get_metric_identifier(self, metric_name: str) -> str:
+        """The name of a metric of this group, unique in the job."""
+        return SEPARATOR.join((*self._scope, *self._path, metric_name))
+
+    def snapshot(self) -> dict[str, Any]:
+        """What all metrics of the operator show now, by their names below the operator."""
+        return {name: metric.snapshot() for name, metric in self._registered.items()}
+
+    def _key(self, name: str) -> str:
+        return SEPARATOR.join((*self._path, _checked(name)))
+
+    def _metric(self, name: str, kind: type[M], make: Callable[[], M]) -> M:
+        key = self._key(name)
+        metric = self._registered.get(key)
+        if metric is None:
+            metric = self._registered[key] = make()
+        if not isinstance(metric, kind):
+            raise TypeError(
+                f"'{self.get_metric_identifier(name)}' is asked for as a {kind.__name__.lower()} and "
+                f"is a {type(metric).__name__.lower()} already; choose another name"
+            )
+        return metric
+
+
+def _checked(name: str) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a metric or group is a str, not {name!r}")
+    return name
