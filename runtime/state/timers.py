@@ -103,6 +103,16 @@ class InternalTimerService:
         """Takes a timer back; nothing happens where there is none."""
         self._processing_timers.discard(time, namespace, self._backend.state_key)
 
+    def take_event_time_timers(self) -> list[tuple[int, Any, Any]]:
+        """Gives out all event-time timers as (time, namespace, state key), in order.
+
+        For operators that know by themselves what is due, and register timers for snapshots alone.
+        """
+        timers = list(self._event_timers)
+        for timer in timers:
+            self._event_timers.discard(*timer)
+        return timers
+
     def event_time_timer_count(self) -> int:
         """How many event-time timers wait."""
         return len(self._event_timers)

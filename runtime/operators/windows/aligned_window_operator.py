@@ -15,11 +15,15 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from opchain.runtime.constants import MIN_LONG_VALUE
+from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.operators.windows.contents import BufferedContents, contents_of
 from opchain.runtime.operators.windows.evaluation import has_clear
 from opchain.runtime.operators.windows.keyed_window_operator import KeyedWindowOperator
-from opchain.runtime.operators.windows.window_state import CONTENTS, declare_contents
+from opchain.runtime.operators.windows.window_state import (
+    CONTENTS,
+    TIMERS,
+    declare_contents,
+)
 from opchain.runtime.state.key_identity import key_of
 from opchain.runtime.windows.time_triggers import EventTimeTrigger
 from opchain.runtime.windows.time_windows import (
@@ -30,9 +34,13 @@ from opchain.runtime.windows.time_windows import (
 from opchain.runtime.windows.window import TimeWindow
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.operators.specs import WindowSpec
+    from opchain.runtime.state.operator_snapshot import OperatorSnapshot
+    from opchain.runtime.state.timers import InternalTimerService
     from opchain.runtime.task.vertex_program import OperatorProgram
 
 
@@ -50,11 +58,25 @@ def is_aligned(spec: WindowSpec) -> bool:
     )
 
 
+class _KeptPane:
+    """A window that has fired, and waits for late records until it is over for good.
+
+    `pending` has the keys that are to fire when the watermark reaches the window's end, which is
+    possible after a restore: subtasks had come further or less far.
+    """
+
+    __slots__ = ("pane", "pending")
+
+    def __init__(self, pane: dict[Any, Any]) -> None:
+        self.pane = pane
+        self.pending: dict[Any, None] = {}
+
+
 class AlignedWindowOperator(KeyedWindowOperator):
     """Panes by the start of their window.
 
     `panes` are the windows that the watermark has not passed. With allowed lateness, windows that have
-    fired stay in `fired` until they are over for good, and fire again with each record.
+    fired are kept until they are over for good, and fire again with each record.
     """
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
@@ -62,14 +84,15 @@ class AlignedWindowOperator(KeyedWindowOperator):
         assigner = self.spec.assigner
         assert isinstance(assigner, (TumblingEventTimeWindows, SlidingEventTimeWindows))
         self.size, self.slide, self.offset = assigner.pace
-        declare_contents(self)
         self.contents = contents_of(self.spec)
         self.panes: dict[int, dict[Any, Any]] = {}
-        self.fired: dict[int, dict[Any, Any]] = {}
+        self._kept: dict[int, _KeptPane] = {}
+        # Starts of windows that are to fire, and of those that are kept, the earliest first.
         self._starts: list[int] = []
-        self._fired_starts: list[int] = []
+        self._kept_starts: list[int] = []
         self.plain, self.identify = self.backend.identity.plain, self.backend.identity.of
         self._key: Any = None
+        self._timers: InternalTimerService
 
     @property
     def current_key(self) -> Any:
@@ -91,9 +114,8 @@ class AlignedWindowOperator(KeyedWindowOperator):
             pane = self.panes.get(start)
             if pane is None:
                 pane = self.pane_for(start, key, value, timestamp)
-                if pane is None:
-                    continue
-            self.contents.add(pane, key, value)
+            if pane is not None:
+                self.contents.add(pane, key, value)
 
     def refuse(self, value: Any) -> NoReturn:
         """Refuses a record without timestamp."""
@@ -107,49 +129,71 @@ class AlignedWindowOperator(KeyedWindowOperator):
         key. Into one that is over for good nothing goes: a record for which that is true of its
         latest window went into none.
         """
-        watermark = self.current_watermark
-        window = TimeWindow(start, start + self.size)
         if start <= MIN_LONG_VALUE:
             self.refuse(value)
-        if self.lateness.is_window_late(window, watermark):
+        window = TimeWindow(start, start + self.size)
+        if self.lateness.is_window_late(window, self.current_watermark):
             if timestamp - start < self.slide:
                 self.skip(value, timestamp)
             return None
-        pane = self.backend.table(CONTENTS, window)
-        if window.max_timestamp() > watermark:
-            self.panes[start] = pane
-            heapq.heappush(self._starts, start)
-            return pane
-        if start not in self.fired:
-            self._keep(start, pane)
-        self.contents.add(pane, key, value)
-        self._fire(window, {key: pane[key]})
+        kept = self._kept.get(start)
+        if kept is None:
+            pane = self.backend.table(CONTENTS, window)
+            if window.max_timestamp() > self.current_watermark:
+                self._open(start, pane)
+                return pane
+            kept = self._keep(start, pane)
+        self.contents.add(kept.pane, key, value)
+        if window.max_timestamp() <= self.current_watermark:
+            self._fire(window, {key: kept.pane[key]})
+        elif key not in kept.pending:
+            self._await(start, kept, key)
         return None
 
     def process_watermark(self, watermark: int) -> None:
         """Fires the windows that the watermark passes, in the order of their ends, and drops old ones."""
         self.current_watermark = watermark
-        starts = self._starts
-        while starts and starts[0] + self.size - 1 <= watermark:
-            start = heapq.heappop(starts)
+        while self._starts and self._starts[0] + self.size - 1 <= watermark:
+            start = heapq.heappop(self._starts)
             window = TimeWindow(start, start + self.size)
-            pane = self.panes.pop(start)
-            self._fire(window, pane)
-            if self.lateness.allowed_ms:
-                self._keep(start, pane)
+            pane = self.panes.pop(start, None)
+            if pane is None:
+                kept = self._kept[start]
+                due = {key: kept.pane[key] for key in kept.pending}
+                kept.pending.clear()
+                self._fire(window, due)
             else:
-                self._drop(window, pane)
-        starts = self._fired_starts
-        while starts:
-            window = TimeWindow(starts[0], starts[0] + self.size)
+                self._fire(window, pane)
+                if self.lateness.allowed_ms:
+                    self._keep(start, pane)
+                else:
+                    self._drop(window, pane)
+        while self._kept_starts:
+            start = self._kept_starts[0]
+            window = TimeWindow(start, start + self.size)
             if not self.lateness.is_window_late(window, watermark):
                 break
-            self._drop(window, self.fired.pop(heapq.heappop(starts)))
+            heapq.heappop(self._kept_starts)
+            self._drop(window, self._kept.pop(start).pane)
         super().process_watermark(watermark)
 
-    def _keep(self, start: int, pane: dict[Any, Any]) -> None:
-        self.fired[start] = pane
-        heapq.heappush(self._fired_starts, start)
+    def _open(self, start: int, pane: dict[Any, Any]) -> None:
+        self.panes[start] = pane
+        heapq.heappush(self._starts, start)
+
+    def _keep(self, start: int, pane: dict[Any, Any]) -> _KeptPane:
+        kept = self._kept[start] = _KeptPane(pane)
+        heapq.heappush(self._kept_starts, start)
+        return kept
+
+    def _await(self, start: int, kept: _KeptPane, key: Any) -> None:
+        if not kept.pending:
+            heapq.heappush(self._starts, start)
+        kept.pending[key] = None
+
+    def _drop(self, window: TimeWindow, pane: dict[Any, Any]) -> None:
+        pane.clear()
+        self.backend.leave(CONTENTS, window)
 
     def _fire(self, window: TimeWindow, pane: dict[Any, Any]) -> None:
         contents = self.contents
@@ -165,7 +209,8 @@ class AlignedWindowOperator(KeyedWindowOperator):
 
     def _evaluate(self, window: TimeWindow, pane: dict[Any, Any]) -> None:
         backend, evaluation = self.backend, self.evaluation
-        clears = evaluation.clears and not self.lateness.allowed_ms
+        # With lateness, a function that clears is none of this operator's: see is_aligned.
+        clears = evaluation.clears
         elements_of = self.contents.elements
         for self._key, held in pane.items():
             backend.set_current_state_key(self._key)
@@ -175,6 +220,81 @@ class AlignedWindowOperator(KeyedWindowOperator):
             if clears:
                 evaluation.clear(window)
 
-    def _drop(self, window: TimeWindow, pane: dict[Any, Any]) -> None:
-        pane.clear()
-        self.backend.leave(CONTENTS, window)
+    # Snapshots have the timers that the general operator would have, so that either reads them.
+
+    def open(self) -> None:
+        """Opens the functions, and sorts restored windows into those that are to fire and the others."""
+        super().open()
+        declare_contents(self)
+        self._timers = self.context.timers.service(TIMERS, self)
+        pending: dict[Any, dict[Any, None]] = {}
+        for time, window, key in self._take_timers():
+            if time == window.max_timestamp():
+                pending.setdefault(window, {})[key] = None
+        for window in filter(self._is_own, self.backend.namespaces(CONTENTS)):
+            pane = self.backend.table(CONTENTS, window)
+            waiting = pending.get(window, {})
+            if len(waiting) == len(pane):
+                self._open(window.start, pane)
+                continue
+            kept = self._keep(window.start, pane)
+            for key in waiting:
+                self._await(window.start, kept, key)
+
+    def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
+        """Everything that a checkpoint keeps of this subtask."""
+        for start in sorted(self._starts):
+            kept = self._kept.get(start)
+            self._register(start, self.panes[start] if kept is None else kept.pending, 0)
+        if self.lateness.allowed_ms:
+            for start in sorted((*self._kept_starts, *self.panes)):
+                kept = self._kept.get(start)
+                pane = self.panes[start] if kept is None else kept.pane
+                self._register(start, pane, self.lateness.allowed_ms)
+        snapshot = super().snapshot_state(checkpoint_id, timestamp_ms)
+        self._take_timers()
+        return snapshot
+
+    def _register(self, start: int, keys: Iterable[Any], after_ms: int) -> None:
+        window = TimeWindow(start, start + self.size)
+        time = window.max_timestamp() + after_ms
+        if after_ms and time >= MAX_LONG_VALUE:
+            return  # the end of time needs no timer
+        for key in keys:
+            self.backend.set_current_state_key(key)
+            self._timers.register_event_time_timer(window, time)
+
+    def _take_timers(self) -> list[tuple[int, TimeWindow, Any]]:
+        """The timers of the operator's own windows; those of others stay in the service.
+
+        Others are restored ones of an assigner with another size or offset. Nothing goes into them any
+        more, but they fire, and are dropped, when their time comes.
+        """
+        own = []
+        for timer in self._timers.take_event_time_timers():
+            time, window, key = timer
+            if self._is_own(window):
+                own.append(timer)
+            else:
+                self.backend.set_current_state_key(key)
+                self._timers.register_event_time_timer(window, time)
+        return own
+
+    def _is_own(self, window: Any) -> bool:
+        return (
+            isinstance(window, TimeWindow)
+            and window.end - window.start == self.size
+            and (window.start - self.offset) % self.slide == 0
+        )
+
+    def on_event_time(self, time: int, window: Any) -> None:
+        """Takes a timer of a restored window of another assigner."""
+        key, pane = self.backend.state_key, self.backend.table(CONTENTS, window)
+        if time == window.max_timestamp() and key in pane:
+            self._fire(window, {key: pane[key]})
+        if time == self.lateness.cleanup_time(window):
+            pane.pop(key, None)
+            self.backend.leave(CONTENTS, window)
+
+    def on_processing_time(self, time: int, window: Any) -> None:
+        """Nothing: there are no such timers."""

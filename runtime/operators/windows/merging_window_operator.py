@@ -28,7 +28,12 @@ class MergingWindowOperator(WindowOperator):
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
         self.merging_assigner: MergingWindowAssigner[Any, Any] = self.spec.assigner  # type: ignore[assignment]
-        self.mappings: dict[Any, dict[Any, Any]] = self.backend.table(WINDOWS)
+        self.mappings: dict[Any, dict[Any, Any]]
+
+    def open(self) -> None:
+        """Opens the functions, and takes over restored windows and timers."""
+        super().open()
+        self.mappings = self.backend.table(WINDOWS)
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Puts the record into its windows, merged, and asks the trigger about each of them."""

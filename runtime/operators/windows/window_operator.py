@@ -12,16 +12,13 @@ from opchain.runtime.errors import short_repr
 from opchain.runtime.operators.windows.keyed_window_operator import KeyedWindowOperator
 from opchain.runtime.operators.windows.trigger_context import TriggerContext
 from opchain.runtime.operators.windows.window_context import AssignerContext
-from opchain.runtime.operators.windows.window_state import window_state_of
+from opchain.runtime.operators.windows.window_state import TIMERS, declare_contents, window_state_of
 from opchain.runtime.windows.triggers import TriggerResult
 
 if TYPE_CHECKING:
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.task.vertex_program import OperatorProgram
-
-TIMERS = "window-timers"
-"""The name of the timer service, as in Flink."""
 
 
 class WindowOperator(KeyedWindowOperator):
@@ -37,6 +34,7 @@ class WindowOperator(KeyedWindowOperator):
     def open(self) -> None:
         """Opens the functions, and takes over restored timers."""
         super().open()
+        declare_contents(self)
         self.trigger = TriggerContext(
             self.spec.trigger,
             self.context.timers.service(TIMERS, self),

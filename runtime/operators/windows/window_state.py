@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 CONTENTS = "window-contents"
 """The name of the state, as in Flink."""
 
+TIMERS = "window-timers"
+"""The name of the timer service, as in Flink."""
+
 
 class WindowState:
     """The contents of the current key's windows; `select` says which window is meant."""
 
     def __init__(self, operator: KeyedWindowOperator) -> None:
-        declare_contents(operator)
         self._backend = operator.backend
         self._evaluation = operator.evaluation
         self._contents: Contents = contents_of(operator.spec)
