@@ -11,6 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen.place import Place
+from opchain.compiler.codegen.process import emit_keyed_process, emit_process
+from opchain.compiler.codegen.record_code import comment, key_code, method_name
+from opchain.compiler.codegen.windows import emit_aligned_window, is_written_out
 from opchain.runtime.operators import specs
 
 if TYPE_CHECKING:
@@ -32,7 +35,7 @@ def emit_map(
     result = f"value_{operator.index}"
     _set_key(generator, body, operator, place)
     call, is_fresh = _applied(generator, operator, place.value)
-    body.add(place.depth, f"{result} = {call}{_comment(operator)}", operator.index)
+    body.add(place.depth, f"{result} = {call}{comment(operator)}", operator.index)
     if not is_fresh:
         generator.keep_private(body, place.depth, result, operator.index)
     return replace(place, value=result)
@@ -53,12 +56,12 @@ def emit_filter(
     counter, counted = generator.counter(operator, place)
     depth = place.depth
     if place.skip is None:
-        body.add(depth, f"if {call}:{_comment(operator)}", operator.index)
+        body.add(depth, f"if {call}:{comment(operator)}", operator.index)
         depth += 1
         if counter is None:
             body.add(depth, "pass")
     else:
-        body.add(depth, f"if not {call}:{_comment(operator)}", operator.index)
+        body.add(depth, f"if not {call}:{comment(operator)}", operator.index)
         body.add(depth + 1, place.skip)
     if counter is not None:
         body.add(depth, f"{counter} += 1")
@@ -88,8 +91,8 @@ def emit_co_map(
     """A map per input; None emits nothing."""
     result = f"value_{operator.index}"
     _set_key(generator, body, operator, place, number)
-    name = _method(generator, operator, ("map1", "map2")[number])
-    body.add(place.depth, f"{result} = {name}({place.value}){_comment(operator)}", operator.index)
+    name = method_name(generator, operator, ("map1", "map2")[number])
+    body.add(place.depth, f"{result} = {name}({place.value}){comment(operator)}", operator.index)
     counter, counted = generator.counter(operator, place)
     depth = place.depth
     assert place.skip is not None, "an operator with two inputs heads its vertex"
@@ -110,47 +113,8 @@ def emit_co_flat_map(
 ) -> Place:
     """A flat map per input; None emits nothing."""
     _set_key(generator, body, operator, place, number)
-    name = _method(generator, operator, ("flat_map1", "flat_map2")[number])
+    name = method_name(generator, operator, ("flat_map1", "flat_map2")[number])
     return _loop(generator, body, operator, place, f"{name}({place.value}) or ()")
-
-
-def emit_process(
-    generator: VertexGenerator,
-    body: SourceText,
-    operator: OperatorProgram,
-    place: Place,
-    number: int,
-) -> Place:
-    """A loop over what a process function without key yields; tagged results leave by the side."""
-    index, depth = operator.index, place.depth
-    method = (
-        ("process_element1", "process_element2")[number]
-        if isinstance(operator.spec, specs.CoProcessSpec)
-        else "process_element"
-    )
-    name = _method(generator, operator, method)
-    context = generator.names.bind(f"context_{index}", "context", index)
-    if place.timestamp is not None:
-        body.add(depth, f"{context}._timestamp = {place.timestamp}", index)
-    result = f"value_{index}"
-    counter, counted = generator.counter(operator, place)
-    body.add(
-        depth,
-        f"for {result} in {name}({place.value}, {context}) or ():{_comment(operator)}",
-        index,
-    )
-    depth += 1
-    generator.names.bind("is_tagged", "shared")
-    body.add(depth, f"if {result}.__class__ is tuple and is_tagged({result}):", index)
-    if number == 0 and generator.emit_sides(operator):
-        generator.names.bind(f"emit_side_{index}", "collect_tagged", index)
-    if f"emit_side_{index}" in generator.names.bindings:
-        body.add(depth + 1, f"emit_side_{index}({result}, {place.timestamp})", index)
-    body.add(depth + 1, "continue")
-    generator.keep_private(body, depth, result, index)
-    if counter is not None:
-        body.add(depth, f"{counter} += 1")
-    return replace(place, value=result, depth=depth, skip="continue", counted=counted)
 
 
 def emit_reduce(
@@ -165,7 +129,11 @@ def emit_reduce(
     names.bind("ABSENT", "shared")
     table = names.bind(f"table_{index}", "table", index)
     key, previous, result = f"key_{index}", f"previous_{index}", f"value_{index}"
-    body.add(depth, f"{key} = {_key(generator, operator, place, 0)}{_comment(operator)}", index)
+    body.add(depth, f"{key} = {key_code(generator, operator, place, 0)}{comment(operator)}", index)
+    plain_keys = names.bind(f"plain_keys_{index}", "plain_keys", index)
+    body.add(depth, f"if {key}.__class__ not in {plain_keys}:", index)
+    identify = names.bind(f"identify_{index}", "identify", index)
+    body.add(depth + 1, f"{key} = {identify}({key})", index)
     body.add(depth, f"{previous} = {table}.get({key}, ABSENT)", index)
     expression = generator.expression(_function(operator))
     if expression is not None:
@@ -208,7 +176,7 @@ def emit_collect_sink(
     """`values_of_4.append(value_3)`: sent as a batch."""
     index = operator.index
     values = generator.names.bind(f"values_of_{index}", "sink_values", index)
-    body.add(place.depth, f"{values}.append({place.value}){_comment(operator)}", index)
+    body.add(place.depth, f"{values}.append({place.value}){comment(operator)}", index)
     if operator.timestamps:
         timestamps = generator.names.bind(f"timestamps_of_{index}", "sink_timestamps", index)
         body.add(place.depth, f"{timestamps}.append({place.timestamp})", index)
@@ -223,11 +191,11 @@ def emit_legacy_sink(
 ) -> None:
     """`print_sink_4(value_3, context_4)`."""
     index = operator.index
-    name = _method(generator, operator, "invoke")
+    name = method_name(generator, operator, "invoke")
     context = generator.names.bind(f"context_{index}", "context", index)
     if place.timestamp is not None:
         body.add(place.depth, f"{context}._timestamp = {place.timestamp}", index)
-    body.add(place.depth, f"{name}({place.value}, {context}){_comment(operator)}", index)
+    body.add(place.depth, f"{name}({place.value}, {context}){comment(operator)}", index)
 
 
 def emit_source(
@@ -251,10 +219,24 @@ def call_operator(
     """Calls an operator that emits by itself; what lies behind it is a function of its own."""
     index = operator.index
     name = generator.names.bind(f"{operator.spec.kind}_{index}_{number}", "process", index, number)
-    body.add(place.depth, f"{name}({place.value}, {place.timestamp}){_comment(operator)}", index)
+    body.add(place.depth, f"{name}({place.value}, {place.timestamp}){comment(operator)}", index)
     if number == 0:
         generator.emit_by_itself(operator)
         generator.emit_sides(operator)
+
+
+def emit_window(
+    generator: VertexGenerator,
+    body: SourceText,
+    operator: OperatorProgram,
+    place: Place,
+    number: int,
+) -> None:
+    """Tumbling and sliding event-time windows are written out, all others are called as objects."""
+    if is_written_out(operator):
+        emit_aligned_window(generator, body, operator, place)
+    else:
+        call_operator(generator, body, operator, place, number)
 
 
 EMITTERS: dict[type[specs.OperatorSpec], Emitter] = {
@@ -265,7 +247,10 @@ EMITTERS: dict[type[specs.OperatorSpec], Emitter] = {
     specs.FilterSpec: emit_filter,
     specs.FlatMapSpec: emit_flat_map,
     specs.ProcessSpec: emit_process,
+    specs.KeyedProcessSpec: emit_keyed_process,
+    specs.KeyedCoProcessSpec: emit_keyed_process,
     specs.ReduceSpec: emit_reduce,
+    specs.WindowSpec: emit_window,
     specs.CoMapSpec: emit_co_map,
     specs.CoFlatMapSpec: emit_co_flat_map,
     specs.CoProcessSpec: emit_process,
@@ -287,7 +272,7 @@ def _loop(
 ) -> Place:
     result = f"value_{operator.index}"
     counter, counted = generator.counter(operator, place)
-    body.add(place.depth, f"for {result} in {iterable}:{_comment(operator)}", operator.index)
+    body.add(place.depth, f"for {result} in {iterable}:{comment(operator)}", operator.index)
     depth = place.depth + 1
     if not is_fresh:
         generator.keep_private(body, depth, result, operator.index)
@@ -314,15 +299,6 @@ def _applied(
     return f"{generator.names.bind(name, 'call', operator.index)}({value})", False
 
 
-def _method(generator: VertexGenerator, operator: OperatorProgram, method: str) -> str:
-    function = _function(operator)
-    kind = operator.spec.kind if not method[-1].isdigit() else f"{operator.spec.kind}{method[-1]}"
-    name = generator.names.function(function, kind, operator.index)
-    if method[-1].isdigit():
-        name = f"{name}_{method[-1]}"
-    return generator.names.bind(name, "method", operator.index, method)
-
-
 def _set_key(
     generator: VertexGenerator,
     body: SourceText,
@@ -335,20 +311,5 @@ def _set_key(
         return
     if hasattr(_function(operator), "open"):
         name = generator.names.bind(f"set_key_{operator.index}", "set_key", operator.index)
-        key = _key(generator, operator, place, number)
+        key = key_code(generator, operator, place, number)
         body.add(place.depth, f"{name}({key})", operator.index)
-
-
-def _key(generator: VertexGenerator, operator: OperatorProgram, place: Place, number: int) -> str:
-    key = operator.keys[number]
-    assert key is not None
-    expression = generator.expression(key.selector)
-    if expression is not None:
-        return expression.applied_to(place.value)
-    name = generator.names.function(key.selector, "key", f"of_{operator.index}")
-    name = f"{name}_{number + 1}" if number else name
-    return f"{generator.names.bind(name, 'key', operator.index, number)}({place.value})"
-
-
-def _comment(operator: OperatorProgram) -> str:
-    return f"  # {operator.index} {operator.name} ({operator.call_site})".replace("\n", " ")

@@ -16,8 +16,10 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LONGEST = 40
 _OURS = frozenset(
     {
-        *("combined", "context", "count", "emit", "emit_side", "key", "keys", "op", "previous"),
-        *("process", "run", "set_key", "sum", "table", "timestamp", "timestamps"),
+        *("combined", "context", "count", "create", "emit", "emit_side", "held", "identify"),
+        *("identify_to", "key", "keys", "op", "pane", "pane_for", "panes", "plain_keys"),
+        *("plain_keys_to", "previous", "process", "refuse", "run", "set_key", "skip", "start"),
+        *("sum", "table", "timestamp", "timestamps"),
         *("timestamps_of", "value", "values", "values_of"),
     }
 )

@@ -301,6 +301,10 @@ class VertexGenerator:
         combined = self.names.bind(f"combined_{number}", "combined", number)
         self.names.bind("ABSENT", "shared")
         body.add(depth, f"key_{number} = {place.key}  # -> {output.label}, combined here", index)
+        plain_keys = self.names.bind(f"plain_keys_to_{number}", "output_plain_keys", number)
+        body.add(depth, f"if key_{number}.__class__ not in {plain_keys}:", index)
+        identify = self.names.bind(f"identify_to_{number}", "output_identify", number)
+        body.add(depth + 1, f"key_{number} = {identify}(key_{number})", index)
         body.add(depth, f"sum_{number} = {combined}.get(key_{number}, ABSENT)", index)
         expression = self.expression(output.combine)
         if expression is not None:

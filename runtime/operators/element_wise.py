@@ -18,6 +18,7 @@ class ElementWiseOperator(UserFunctionOperator):
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
         self.sets_key = context.keyed_state is not None and hasattr(self.function, "open")
+        self.sorts_batch_input = self.sets_key
 
     def set_key(self, value: Any) -> None:
         """Makes the record's key the current one."""

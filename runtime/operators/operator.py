@@ -71,9 +71,12 @@ class StreamOperator:
     Life: constructed from the tail of the chain, `open` from tail to head, elements, `finish` from
     head to tail when the input has ended, `close` always and once. Defaults do nothing but pass on.
     `makes_records` says that results come from code that may keep and change them.
+    `sorts_batch_input` says that batch mode brings an operator with a key its records key by key (see
+    task.batch_input); one that says no gets them as they arrive, and needs no order.
     """
 
     makes_records = False
+    sorts_batch_input = True
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         self.program = program

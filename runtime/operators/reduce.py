@@ -30,6 +30,7 @@ class ReduceOperator(UserFunctionOperator):
     """Emits the reduced value after every record. Flink: `StreamGroupedReduceOperator`."""
 
     method = "reduce"
+    sorts_batch_input = False
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
@@ -38,7 +39,7 @@ class ReduceOperator(UserFunctionOperator):
         assert key is not None
         self.select_key = key.selector
         identity = context.keyed_state.identity
-        self.plain_keys, self.identify = identity.plain, identity.of
+        self.plain, self.identify = identity.plain, identity.of
         self._key: Any = None
 
     @property
@@ -49,7 +50,7 @@ class ReduceOperator(UserFunctionOperator):
     def reduced(self, value: Any) -> Any:
         """Folds a record into its key's state and gives the new state."""
         key = self._key = self.select_key(value)
-        if key.__class__ not in self.plain_keys:
+        if key.__class__ not in self.plain:
             key = self.identify(key)
         previous = self.table.get(key, ABSENT)
         if previous is not ABSENT:

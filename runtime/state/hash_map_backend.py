@@ -71,8 +71,10 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
     """
 
     __slots__ = (
+        "_end_key",
         "_hasher",
         "_identify",
+        "_is_watched",
         "_listeners",
         "_namespaced",
         "_no_key",
@@ -111,25 +113,27 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         self._tables: dict[str, StateTable] = {}
         self._states: dict[str, Any] = {}
         self._namespaced: dict[str, Any] = {}
+        # What happens when a key is selected; the flag keeps it off the way of every record.
         self._listeners: list[Callable[[], None]] = []
+        self._end_key: Callable[[], None] | None = None
+        self._is_watched = False
 
     # The key
 
     def set_current_key(self, key: Any) -> None:
         """See KeyedStateBackend."""
+        state_key = key if key.__class__ in self._plain else self._identify(key)
+        if self._is_watched:
+            self._before_selecting(state_key)
         self.current_key = key
-        self.state_key = key if key.__class__ in self._plain else self._identify(key)
-        if self._listeners:
-            for listener in self._listeners:
-                listener()
+        self.state_key = state_key
 
     def set_current_state_key(self, state_key: Any) -> None:
         """See KeyedStateBackend."""
+        if self._is_watched:
+            self._before_selecting(state_key)
         self.current_key = key_of(state_key)
         self.state_key = state_key
-        if self._listeners:
-            for listener in self._listeners:
-                listener()
 
     def clear_current_key(self) -> None:
         """See KeyedStateBackend."""
@@ -139,6 +143,23 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
     def on_key_selected(self, listener: Callable[[], None]) -> None:
         """See KeyedStateBackend."""
         self._listeners.append(listener)
+        self._is_watched = True
+
+    def end_each_key(self, end: Callable[[], None]) -> None:
+        """See KeyedStateBackend."""
+        self._end_key = end
+        self._is_watched = True
+
+    def _before_selecting(self, state_key: Any) -> None:
+        if (
+            self._end_key is not None
+            and state_key != self.state_key
+            and self.state_key is not self._no_key
+        ):
+            self._end_key()
+            self.clear_all()
+        for listener in self._listeners:
+            listener()
 
     # States
 

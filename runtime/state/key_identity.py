@@ -62,6 +62,9 @@ class TypedKey:
     def __hash__(self) -> int:
         return self._hash
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TypedKey, (self.key, self.identity)  # hashes differ between processes
+
     def __repr__(self) -> str:
         return repr(self.key)
 

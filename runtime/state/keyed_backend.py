@@ -110,7 +110,14 @@ class KeyedStateBackend(KeyedStateStore):
 
     @abstractmethod
     def on_key_selected(self, listener: Callable[[], None]) -> None:
-        """Has a function called after each `set_current_key`. Flink: `KeySelectionListener`."""
+        """Has a function called whenever a key is selected. Flink: `KeySelectionListener`."""
+
+    @abstractmethod
+    def end_each_key(self, end: Callable[[], None]) -> None:
+        """Batch mode, where keys come one after the other: `end` runs before another key is selected.
+
+        All state is forgotten then. Flink: `BatchExecutionKeyedStateBackend`.
+        """
 
     @abstractmethod
     def state(self, descriptor: StateDescriptor[Any]) -> Any:

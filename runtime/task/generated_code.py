@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.operators.process import is_tagged
@@ -89,6 +90,7 @@ def _collect_tagged(output: Output) -> Callable[[tuple[Any, Any], int | None], N
 
 _MEANINGS: dict[str, Callable[..., Any]] = {
     "operator": lambda chain, index: chain.operators[index],
+    "attribute": lambda chain, index, name: attrgetter(name)(chain.operators[index]),
     "call": lambda chain, index: chain.operators[index].call,
     "method": lambda chain, index, method: _method(chain.operators[index].function, method),
     "process": lambda chain, index, number: chain.operators[index].input(number),
@@ -96,12 +98,16 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "key": lambda chain, index, number: chain.operators[index].program.keys[number].selector,
     "context": lambda chain, index: chain.operators[index].function_context,
     "collect_tagged": lambda chain, index: _collect_tagged(chain.outputs[index]),
+    "plain_keys": lambda chain, index: chain.operators[index].context.keyed_state.identity.plain,
+    "identify": lambda chain, index: chain.operators[index].context.keyed_state.identity.of,
     "table": lambda chain, index: chain.operators[index].table,
     "output_key": lambda chain, number: chain.pending[number].select_key,
     "values": lambda chain, number: chain.pending[number].values,
     "timestamps": lambda chain, number: chain.pending[number].timestamps,
     "keys": lambda chain, number: chain.pending[number].keys,
     "combined": lambda chain, number: chain.pending[number].combined,
+    "output_plain_keys": lambda chain, number: chain.pending[number].identity.plain,
+    "output_identify": lambda chain, number: chain.pending[number].identity.of,
     "combine": lambda chain, number: chain.pending[number].reduce,
     "flush": lambda chain, number: chain.pending[number].flush,
     "sink_values": lambda chain, index: chain.sink_pending[index].values,

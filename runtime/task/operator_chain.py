@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from opchain.runtime.operators.operator import Output, StreamOperator
 from opchain.runtime.operators.registry import create_operator
 from opchain.runtime.operators.sinks import CollectSinkOperator, SinkWriterOperator
+from opchain.runtime.state.key_identity import key_identity
+from opchain.runtime.task.elements import MIN_WATERMARK
 from opchain.runtime.task.generated_code import bind_generated_code
 from opchain.runtime.task.pending_batch import CombiningBatch, PendingBatch
 from opchain.runtime.task.record_copy import private
@@ -201,6 +203,7 @@ def _pending(output: OutputProgram, writer: BatchTarget) -> PendingBatch:
             carries_timestamps=output.carries_timestamps,
             select_key=select_key,
             reduce=reduce,
+            identity=key_identity(None if output.key is None else output.key.hasher),
         )
     return PendingBatch(writer, carries_timestamps=output.carries_timestamps, select_key=select_key)
 

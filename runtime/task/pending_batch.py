@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.operators.reduce import ABSENT
+from opchain.runtime.state.key_identity import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from opchain.runtime.state.key_identity import KeyIdentity
 
 COMBINED_KEYS = 65_536
 """How many keys a sender combines before it lets go: bounds memory, and still catches hot keys."""
@@ -74,10 +77,11 @@ class PendingBatch:
 class CombiningBatch(PendingBatch):
     """Folds records of one key into one before they are sent: batch mode's combine.
 
-    Generated code works on `combined` itself, the interpreted way is `append`.
+    Generated code works on `combined` itself, whose keys are state keys by `identity`; the interpreted
+    way is `append`.
     """
 
-    __slots__ = ("combined", "reduce")
+    __slots__ = ("combined", "identity", "reduce")
 
     def __init__(
         self,
@@ -86,15 +90,17 @@ class CombiningBatch(PendingBatch):
         carries_timestamps: bool,
         select_key: Callable[[Any], Any],
         reduce: Callable[[Any, Any], Any],
+        identity: KeyIdentity,
     ) -> None:
         super().__init__(target, carries_timestamps=carries_timestamps, select_key=select_key)
+        self.identity = identity
         self.combined: dict[Any, Any] = {}
         self.reduce = reduce
 
     def append(self, value: Any, timestamp: int | None) -> None:
         """Folds one record in."""
         assert self.select_key is not None
-        key = self.select_key(value)
+        key = self.identity.of(self.select_key(value))
         previous = self.combined.get(key, ABSENT)
         self.combined[key] = value if previous is ABSENT else self.reduce(previous, value)
 
@@ -111,5 +117,6 @@ class CombiningBatch(PendingBatch):
         combined = self.combined
         if combined:
             timestamps = None if self.timestamps is None else [None] * len(combined)
-            self.target.write_batch(list(combined.values()), timestamps, list(combined))
+            keys = list(map(key_of, combined))
+            self.target.write_batch(list(combined.values()), timestamps, keys)
             combined.clear()
