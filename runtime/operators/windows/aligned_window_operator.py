@@ -76,8 +76,11 @@ class AlignedWindowOperator(KeyedWindowOperator):
     """Panes by the start of their window.
 
     `panes` are the windows that the watermark has not passed. With allowed lateness, windows that have
-    fired are kept until they are over for good, and fire again with each record.
+    fired are kept until they are over for good, and fire again with each record. In batch mode they all
+    fire at the end; that needs no sorted input.
     """
+
+    sorts_batch_input = False
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
