@@ -150,10 +150,20 @@ def _waiting(
 
 def _check_async_function(function: Any, call: str) -> None:
     checked_function(function, (AsyncFunction, AsyncBatchFunction), call, callables=True)
+    name = type(function).__name__
     for method in ("async_invoke", "async_invoke_batch"):
         invoked = getattr(function, method, None)
         if invoked is not None and not inspect.iscoroutinefunction(invoked):
             raise TypeError(
-                f"{at_call(call)}: {type(function).__name__}.{method} is no coroutine function; "
-                "declare it with 'async def'"
+                f"{at_call(call)}: {name}.{method} is no coroutine function; declare it with 'async def'"
             )
+    if inspect.iscoroutinefunction(getattr(function, "timeout", None)):
+        raise TypeError(
+            f"{at_call(call)}: {name}.timeout is a coroutine function; it is called without waiting, so "
+            "declare it with 'def'"
+        )
+    size = getattr(function, "max_batch_size", 1)
+    if not isinstance(size, int) or size < 1:
+        raise ValueError(
+            f"{at_call(call)}: {name}.max_batch_size is {size!r}; it must be an int of at least 1"
+        )

@@ -35,17 +35,24 @@ class AsyncFunction(Function, Generic[IN_contra, OUT_co]):
         Raises:
             TimeoutError: always, if not overridden; it fails the task.
         """
+        from opchain.runtime.functions.callables import name_of  # noqa: PLC0415 - it imports this
+
         raise TimeoutError(
-            f"'{type(self).__name__}' gave no result in time for {short_repr(value)}; "
-            "override timeout() to emit something else instead"
+            f"'{name_of(self)}' gave no result in time for {short_repr(value)}; override the timeout() of "
+            "an AsyncFunction to emit something else instead"
         )
 
 
 class AsyncBatchFunction(Function, Generic[IN_contra, OUT_co]):
     """Calls something outside for several records at a time, such as a model or a bulk look-up.
 
+    A call gets the records that came together: at most `max_batch_size`, and none from behind a
+    watermark. Retries are for the records whose results ask for one; after an exception for all.
     Neither PyFlink 2.3 nor Flink 2.3 has it.
     """
+
+    max_batch_size: int = 32
+    """The largest number of records for a call; the capacity is an upper limit too."""
 
     @abstractmethod
     async def async_invoke_batch(self, values: Sequence[IN_contra]) -> Sequence[Iterable[OUT_co]]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.operators import specs
+from opchain.runtime.operators.async_wait.async_wait_operator import AsyncWaitOperator
 from opchain.runtime.operators.broadcast_process import (
     BroadcastProcessOperator,
     KeyedBroadcastProcessOperator,
@@ -45,6 +46,7 @@ OPERATORS: dict[type[specs.OperatorSpec], Create] = {
     specs.FlatMapSpec: FlatMapOperator,
     specs.ProcessSpec: ProcessOperator,
     specs.TimestampsWatermarksSpec: TimestampsWatermarksOperator,
+    specs.AsyncWaitSpec: AsyncWaitOperator,
     specs.MapPartitionSpec: MapPartitionOperator,
     specs.ReduceSpec: ReduceOperator,
     specs.KeyedProcessSpec: KeyedProcessOperator,

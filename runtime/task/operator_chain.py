@@ -95,9 +95,18 @@ class OperatorChain:
         for operator in reversed(self.operators):
             operator.open()
 
-    def finish(self) -> None:
-        """Ends the operators, head first: each may emit into those behind it."""
+    def finish(self, drain: Callable[[], None]) -> None:
+        """Ends the operators, head first: each may emit into those behind it.
+
+        An operator learns that its input has ended while its timers still fire: it may wait for calls
+        that are under way. Then they fire no more, `drain` runs the mail of those that have fired, and
+        it finishes. Flink: `StreamOperatorWrapper.finish`.
+        """
         for operator in self.operators:
+            if operator is not self.head:  # whose inputs have told it
+                operator.end_input(0)
+            operator.context.processing_time.quiesce()
+            drain()
             operator.finish()
             self.flush()
         self.end_output()

@@ -87,7 +87,6 @@ class StreamTask:
             self._timers = self.environment.timers
         else:
             self._timers = self._own_timers = SystemTimerService()
-        self._time_services: list[MailboxProcessingTimeService] = []
         self._action_executor: TaskActionExecutor = IMMEDIATE
         self._source_lock: AbstractContextManager[Any] = nullcontext()
         has_legacy_source = vertex.operators[0].spec.kind == "legacy_source"
@@ -144,13 +143,9 @@ class StreamTask:
     def _finish(self) -> None:
         """Ends the operators when the input has ended. Flink: `StreamTask.endData`, `afterInvoke`.
 
-        No timer fires any more; mail of those that fired still runs before the operators finish, who
-        may themselves wait for mail (of asynchronous calls). After them nothing comes in.
+        After the last operator nothing comes in: neither mail nor timers.
         """
-        for service in self._time_services:
-            service.quiesce()
-        self.processor.drain()
-        self.chain.finish()
+        self.chain.finish(self.processor.drain)
         self.processor.prepare_close()
         self.processor.drain()
         self.chain.end_output()
@@ -188,7 +183,6 @@ class StreamTask:
     def _operator_context(self, program: OperatorProgram) -> OperatorContext:
         executor = self.processor.mailbox_executor(program.index)
         processing_time = MailboxProcessingTimeService(self._timers, executor)
-        self._time_services.append(processing_time)
         keyed_state, timers = self._keyed_services(program, processing_time)
         runtime_context = TaskRuntimeContext(
             program,

@@ -35,6 +35,15 @@ class Blocking(AsyncFunction[int, str]):
         return [str(value)]
 
 
+class WaitingTimeout(Lookup):
+    async def timeout(self, value: int) -> Any:
+        return ["?"]
+
+
+class NoBatch(Bulk):
+    max_batch_size = 0
+
+
 RETRY: FixedDelayRetryStrategy[str] = FixedDelayRetryStrategy(3, 10, None, None)
 
 
@@ -92,6 +101,12 @@ def test_a_keyed_stream_stays_keyed(numbers: DataStream[int]) -> None:
         ((Blocking(), 1), TypeError, "Blocking.async_invoke is no coroutine function"),
         ((abs, 1), TypeError, "is not a coroutine function"),
         ((Lookup, 1), TypeError, "Lookup is a class; give an object"),
+        ((WaitingTimeout(), 1), TypeError, "WaitingTimeout.timeout is a coroutine function"),
+        (
+            (NoBatch(), 1),
+            ValueError,
+            "NoBatch.max_batch_size is 0; it must be an int of at least 1",
+        ),
         ((Lookup(), -1), ValueError, "the timeout is -1 ms; it must not be negative"),
         ((Lookup(), "5 s"), TypeError, "a span of time is"),
         ((Lookup(), 1, 0), ValueError, "the capacity is 0; it must be at least 1"),

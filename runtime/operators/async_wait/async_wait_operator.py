@@ -1,0 +1,267 @@
+"""Waits for asynchronous calls while the stream goes on.
+
+    task's thread                                   event loop's thread
+    process_element: queue, start a call  ------>   await function.async_invoke(record)
+    _take_ended (mail): complete, emit    <------   result or error
+
+Everything but the calls themselves happens in the task's thread: predicates of retries, `timeout`,
+emitting. While the queue is full the operator waits in its mailbox, which is how back-pressure comes
+about: mail of the operator and of those behind it runs, nothing upstream does. At the end of the input
+it waits until the queue is empty, so that nothing is lost; retries and time-outs go on until then.
+
+Flink: `AsyncWaitOperator`. Differences: one mail hands over all calls that have ended, Flink's each one;
+a call that took too long is cancelled, Flink lets it run and drops its result; a retry that waits when
+the input ends keeps its pause and those after it, as in PyFlink, where Flink's Java operator makes a last
+attempt at once; latency markers travel through the queue, where Flink lets them pass by.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.operators.async_wait.deadlines import Deadlines
+from opchain.runtime.operators.async_wait.event_loop_thread import EventLoopThread
+from opchain.runtime.operators.async_wait.invocations import invocation_of
+from opchain.runtime.operators.async_wait.ordered_queue import OrderedQueue
+from opchain.runtime.operators.async_wait.unordered_queue import UnorderedQueue
+from opchain.runtime.operators.operator import UserFunctionOperator
+from opchain.runtime.task.mailbox.task_mailbox import MailboxClosedError
+from opchain.runtime.task.record_copy import private
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from opchain.runtime.operators.async_wait.element_queue import ElementQueue, QueuedRecord
+    from opchain.runtime.operators.async_wait.event_loop_thread import RunningCall
+    from opchain.runtime.operators.context import OperatorContext
+    from opchain.runtime.operators.operator import Output
+    from opchain.runtime.operators.specs import AsyncWaitSpec
+    from opchain.runtime.task.mailbox.processing_time_service import TimerHandle
+    from opchain.runtime.task.vertex_program import OperatorProgram
+
+
+class Call:
+    """A call for one record, or for the records of a batch that have no results yet.
+
+    Flink: `ResultHandler`, and `RetryableResultHandlerDelegator` around it.
+    """
+
+    __slots__ = ("attempt", "is_done", "pause", "records", "running")
+
+    def __init__(self, records: list[QueuedRecord]) -> None:
+        self.records = records
+        self.attempt = 1
+        self.is_done = False
+        self.running: RunningCall | None = None
+        self.pause: TimerHandle | None = None
+        """The timer of the next attempt, while the call waits for it."""
+
+    @property
+    def values(self) -> list[Any]:
+        """The records as the function gets them."""
+        return [record.value for record in self.records]
+
+
+class AsyncWaitOperator(UserFunctionOperator):
+    """Ordered and unordered wait, for async functions and async batch functions."""
+
+    method = "async_invoke"
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        spec: AsyncWaitSpec = program.spec  # type: ignore[assignment]
+        self.capacity = spec.capacity
+        self.queue: ElementQueue = OrderedQueue() if spec.is_ordered else UnorderedQueue()
+        self.invocation = invocation_of(spec.function)
+        self.event_loop = EventLoopThread(f"calls of '{program.name}'", spec.capacity)
+        self.deadlines: Deadlines[Call] | None = (
+            Deadlines(context.processing_time, spec.timeout_ms, self._time_out)
+            if spec.timeout_ms > 0
+            else None
+        )
+        self._strategy = spec.retry_strategy
+        self._asks_again: Callable[[Any], bool] | None = None
+        self._forgives: Callable[[Exception], bool] | None = None
+        if self._strategy is not None:
+            predicate = self._strategy.get_retry_predicate()
+            self._asks_again = predicate.result_predicate()
+            self._forgives = predicate.exception_predicate()
+        # Whoever is upstream of a chain that reuses objects may change them after it has emitted them.
+        self._copies_input = context.task.vertex.object_reuse
+        self._gathered: list[QueuedRecord] = []
+        # Filled by the event loop, emptied by mail: one mail serves all that has gathered.
+        self._ended: deque[tuple[Call, Any, BaseException | None]] = deque()
+        self._is_mail_sent = False
+
+    def open(self) -> None:
+        """Opens the function, and starts the event loop."""
+        super().open()
+        self.event_loop.start()
+
+    # Elements
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        """Starts a call, or adds the record to a batch; waits for a place before."""
+        if self._copies_input:
+            value = private(value)
+        self._wait_for_place()
+        self._gathered.append(self.queue.put_record(value, timestamp))
+        if len(self._gathered) >= self.invocation.batch_size:
+            self._call_gathered()
+
+    def process_watermark(self, watermark: int) -> None:
+        """Lets a watermark pass when all records before it have."""
+        self._put_mark(partial(super().process_watermark, watermark), is_boundary=True)
+
+    def process_status(self, is_idle: bool) -> None:
+        """Lets a status pass likewise."""
+        self._put_mark(partial(super().process_status, is_idle), is_boundary=True)
+
+    def process_latency_marker(self, marker: Any) -> None:
+        """Lets a marker wait as long as a record would."""
+        self._put_mark(partial(super().process_latency_marker, marker), is_boundary=False)
+
+    def on_batch_end(self) -> None:
+        """Calls for a batch that is not full: nothing tells when the next record comes."""
+        self._call_gathered()
+
+    def end_input(self, number: int) -> None:
+        """Waits for all calls; time-outs and retries still work."""
+        del number
+        self._call_gathered()
+        while len(self.queue):
+            self.context.mailbox.yield_()
+
+    def finish(self) -> None:
+        """Leaves nothing behind."""
+        self.end_input(0)
+
+    def close(self) -> None:
+        """Cancels what still runs, and closes the function."""
+        if self.deadlines is not None:
+            self.deadlines.clear()
+        try:
+            self.event_loop.stop()
+        finally:
+            super().close()
+
+    def _put_mark(self, pass_on: Callable[[], None], *, is_boundary: bool) -> None:
+        self._call_gathered()
+        self._wait_for_place()
+        self.queue.put_mark(pass_on, is_boundary=is_boundary)
+        self._emit_completed()
+
+    def _wait_for_place(self) -> None:
+        while len(self.queue) >= self.capacity:
+            self._call_gathered()
+            self.context.mailbox.yield_()
+
+    def _emit_completed(self) -> None:
+        collect = self.output.collect
+        while (element := self.queue.take()) is not None:
+            element.emit(collect)
+
+    # Calls
+
+    def _call_gathered(self) -> None:
+        if self._gathered:
+            call = Call(self._gathered)
+            self._gathered = []
+            if self.deadlines is not None:
+                self.deadlines.add(call)
+            self._attempt(call)
+
+    def _attempt(self, call: Call) -> None:
+        call.running = self.event_loop.submit(
+            partial(self.invocation.call, self.invocation.argument(call.values)),
+            partial(self._report_end, call),
+        )
+
+    def _report_end(self, call: Call, returned: Any, error: BaseException | None) -> None:
+        """Sends mail; in the event loop's thread."""
+        self._ended.append((call, returned, error))
+        if not self._is_mail_sent:
+            self._is_mail_sent = True
+            # A closed mailbox: the task is over, and nobody waits for the result any more.
+            with suppress(MailboxClosedError):
+                self.context.mailbox.execute(self._take_ended, f"results of '{self.program.name}'")
+
+    def _take_ended(self) -> None:
+        # Lowered first: an end that comes meanwhile is seen below, or sends mail again.
+        self._is_mail_sent = False
+        ended = self._ended
+        while ended:
+            call, returned, error = ended.popleft()
+            if call.is_done:
+                continue  # it was cancelled too late
+            if error is None:
+                self._take_returned(call, returned)
+            else:
+                self._take_error(call, error)
+        self._emit_completed()
+
+    def _take_returned(self, call: Call, returned: Any) -> None:
+        value = self.invocation.argument(call.values)
+        by_record = self.invocation.results_of_call(returned, value)
+        asks_again = self._asks_again
+        if asks_again is None or not self._strategy.can_retry(call.attempt):
+            self._complete(call, by_record)
+            return
+        again = []
+        for record, results in zip(call.records, by_record, strict=True):
+            if asks_again(results):
+                again.append(record)
+            else:
+                self.queue.complete(record, results)
+        call.records = again
+        if again:
+            self._pause(call)
+        else:
+            self._complete(call, [])
+
+    def _take_error(self, call: Call, error: BaseException) -> None:
+        if (
+            self._forgives is not None
+            and isinstance(error, Exception)
+            and self._strategy.can_retry(call.attempt)
+            and self._forgives(error)
+        ):
+            self._pause(call)
+        else:
+            self._fail(self.invocation.argument(call.values), error)
+
+    def _fail(self, value: Any, error: BaseException) -> None:  # noqa: ARG002 - shown as the record
+        raise error
+
+    def _pause(self, call: Call) -> None:
+        clock = self.context.processing_time
+        pause_ms = self._strategy.get_backoff_time_millis(call.attempt)
+        call.running = None
+        call.pause = clock.register_timer(
+            clock.current_processing_time() + max(0, pause_ms), partial(self._attempt_again, call)
+        )
+
+    def _attempt_again(self, call: Call, _at_ms: int) -> None:
+        call.pause = None
+        call.attempt += 1
+        self._attempt(call)
+
+    def _time_out(self, call: Call) -> None:
+        """Asks the function for something in place of the results. No retry follows."""
+        value = self.invocation.argument(call.values)
+        if call.running is not None:
+            call.running.cancel()
+        if call.pause is not None:
+            call.pause.cancel()
+        self._complete(call, self.invocation.results_in_place(value))
+        self._emit_completed()
+
+    def _complete(self, call: Call, by_record: Iterable[Iterable[Any]]) -> None:
+        call.is_done = True
+        if self.deadlines is not None:
+            self.deadlines.remove(call)
+        for record, results in zip(call.records, by_record, strict=True):
+            self.queue.complete(record, results)

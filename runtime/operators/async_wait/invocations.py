@@ -1,0 +1,114 @@
+"""How the two kinds of async functions are called: with one record, or with several at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from opchain.runtime.errors import short_repr
+from opchain.runtime.functions.async_functions import AsyncBatchFunction, AsyncFunction
+from opchain.runtime.functions.callables import as_function, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+
+class Invocation(Protocol):
+    """Calls a function for up to `batch_size` records; each record has its own list of results."""
+
+    batch_size: int
+
+    def argument(self, values: list[Any]) -> Any:
+        """What the function is called with, for these records."""
+
+    def call(self, argument: Any) -> Coroutine[Any, Any, Any]:
+        """The coroutine of one attempt."""
+
+    def results_of_call(self, returned: Any, argument: Any) -> Sequence[Iterable[Any]]:
+        """The results of each record, from what the coroutine returned.
+
+        Raises:
+            TypeError: It returned something else.
+            ValueError: It returned results for another number of records.
+        """
+
+    def results_in_place(self, argument: Any) -> Sequence[Iterable[Any]]:
+        """What the function's `timeout` has to offer instead; it usually raises TimeoutError."""
+
+
+class SingleInvocation:
+    """An AsyncFunction, or a coroutine function in its place: called with a record."""
+
+    batch_size = 1
+
+    def __init__(self, function: Any) -> None:
+        self._function: AsyncFunction[Any, Any] = as_function(AsyncFunction, function)
+        self._invoke = self._function.async_invoke
+
+    def argument(self, values: list[Any]) -> Any:
+        """The one record."""
+        return values[0]
+
+    def call(self, argument: Any) -> Coroutine[Any, Any, Any]:
+        """See Invocation."""
+        return self._invoke(argument)
+
+    def results_of_call(self, returned: Any, argument: Any) -> Sequence[Iterable[Any]]:
+        """See Invocation."""
+        return [_results(returned, self._function, "async_invoke", argument)]
+
+    def results_in_place(self, argument: Any) -> Sequence[Iterable[Any]]:
+        """See Invocation."""
+        return [_results(self._function.timeout(argument), self._function, "timeout", argument)]
+
+
+class BatchInvocation:
+    """An AsyncBatchFunction: called with a list of records."""
+
+    def __init__(self, function: AsyncBatchFunction[Any, Any]) -> None:
+        self._function = function
+        self.batch_size = function.max_batch_size
+
+    def argument(self, values: list[Any]) -> Any:
+        """The records."""
+        return values
+
+    def call(self, argument: Any) -> Coroutine[Any, Any, Any]:
+        """See Invocation."""
+        return self._function.async_invoke_batch(argument)
+
+    def results_of_call(self, returned: Any, argument: Any) -> Sequence[Iterable[Any]]:
+        """See Invocation."""
+        return self._each(returned, argument, "async_invoke_batch")
+
+    def results_in_place(self, argument: Any) -> Sequence[Iterable[Any]]:
+        """See Invocation."""
+        return self._each(self._function.timeout(argument), argument, "timeout")
+
+    def _each(self, returned: Any, values: list[Any], method: str) -> list[Sequence[Any]]:
+        by_record = _results(returned, self._function, method, values)
+        if len(by_record) != len(values):
+            raise ValueError(
+                f"'{name_of(self._function)}.{method}' gave results for {len(by_record)} records, but got "
+                f"{len(values)}; it must return one iterable for each, in the order of the records"
+            )
+        return [
+            _results(results, self._function, method, value)
+            for results, value in zip(by_record, values, strict=True)
+        ]
+
+
+def invocation_of(function: Any) -> Invocation:
+    """How a function is called."""
+    if isinstance(function, AsyncBatchFunction):
+        return BatchInvocation(function)
+    return SingleInvocation(function)
+
+
+def _results(returned: Any, function: Any, method: str, subject: Any) -> Sequence[Any]:
+    if not isinstance(returned, Iterable):
+        raise TypeError(
+            f"'{name_of(function)}.{method}' returned {short_repr(returned)} for {short_repr(subject)}; it "
+            "must return an iterable of results, such as a list, also for one result or for none"
+        )
+    return returned if isinstance(returned, Sequence) else list(returned)
