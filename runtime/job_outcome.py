@@ -6,6 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import InternalError
+from opchain.runtime.metrics.job_metrics import (
+    JobMetrics,
+    merge_task_accumulators,
+    merge_task_metrics,
+)
 from opchain.runtime.operators.specs import SinkCommitterSpec
 from opchain.runtime.task.report import TaskReport
 
@@ -27,6 +32,8 @@ class JobOutcome:
     collected: dict[str, list[Any]] = field(default_factory=dict)
     printed: list[tuple[str, bool]] = field(default_factory=list)
     committables: dict[tuple[int, int], list[Any]] = field(default_factory=dict)
+    metrics: JobMetrics = field(default_factory=JobMetrics)
+    accumulators: dict[str, Any] = field(default_factory=dict)
 
 
 def read_outcome(job: JobProgram, items: Mapping[int, Sequence[Any]]) -> JobOutcome:
@@ -58,6 +65,9 @@ def read_outcome(job: JobProgram, items: Mapping[int, Sequence[Any]]) -> JobOutc
     missing = sorted(vertices.keys() - outcome.reports.keys())
     if missing:
         raise InternalError(f"the job ended without a report of tasks {missing}")
+    tasks = {task: report.metrics for task, report in outcome.reports.items()}
+    outcome.metrics = merge_task_metrics(job, tasks)
+    outcome.accumulators = merge_task_accumulators(job, tasks)
     return outcome
 
 

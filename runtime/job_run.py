@@ -69,7 +69,9 @@ class JobRun(JobClient):
             self._status = JobStatus.FINISHED
             self._outcome.set_result(outcome)
             runtime_ms = int((time.monotonic() - started) * 1000)
-            self._result.set_result(JobExecutionResult(self._id, runtime_ms))
+            self._result.set_result(
+                JobExecutionResult(self._id, runtime_ms, outcome.accumulators, outcome.metrics)
+            )
         finally:
             self._ended.set()
 

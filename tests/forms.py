@@ -116,7 +116,7 @@ class Ran:
 
 def counted(report: Any) -> list[tuple[int, int]]:
     """(records in, records out) of each operator of a task, by its report."""
-    return [tuple(numbers) for numbers in report.metrics["operators"]]
+    return [(item.records_in, item.records_out) for item in report.metrics.operators]
 
 
 def job_of(

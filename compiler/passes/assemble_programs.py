@@ -117,6 +117,7 @@ class _Assembly:
             object_reuse=settings.object_reuse,
             batch_size=settings.batch_size,
             auto_watermark_interval_ms=settings.auto_watermark_interval_ms,
+            latency_interval_ms=max(0, settings.latency_interval_ms),
         )
 
     def _carries(self, vertex: JobVertex) -> set[int]:

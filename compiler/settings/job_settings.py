@@ -64,12 +64,37 @@ class JobSettings(BaseModel):
     auto_watermark_interval_ms: int = Field(
         200, ge=0, json_schema_extra={"key": "pipeline.auto-watermark-interval"}
     )
+    latency_interval_ms: int = Field(
+        0,
+        json_schema_extra={"key": "metrics.latency.interval"},
+        description="0 or less: sources send no latency markers",
+    )
     target: Literal["spark", "local"] = Field(
         "spark", json_schema_extra={"key": "execution.target"}
     )
     generate_code: bool = Field(True, json_schema_extra={"key": "opchain.codegen.enabled"})
     inline_functions: bool = Field(True, json_schema_extra={"key": "opchain.codegen.inline"})
     batch_size: int = Field(4096, ge=1, json_schema_extra={"key": "opchain.batch-size"})
+    python_files: str | None = Field(
+        None, json_schema_extra={"key": "python.files"}, description="paths between commas"
+    )
+    python_archives: str | None = Field(
+        None,
+        json_schema_extra={"key": "python.archives"},
+        description="path or path#folder, between commas",
+    )
+    python_requirements: str | None = Field(
+        None,
+        json_schema_extra={"key": "python.requirements"},
+        description="path of a requirements.txt, maybe with #folder of packages",
+    )
+    python_executable: str | None = Field(None, json_schema_extra={"key": "python.executable"})
+    jars: str | None = Field(
+        None, json_schema_extra={"key": "pipeline.jars"}, description="URLs between semicolons"
+    )
+    classpaths: str | None = Field(
+        None, json_schema_extra={"key": "pipeline.classpaths"}, description="as for pipeline.jars"
+    )
     job_parameters: dict[str, Any] = Field(
         default_factory=dict, json_schema_extra={"key": "pipeline.global-job-parameters"}
     )

@@ -10,7 +10,17 @@ from opchain.runtime.state.state_stores import KeyedStateStore
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from opchain.runtime.metrics.accumulators import (
+        Accumulator,
+        DoubleCounter,
+        Histogram,
+        IntCounter,
+        LongCounter,
+    )
+    from opchain.runtime.metrics.metric_group import MetricGroup
+
 T = TypeVar("T")
+A = TypeVar("A", bound="Accumulator[Any, Any]")
 
 
 class DistributedCache(ABC):
@@ -33,7 +43,7 @@ class RuntimeContext(KeyedStateStore):
 
     @abstractmethod
     def get_task_name(self) -> str:
-        """The name of the operator, as in the plan."""
+        """The name of the task, as in the plan: that of the vertex, with all its operators."""
 
     @abstractmethod
     def get_number_of_parallel_subtasks(self) -> int:
@@ -57,19 +67,71 @@ class RuntimeContext(KeyedStateStore):
 
     @abstractmethod
     def get_task_name_with_subtasks(self) -> str:
-        """The name, the subtask counted from 1, and the parallelism: `parse (3/6)`."""
+        """The name, the subtask counted from 1, the parallelism, the attempt: `parse (3/6)#0`."""
 
     @abstractmethod
     def get_job_parameter(self, key: str, default_value: T) -> str | T:
         """The global job parameter of this name (`pipeline.global-job-parameters`), or the default."""
 
     @abstractmethod
-    def get_metrics_group(self) -> Any:
+    def get_metrics_group(self) -> MetricGroup:
         """The metric group of this operator and subtask: counters, gauges, meters, histograms."""
 
-    def get_metric_group(self) -> Any:
+    def get_metric_group(self) -> MetricGroup:
         """The same as `get_metrics_group`: Flink's spelling beside PyFlink's."""
         return self.get_metrics_group()
+
+    @abstractmethod
+    def add_accumulator(self, name: str, accumulator: Accumulator[Any, Any]) -> None:
+        """Registers an accumulator of this operator, which the driver merges by its name.
+
+        Raises:
+            ValueError: The operator has one of this name. (Flink looks at the whole chain.)
+        """
+
+    @abstractmethod
+    def get_accumulators(self) -> dict[str, Accumulator[Any, Any]]:
+        """The registered accumulators of this operator, by name; a copy."""
+
+    def get_accumulator(self, name: str) -> Accumulator[Any, Any] | None:
+        """The accumulator of this name, or None."""
+        return self.get_accumulators().get(name)
+
+    def get_int_counter(self, name: str) -> IntCounter:
+        """The IntCounter of this name, a new one if there is none."""
+        from opchain.runtime.metrics.accumulators import IntCounter  # noqa: PLC0415 - as needed
+
+        return self._accumulator(name, IntCounter)
+
+    def get_long_counter(self, name: str) -> LongCounter:
+        """The LongCounter of this name, a new one if there is none."""
+        from opchain.runtime.metrics.accumulators import LongCounter  # noqa: PLC0415 - as needed
+
+        return self._accumulator(name, LongCounter)
+
+    def get_double_counter(self, name: str) -> DoubleCounter:
+        """The DoubleCounter of this name, a new one if there is none."""
+        from opchain.runtime.metrics.accumulators import DoubleCounter  # noqa: PLC0415 - as needed
+
+        return self._accumulator(name, DoubleCounter)
+
+    def get_histogram(self, name: str) -> Histogram:
+        """The accumulator Histogram of this name, a new one if there is none."""
+        from opchain.runtime.metrics.accumulators import Histogram  # noqa: PLC0415 - as needed
+
+        return self._accumulator(name, Histogram)
+
+    def _accumulator(self, name: str, kind: type[A]) -> A:
+        accumulator = self.get_accumulator(name)
+        if accumulator is None:
+            accumulator = kind()
+            self.add_accumulator(name, accumulator)
+        if type(accumulator) is not kind:
+            raise TypeError(
+                f"the accumulator '{name}' is a {type(accumulator).__name__}, and is asked for as a "
+                f"{kind.__name__}"
+            )
+        return accumulator
 
     @abstractmethod
     def get_distributed_cache(self) -> DistributedCache:

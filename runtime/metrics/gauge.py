@@ -56,7 +56,5 @@ class Gauge(Metric):
         try:
             value = self._read()
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-            return GaugeValue(
-                GaugeFailure(f"{type(error).__name__}: {short_repr(str(error), 200)}")
-            )
+            return GaugeValue(GaugeFailure(short_repr(error, 200)))
         return GaugeValue(value if type(value) in _PLAIN else short_repr(value))

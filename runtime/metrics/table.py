@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     "vertex, operator",
-    "parallelism",
+    "tasks",
     "records in",
     "records out",
     "bytes in",
@@ -75,12 +75,17 @@ def _table(metrics: JobMetrics, box: Any) -> Table:
     from rich.table import Table  # noqa: PLC0415 - as above
     from rich.text import Text  # noqa: PLC0415
 
+    body = list(rows(metrics))
     table = Table(box=box, pad_edge=False, header_style="bold")
-    for number, title in enumerate(COLUMNS):
-        table.add_column(title, justify="right" if number else "left", no_wrap=True)
-    for cells in rows(metrics):
+    # On a narrow terminal names are cut, never numbers.
+    table.add_column(COLUMNS[0])
+    for number, title in enumerate(COLUMNS[1:], 1):
+        widest = max(map(len, (title, *(cells[number] for cells in body))))
+        table.add_column(title, justify="right", no_wrap=True, min_width=widest)
+    for cells in body:
         is_vertex = not cells[0].startswith(" ")
-        table.add_row(*map(Text, cells), style=None if is_vertex else "dim")
+        name = Text(cells[0], no_wrap=True, overflow="ellipsis")
+        table.add_row(name, *map(Text, cells[1:]), style=None if is_vertex else "dim")
     return table
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from opchain.runtime.functions.function import RuntimeContext
+    from opchain.runtime.metrics.metric_group import MetricGroup
     from opchain.runtime.task.mailbox.mailbox_executor import MailboxExecutor
     from opchain.runtime.task.mailbox.processing_time_service import ProcessingTimeService
     from opchain.runtime.task.vertex_program import VertexProgram
@@ -43,8 +44,9 @@ class OperatorContext:
 
     `keyed_state` is the operator's KeyedStateBackend, `timers` are its TimerServices; both None for an
     operator without key. `operator_state` is its SubtaskStateStore; `restored_checkpoint_id` the number
-    of the checkpoint that its state was restored from, if there is one. `mailbox` runs commands in the task's thread, at this operator's
-    priority. `acknowledge(item)` hands a picklable item to the driver, exactly once.
+    of the checkpoint that its state was restored from, if there is one. `mailbox` runs commands in the
+    task's thread, at this operator's priority. `acknowledge(item)` hands a picklable item to the driver,
+    exactly once.
     """
 
     task: TaskInfo
@@ -56,3 +58,8 @@ class OperatorContext:
     timers: Any = None
     operator_state: Any = None
     restored_checkpoint_id: int | None = None
+
+    @property
+    def metrics(self) -> MetricGroup:
+        """The operator's metric group, which its function sees as well."""
+        return self.runtime_context.get_metrics_group()

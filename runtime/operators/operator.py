@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.functions.checkpointed_function import CheckpointedFunction
+from opchain.runtime.metrics.histogram import Histogram
 from opchain.runtime.operators.function_state import InitializationContext, SnapshotContext
 from opchain.runtime.state.operator_snapshot import OperatorSnapshot
 
@@ -87,6 +88,7 @@ class StreamOperator:
         self.current_watermark = -(2**63)
         self.input_watermarks = [-(2**63)] * len(program.keys)
         self.idle_inputs: set[int] = set()
+        self.latencies: dict[str, Histogram] = {}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.program.name}' ({self.program.call_site})>"
@@ -192,7 +194,15 @@ class StreamOperator:
             self.process_status(is_idle)
 
     def process_latency_marker(self, marker: Any) -> None:
-        """Takes a latency marker; sinks record it, everything else passes it on."""
+        """Notes how long a marker took from its source, and passes it on.
+
+        Flink: `AbstractStreamOperator.reportOrForwardLatencyMarker`, with the granularity `operator`.
+        """
+        latency = self.latencies.get(marker.operator_id)
+        if latency is None:
+            latency = self.latencies[marker.operator_id] = Histogram()
+        now_ms = self.context.processing_time.current_processing_time()
+        latency.update(now_ms - marker.marked_time_ms)
         self.output.emit_latency_marker(marker)
 
     def end_input(self, number: int) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.operators.timestamps_watermarks import TimestampsWatermarksOperator
+from opchain.runtime.task.elements import LatencyMarker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from opchain.runtime.connectors.source import Source
+    from opchain.runtime.operators.context import OperatorContext
+    from opchain.runtime.operators.operator import Output
     from opchain.runtime.task.vertex_program import OperatorProgram
     from opchain.runtime.watermark_strategy import WatermarkStrategy
 
@@ -19,7 +22,14 @@ class SourceOperator(TimestampsWatermarksOperator):
 
     Flink: `SourceOperator`. One generator serves all splits of a subtask, which are read one after
     the other; Flink has one per split and takes their minimum.
+
+    Attributes:
+        hand_over: Emits the records that still gather to a batch, so that no marker overtakes them.
     """
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        self.hand_over: Callable[[], None] | None = None
 
     def _strategy_of(self, program: OperatorProgram) -> WatermarkStrategy[Any] | None:
         strategy: WatermarkStrategy[Any] | None = getattr(program.spec, "watermark_strategy", None)
@@ -31,6 +41,29 @@ class SourceOperator(TimestampsWatermarksOperator):
         spec = self.program.spec
         source: Source[Any] = getattr(spec, "source", None) or spec.function  # type: ignore[attr-defined]
         return source
+
+    def open(self) -> None:
+        """Makes assigner and generator; sends latency markers from now on, where they are asked for."""
+        super().open()
+        self.send_latency_markers()
+
+    def send_latency_markers(self) -> None:
+        """Sends a marker now and every `metrics.latency.interval`, by the clock of processing time.
+
+        Flink: `LatencyMarkerEmitter`.
+        """
+        interval_ms = self.context.task.vertex.latency_interval_ms
+        if interval_ms > 0:
+            self.context.processing_time.schedule_at_fixed_rate(
+                self._send_latency_marker, 0, interval_ms
+            )
+
+    def _send_latency_marker(self, _at_ms: int) -> None:
+        if self.hand_over is not None:
+            self.hand_over()
+        now_ms = self.context.processing_time.current_processing_time()
+        marker = LatencyMarker(now_ms, self.program.operator_id, self.context.task.subtask)
+        self.output.emit_latency_marker(marker)
 
     def batches(self) -> Iterator[Sequence[Any]]:
         """The records of this subtask's splits."""
@@ -51,6 +84,7 @@ class LegacySourceOperator(SourceOperator):
     def open(self) -> None:
         """Opens the function."""
         self.function.open(self.context.runtime_context)
+        self.send_latency_markers()
 
     def close(self) -> None:
         """Closes the function."""

@@ -16,6 +16,7 @@ from opchain.runtime.operators.registry import create_operator
 from opchain.runtime.operators.sinks import CollectSinkOperator, SinkWriterOperator
 from opchain.runtime.state.key_identity import key_identity
 from opchain.runtime.task.elements import MIN_WATERMARK
+from opchain.runtime.task.elements import MIN_WATERMARK
 from opchain.runtime.task.generated_code import bind_generated_code
 from opchain.runtime.task.pending_batch import CombiningBatch, PendingBatch
 from opchain.runtime.task.record_copy import private
@@ -72,6 +73,7 @@ class OperatorChain:
             )
         self.operators: list[StreamOperator] = [op for op in operators if op is not None]
         self.head = self.operators[0]
+        self.input_watermarks = [MIN_WATERMARK] * max(1, len(self.head.program.keys))
         self.writers = list(writers)
         self.pending: list[PendingBatch] = [
             _pending(output, writer)
@@ -153,6 +155,7 @@ class OperatorChain:
 
     def process_watermark(self, number: int, watermark: int) -> None:
         """Takes the watermark of input `number`."""
+        self.input_watermarks[number] = watermark
         self.flush()
         if len(self.head.program.keys) > 1:
             self.head.process_watermark_of(number, watermark)

@@ -7,7 +7,7 @@ retries decide which attempt's report the driver sees: no accumulators, nothing 
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.task.buffer import Buffer
@@ -18,16 +18,18 @@ from opchain.runtime.task.wire import PayloadKind, frame, unframe
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from opchain.runtime.metrics.task_metrics import TaskMetrics
+
 ITEMS_PER_BUFFER = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """The last word of a task: its numbers. `metrics` is made by runtime.metrics."""
+    """The last word of a task: its numbers."""
 
     task: int
     attempt_id: str
-    metrics: dict[str, Any] = field(default_factory=dict)
+    metrics: TaskMetrics
 
 
 class DriverChannel:

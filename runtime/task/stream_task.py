@@ -12,6 +12,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.metrics.measure_task import measure_task
+from opchain.runtime.metrics.operator_group import operator_group
 from opchain.runtime.operators.context import OperatorContext, TaskInfo
 from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
 from opchain.runtime.state.hash_map_backend import HashMapKeyedStateBackend
@@ -110,6 +112,7 @@ class StreamTask:
             for output in vertex.outputs
         ]
         self.chain = OperatorChain(vertex, self.writers, self._operator_context)
+        self._gate: InputGate | None = None
         self._input = self._make_input(buffers)
 
     def run(self) -> Iterator[Buffer]:
@@ -151,7 +154,9 @@ class StreamTask:
         self.chain.end_output()
         for writer in self.writers:
             writer.end_of_input()
-        self._driver.finish(TaskReport(self.info.task, self.info.attempt_id, self._metrics()))
+        mailbox = self.processor.metrics.statistics()
+        metrics = measure_task(self.info, self.chain, self._gate, self.writers, mailbox)
+        self._driver.finish(TaskReport(self.info.task, self.info.attempt_id, metrics))
 
     def _close(self) -> None:
         try:
@@ -174,11 +179,22 @@ class StreamTask:
         if isinstance(head, SourceOperator):
             return SourceInput(head, self.chain)
         subtask, parallelism = self.info.subtask, vertex.parallelism
+        self._gate = InputGate(vertex.inputs, subtask, parallelism, self._awaited(buffers))
         return GateInput(
-            InputGate(vertex.inputs, subtask, parallelism, buffers),
+            self._gate,
             InputValves(vertex.inputs, subtask, parallelism),
             self.chain,
         )
+
+    def _awaited(self, buffers: Iterator[Buffer]) -> Iterator[Buffer]:
+        """The buffers; until each of them is there, the task is idle."""
+        idle = self.processor.metrics.idle
+        while True:
+            with idle:
+                buffer = next(buffers, None)
+            if buffer is None:
+                return
+            yield buffer
 
     def _operator_context(self, program: OperatorProgram) -> OperatorContext:
         executor = self.processor.mailbox_executor(program.index)
@@ -188,7 +204,7 @@ class StreamTask:
             program,
             self.info,
             keyed_state=keyed_state,
-            metric_group=None,
+            metric_group=operator_group(self.info, program),
             job_parameters=self.job.job_parameters,
             files=self.environment.files,
             acknowledge=self._driver.acknowledge,
@@ -226,10 +242,3 @@ class StreamTask:
             where=where,
         )
         return backend, timers
-
-    def _metrics(self) -> dict[str, Any]:
-        return {
-            "operators": [
-                (operator.records_in, operator.records_out) for operator in self.chain.operators
-            ]
-        }

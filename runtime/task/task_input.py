@@ -153,6 +153,7 @@ class LegacySourceInput:
         self._has_output = processor.mailbox_executor()
         self._is_idle = False
         function = operator.function
+        operator.hand_over = self._hand_over
 
         def run(context: Any) -> None:
             source_context = _FunctionContext(self, context.collect, context.lock)

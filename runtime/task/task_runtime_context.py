@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from opchain.runtime.metrics.accumulators import Accumulator
+    from opchain.runtime.metrics.metric_group import MetricGroup
     from opchain.runtime.operators.context import TaskInfo
     from opchain.runtime.task.vertex_program import OperatorProgram
 
@@ -41,7 +43,7 @@ class TaskRuntimeContext(RuntimeContext):
         task: TaskInfo,
         *,
         keyed_state: Any,
-        metric_group: Any,
+        metric_group: MetricGroup,
         job_parameters: Mapping[str, str],
         files: Mapping[str, Path],
         acknowledge: Callable[[Any], None],
@@ -50,13 +52,14 @@ class TaskRuntimeContext(RuntimeContext):
         self._task = task
         self._keyed_state = keyed_state
         self._metric_group = metric_group
+        self._accumulators: dict[str, Accumulator[Any, Any]] = {}
         self._job_parameters = job_parameters
         self._files = LocalFiles(files)
         self.acknowledge = acknowledge
 
     def get_task_name(self) -> str:
-        """The operator's name."""
-        return self._program.name
+        """The vertex's name."""
+        return self._task.vertex.name
 
     def get_number_of_parallel_subtasks(self) -> int:
         """The parallelism."""
@@ -75,16 +78,30 @@ class TaskRuntimeContext(RuntimeContext):
         return self._task.attempt
 
     def get_task_name_with_subtasks(self) -> str:
-        """`name (2/4)`."""
-        return f"{self._program.name} ({self._task.subtask + 1}/{self._task.vertex.parallelism})"
+        """`name (2/4)#0`."""
+        return self._task.name_with_subtasks
 
     def get_job_parameter(self, key: str, default_value: T) -> str | T:
         """The global job parameter, or the default."""
         return self._job_parameters.get(key, default_value)
 
-    def get_metrics_group(self) -> Any:
+    def get_metrics_group(self) -> MetricGroup:
         """The operator's metric group."""
         return self._metric_group
+
+    def add_accumulator(self, name: str, accumulator: Accumulator[Any, Any]) -> None:
+        """Registers an accumulator of this operator."""
+        if name in self._accumulators:
+            program = self._program
+            raise ValueError(
+                f"'{program.name}' ({program.call_site}) has an accumulator '{name}' already; "
+                "choose another name, or ask for it by get_accumulator()"
+            )
+        self._accumulators[name] = accumulator
+
+    def get_accumulators(self) -> dict[str, Accumulator[Any, Any]]:
+        """The registered accumulators, by name."""
+        return dict(self._accumulators)
 
     def get_distributed_cache(self) -> DistributedCache:
         """The registered files."""

@@ -146,7 +146,8 @@ class VertexProgram:
     `operators` come depth first from the head. `source` is the generated module's text; without it
     the chain runs interpreted. `names` says what each free name of the text stands for, as a tuple
     that `task.generated_code` resolves: ("call", 2) is the function of operator 2. `lines` has the
-    operator that each line of the text runs (-1 for none), `file_name` shows in tracebacks.
+    operator that each line of the text runs (-1 for none), `file_name` shows in tracebacks. Sources send
+    latency markers every `latency_interval_ms`, 0 for never.
     """
 
     vertex_id: str
@@ -166,6 +167,7 @@ class VertexProgram:
     object_reuse: bool = False
     batch_size: int = 4096
     auto_watermark_interval_ms: int = 200
+    latency_interval_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
