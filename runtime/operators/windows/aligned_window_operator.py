@@ -76,11 +76,12 @@ class AlignedWindowOperator(KeyedWindowOperator):
     """Panes by the start of their window.
 
     `panes` are the windows that the watermark has not passed. With allowed lateness, windows that have
-    fired are kept until they are over for good, and fire again with each record. In batch mode they all
-    fire at the end; that needs no sorted input.
-    """
+    fired are kept until they are over for good, and fire again with each record.
 
-    sorts_batch_input = False
+    In batch mode they all fire at the end. Sorted input, which gives a function its records by time, is
+    asked for where it gets the records themselves; reduce and aggregate functions get them as they
+    come.
+    """
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
@@ -88,6 +89,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
         assert isinstance(assigner, (TumblingEventTimeWindows, SlidingEventTimeWindows))
         self.size, self.slide, self.offset = assigner.pace
         self.contents = contents_of(self.spec)
+        self.sorts_batch_input = isinstance(self.contents, BufferedContents)
         self.panes: dict[int, dict[Any, Any]] = {}
         self._kept: dict[int, _KeptPane] = {}
         # Starts of windows that are to fire, and of those that are kept, the earliest first.

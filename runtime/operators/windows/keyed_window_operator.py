@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.metrics.metric_names import NUM_LATE_RECORDS_DROPPED
 from opchain.runtime.operators.operator import StreamOperator
 from opchain.runtime.operators.windows.evaluation import WindowEvaluation
 from opchain.runtime.operators.windows.lateness import Lateness
 from opchain.runtime.operators.windows.window_context import WindowContext
 
 if TYPE_CHECKING:
+    from opchain.runtime.metrics.counter import Counter
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.operators.specs import WindowSpec
@@ -18,10 +20,7 @@ if TYPE_CHECKING:
 
 
 class KeyedWindowOperator(StreamOperator):
-    """A window operator without the windows themselves.
-
-    `late_records_dropped` is Flink's counter `numLateRecordsDropped`.
-    """
+    """A window operator without the windows themselves."""
 
     makes_records = True
 
@@ -35,18 +34,23 @@ class KeyedWindowOperator(StreamOperator):
         self.backend: KeyedStateBackend = context.keyed_state
         self.lateness = Lateness.of(spec)
         self.evaluation = WindowEvaluation(spec, WindowContext(self), output)
-        self.late_records_dropped = 0
+        self.late_records_dropped: Counter
 
     @property
     def current_key(self) -> Any:
         """The key of the record or window at hand."""
         return self.backend.current_key
 
+    def event_time(self) -> int:
+        """The event time reached so far, as the windows see it."""
+        return self.current_watermark
+
     def open(self) -> None:
-        """Opens the user's functions.
+        """Registers the counter, and opens the user's functions.
 
         Flink refuses to open a reduce or aggregate function, so that it can't be rich; here it can.
         """
+        self.late_records_dropped = self.context.metrics.counter(NUM_LATE_RECORDS_DROPPED)
         for function in self._functions():
             opened = getattr(function, "open", None)
             if opened is not None:
@@ -65,8 +69,8 @@ class KeyedWindowOperator(StreamOperator):
 
     def skip(self, value: Any, timestamp: int | None) -> None:
         """Takes a record that went into no window: to the late output, or it is counted, or ignored."""
-        if self.lateness.is_element_late(timestamp, self.current_watermark):
+        if self.lateness.is_element_late(timestamp, self.event_time()):
             if self.spec.late_tag is not None:
                 self.output.collect_to(self.spec.late_tag.tag_id, value, timestamp)
             else:
-                self.late_records_dropped += 1
+                self.late_records_dropped.inc()

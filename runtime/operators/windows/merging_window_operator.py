@@ -44,7 +44,7 @@ class MergingWindowOperator(WindowOperator):
         is_skipped = True
         for new in windows:
             window = in_flight.add(new, self._merge)
-            if self.lateness.is_window_late(window, self.current_watermark):
+            if self.lateness.is_window_late(window, self.timers.current_watermark):
                 in_flight.retire(window)
                 continue
             is_skipped = False
@@ -97,7 +97,7 @@ class MergingWindowOperator(WindowOperator):
     def _check_end(self, window: Any) -> None:
         """Windows may not shrink into the past by merging; those of our own assigners never do."""
         if self.lateness.is_event_time:
-            clock, now = "watermark", self.current_watermark
+            clock, now = "watermark", self.timers.current_watermark
         else:
             clock, now = "processing time", self.trigger.get_current_processing_time()
         if self.lateness.cleanup_time(window) <= now:

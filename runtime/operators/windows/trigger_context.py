@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.windows.triggers import Trigger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
+    from opchain.runtime.metrics.metric_group import MetricGroup
     from opchain.runtime.state.keyed_backend import KeyedStateBackend
     from opchain.runtime.state.timers import InternalTimerService
     from opchain.runtime.windows.triggers import TriggerResult
@@ -27,7 +28,7 @@ class TriggerContext(Trigger.OnMergeContext):
         trigger: Trigger[Any, Any],
         timers: InternalTimerService,
         backend: KeyedStateBackend,
-        metric_group: Callable[[], Any],
+        metric_group: MetricGroup,
     ) -> None:
         self._trigger = trigger
         self._timers = timers
@@ -71,7 +72,7 @@ class TriggerContext(Trigger.OnMergeContext):
 
     def get_metric_group(self) -> Any:
         """The operator's."""
-        return self._metric_group()
+        return self._metric_group
 
     def register_processing_time_timer(self, time: int) -> None:
         """Sets a timer of the window at hand."""

@@ -19,18 +19,17 @@ from opchain.runtime.windows.evictors import Evictor
 
 if TYPE_CHECKING:
     from opchain.runtime.functions.function import RuntimeContext
-    from opchain.runtime.operators.operator import StreamOperator
+    from opchain.runtime.operators.windows.keyed_window_operator import KeyedWindowOperator
 
 
 class WindowContext(ProcessWindowFunction.Context[Any], ProcessAllWindowFunction.Context[Any]):
     """The context of process window functions; one object per operator, valid during a call."""
 
-    def __init__(self, operator: StreamOperator) -> None:
+    def __init__(self, operator: KeyedWindowOperator) -> None:
         self._operator = operator
-        assigner = operator.program.spec.assigner  # type: ignore[attr-defined]
         self._window_state: _WindowStates | _NoWindowStates = (
             _NoWindowStates(operator)
-            if isinstance(assigner, MergingWindowAssigner)
+            if isinstance(operator.spec.assigner, MergingWindowAssigner)
             else _WindowStates(operator)
         )
         self._window: Any = None
@@ -49,7 +48,7 @@ class WindowContext(ProcessWindowFunction.Context[Any], ProcessAllWindowFunction
 
     def current_watermark(self) -> int:
         """The event time reached so far, in milliseconds."""
-        return self._operator.current_watermark
+        return self._operator.event_time()
 
     def window_state(self) -> KeyedStateStore:
         """State of the current key and the window at hand."""
@@ -63,7 +62,7 @@ class WindowContext(ProcessWindowFunction.Context[Any], ProcessAllWindowFunction
 class _WindowStates(KeyedStateStore):
     """States of the current key in the window at hand."""
 
-    def __init__(self, operator: StreamOperator) -> None:
+    def __init__(self, operator: KeyedWindowOperator) -> None:
         self._backend = operator.context.keyed_state
         self.window: Any = None
 
@@ -80,7 +79,7 @@ class _WindowStates(KeyedStateStore):
 class _NoWindowStates(KeyedStateStore):
     """The same where windows merge: a window has no state of its own then, as in Flink."""
 
-    def __init__(self, operator: StreamOperator) -> None:
+    def __init__(self, operator: KeyedWindowOperator) -> None:
         self._operator = operator
         self.window: Any = None
 
@@ -102,7 +101,7 @@ class _NoWindowStates(KeyedStateStore):
 class AssignerContext(WindowAssigner.WindowAssignerContext):
     """The context of the window assigner."""
 
-    def __init__(self, operator: StreamOperator) -> None:
+    def __init__(self, operator: KeyedWindowOperator) -> None:
         self._context = operator.context
 
     def get_current_processing_time(self) -> int:
@@ -117,7 +116,7 @@ class AssignerContext(WindowAssigner.WindowAssignerContext):
 class EvictorContext(Evictor.EvictorContext):
     """The context of the evictor."""
 
-    def __init__(self, operator: StreamOperator) -> None:
+    def __init__(self, operator: KeyedWindowOperator) -> None:
         self._operator = operator
 
     def get_current_processing_time(self) -> int:
@@ -126,8 +125,8 @@ class EvictorContext(Evictor.EvictorContext):
 
     def get_metric_group(self) -> Any:
         """The operator's."""
-        return self._operator.context.runtime_context.get_metrics_group()
+        return self._operator.context.metrics
 
     def get_current_watermark(self) -> int:
         """The event time reached so far, in milliseconds."""
-        return self._operator.current_watermark
+        return self._operator.event_time()

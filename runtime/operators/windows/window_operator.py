@@ -18,6 +18,7 @@ from opchain.runtime.windows.triggers import TriggerResult
 if TYPE_CHECKING:
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
+    from opchain.runtime.state.timers import InternalTimerService
     from opchain.runtime.task.vertex_program import OperatorProgram
 
 
@@ -29,18 +30,21 @@ class WindowOperator(KeyedWindowOperator):
         self.assigner = self.spec.assigner
         self.assigner_context = AssignerContext(self)
         self.contents = window_state_of(self)
+        self.timers: InternalTimerService
         self.trigger: TriggerContext
 
     def open(self) -> None:
         """Opens the functions, and takes over restored timers."""
         super().open()
         declare_contents(self)
+        self.timers = self.context.timers.service(TIMERS, self)
         self.trigger = TriggerContext(
-            self.spec.trigger,
-            self.context.timers.service(TIMERS, self),
-            self.backend,
-            self.context.runtime_context.get_metrics_group,
+            self.spec.trigger, self.timers, self.backend, self.context.metrics
         )
+
+    def event_time(self) -> int:
+        """The watermark of the timers; in batch mode it moves only while those of a key fire."""
+        return self.timers.current_watermark
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Puts the record into its windows, and asks the trigger about each of them."""
@@ -49,7 +53,7 @@ class WindowOperator(KeyedWindowOperator):
         windows = self.assigner.assign_windows(value, event_time, self.assigner_context)
         is_skipped = True
         for window in windows:
-            if not self.lateness.is_window_late(window, self.current_watermark):
+            if not self.lateness.is_window_late(window, self.timers.current_watermark):
                 is_skipped = False
                 self.contents.select(window)
                 self.take_in(window, value, timestamp)
