@@ -1,4 +1,6 @@
-"""Assertions on plans, offline: which operators share a task, and that a plan is as reviewed.
+"""What tests of programs are made of: assertions on plans, and harnesses for single operators.
+
+Offline, which operators share a task, and that a plan is as reviewed:
 
 >>> from opchain import StreamExecutionEnvironment
 >>> from opchain.testing import assert_chained
@@ -6,6 +8,18 @@
 >>> numbers = env.from_sequence(1, 9).map(lambda n: n + 1).name("add")
 >>> _ = numbers.filter(lambda n: n % 2).name("odd").print()
 >>> assert_chained(env, "add", "odd")
+
+One operator without a job, its time in the test's hands (see OneInputOperatorHarness and its kin):
+
+>>> from opchain.datastream.functions import MapFunction
+>>> from opchain.testing import OneInputOperatorHarness
+>>> class Double(MapFunction):
+...     def map(self, value):
+...         return 2 * value
+>>> with OneInputOperatorHarness(Double()) as harness:
+...     harness.process_element(21, timestamp=1000)
+...     harness.records()
+[EmittedRecord(value=42, timestamp=1000)]
 """
 
 from __future__ import annotations
@@ -17,8 +31,24 @@ if TYPE_CHECKING:
     from opchain.compiler.assertions.chaining import assert_chained, assert_not_chained
     from opchain.compiler.assertions.plan_golden import assert_plan_matches
     from opchain.compiler.assertions.planned import plan_of
+    from opchain.runtime.testing.captured_output import EmittedRecord, EmittedWatermark
+    from opchain.runtime.testing.input_harnesses import (
+        KeyedOneInputOperatorHarness,
+        KeyedTwoInputOperatorHarness,
+        OneInputOperatorHarness,
+        TwoInputOperatorHarness,
+    )
+    from opchain.runtime.testing.manual_clock import ManualClock
 
+_HARNESSES = "opchain.runtime.testing.input_harnesses"
 _MODULES = {
+    "EmittedRecord": "opchain.runtime.testing.captured_output",
+    "EmittedWatermark": "opchain.runtime.testing.captured_output",
+    "KeyedOneInputOperatorHarness": _HARNESSES,
+    "KeyedTwoInputOperatorHarness": _HARNESSES,
+    "ManualClock": "opchain.runtime.testing.manual_clock",
+    "OneInputOperatorHarness": _HARNESSES,
+    "TwoInputOperatorHarness": _HARNESSES,
     "assert_chained": "opchain.compiler.assertions.chaining",
     "assert_not_chained": "opchain.compiler.assertions.chaining",
     "assert_plan_matches": "opchain.compiler.assertions.plan_golden",
@@ -27,7 +57,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Loads an assertion, and with it the compiler, when it is first asked for."""
+    """Loads what is asked for, with an assertion the compiler, with a harness the runtime."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULES[name]), name)
@@ -37,4 +67,16 @@ def __dir__() -> list[str]:
     return sorted(_MODULES)
 
 
-__all__ = ["assert_chained", "assert_not_chained", "assert_plan_matches", "plan_of"]
+__all__ = [
+    "EmittedRecord",
+    "EmittedWatermark",
+    "KeyedOneInputOperatorHarness",
+    "KeyedTwoInputOperatorHarness",
+    "ManualClock",
+    "OneInputOperatorHarness",
+    "TwoInputOperatorHarness",
+    "assert_chained",
+    "assert_not_chained",
+    "assert_plan_matches",
+    "plan_of",
+]

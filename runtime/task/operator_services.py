@@ -1,0 +1,91 @@
+"""Makes the services of an operator: its state, its timers, its clock, its runtime context."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.metrics.operator_group import operator_group
+from opchain.runtime.operators.context import OperatorContext
+from opchain.runtime.state.hash_map_backend import HashMapKeyedStateBackend
+from opchain.runtime.state.key_groups import key_group_range
+from opchain.runtime.state.key_identity import key_identity
+from opchain.runtime.state.operator_state import SubtaskStateStore
+from opchain.runtime.state.timers import TimerServices
+from opchain.runtime.task.mailbox.processing_time_service import MailboxProcessingTimeService
+from opchain.runtime.task.task_runtime_context import TaskRuntimeContext
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from opchain.runtime.operators.context import TaskInfo
+    from opchain.runtime.state.keyed_backend import KeyedStateBackend
+    from opchain.runtime.task.mailbox.mailbox_executor import MailboxExecutor
+    from opchain.runtime.task.mailbox.timer_service import TimerService
+    from opchain.runtime.task.vertex_program import OperatorProgram
+
+
+def operator_context(
+    program: OperatorProgram,
+    task: TaskInfo,
+    executor: MailboxExecutor,
+    timers: TimerService,
+    *,
+    acknowledge: Callable[[Any], None],
+    job_parameters: Mapping[str, str],
+    files: Mapping[str, Path],
+    prints_on_driver: bool = False,
+) -> OperatorContext:
+    """The services of one operator of a task; `timers` is the task's clock."""
+    processing_time = MailboxProcessingTimeService(timers, executor)
+    where = f"'{program.name}' ({program.call_site})"
+    keyed_state = _keyed_state(program, task, timers, where)
+    runtime_context = TaskRuntimeContext(
+        program,
+        task,
+        keyed_state=keyed_state,
+        metric_group=operator_group(task, program),
+        job_parameters=job_parameters,
+        files=files,
+        acknowledge=acknowledge,
+        prints_on_driver=prints_on_driver,
+    )
+    context = OperatorContext(
+        task=task,
+        runtime_context=runtime_context,
+        processing_time=processing_time,
+        mailbox=executor,
+        acknowledge=acknowledge,
+        operator_state=SubtaskStateStore(where),
+    )
+    if keyed_state is not None:
+        context.keyed_state = keyed_state
+        context.timers = TimerServices(
+            keyed_state,
+            processing_time,
+            hasher=_key(program).hasher,
+            is_batch=task.vertex.is_batch,
+            where=where,
+        )
+    return context
+
+
+def _keyed_state(
+    program: OperatorProgram, task: TaskInfo, timers: TimerService, where: str
+) -> KeyedStateBackend | None:
+    """The state by key of an operator that has a key on one of its inputs at least."""
+    key, vertex = _key(program), task.vertex
+    if key is None:
+        return None
+    return HashMapKeyedStateBackend(
+        vertex.max_parallelism,
+        key_group_range(vertex.max_parallelism, vertex.parallelism, task.subtask),
+        identity=key_identity(key.hasher),
+        hasher=key.hasher,
+        now=timers.current_processing_time,
+        where=where,
+    )
+
+
+def _key(program: OperatorProgram) -> Any:
+    return next((key for key in program.keys if key is not None), None)

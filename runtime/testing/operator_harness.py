@@ -1,0 +1,264 @@
+"""One operator without a job: push records, watermarks and time, look at what comes out.
+
+    with KeyedOneInputOperatorHarness(CountPerKey(), key_selector=itemgetter(0)) as harness:
+        harness.process_element(("a", 1), 10)
+        harness.process_watermark(20)
+        assert harness.values() == [("a", 1)]
+
+An operator runs here as in a task in streaming mode: the same classes, state backend, timers and mailbox,
+interpreted. Time stands still until the test moves it; nothing sleeps. A harness is one subtask of several
+if asked to, and starts from the snapshots of others, at any parallelism.
+
+Flink: `AbstractStreamOperatorTestHarness` and its kin. Spark has `TwsTester` for its own operators.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.constants import MAX_LONG_VALUE
+from opchain.runtime.operators.context import TaskInfo
+from opchain.runtime.operators.registry import create_operator
+from opchain.runtime.state.key_groups import default_max_parallelism, key_group, key_group_range
+from opchain.runtime.state.operator_snapshot import OperatorSnapshot, redistribute
+from opchain.runtime.task.mailbox.mailbox_processor import MailboxProcessor
+from opchain.runtime.task.operator_services import operator_context
+from opchain.runtime.task.vertex_program import KeyProgram, OperatorProgram, VertexProgram
+from opchain.runtime.testing.captured_output import CapturedOutput, EmittedRecord
+from opchain.runtime.testing.function_specs import spec_of
+from opchain.runtime.testing.manual_clock import ManualClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from types import TracebackType
+
+    from opchain.runtime.output_tag import OutputTag
+    from opchain.runtime.state.descriptors import MapStateDescriptor, StateDescriptor
+    from opchain.runtime.testing.captured_output import EmittedWatermark
+    from typing_extensions import Self
+
+
+class OperatorHarness:
+    """What all harnesses share; use OneInputOperatorHarness, TwoInputOperatorHarness and their keyed forms.
+
+    The operator is opened when the `with` block begins and closed when it ends.
+
+    Args:
+        function: The function under test (MapFunction, KeyedProcessFunction, ...), or an operator's spec.
+        key_selectors: Per input, what gives a record's key; None for an input without key.
+        broadcast_state: The descriptors of the broadcast states, for functions with such a side.
+        parallelism: How many subtasks there are.
+        subtask: Which of them this is, from 0.
+        max_parallelism: The number of key groups; Flink's default for the parallelism if not given.
+        clock: The clock, to share one with others; a new one that shows 0 if not given.
+        snapshots: What to start from: the snapshots of all subtasks before, in their order.
+        job_parameters: What `get_job_parameter` knows.
+
+    Attributes:
+        operator: The operator under test.
+        clock: The clock.
+        acknowledged: What the operator told the driver.
+    """
+
+    def __init__(
+        self,
+        function: Any,
+        key_selectors: Sequence[Callable[[Any], Any] | None],
+        *,
+        broadcast_state: Sequence[MapStateDescriptor[Any, Any]] = (),
+        parallelism: int = 1,
+        subtask: int = 0,
+        max_parallelism: int | None = None,
+        clock: ManualClock | None = None,
+        snapshots: Sequence[OperatorSnapshot] | None = None,
+        job_parameters: Mapping[str, str] | None = None,
+    ) -> None:
+        is_keyed = any(select is not None for select in key_selectors)
+        spec = spec_of(function, broadcast_state, is_keyed=is_keyed)
+        self.clock = ManualClock() if clock is None else clock
+        self.acknowledged: list[Any] = []
+        self._output = CapturedOutput()
+        self._processor = MailboxProcessor(lambda _: None)
+        self._key_groups = max_parallelism or default_max_parallelism(parallelism)
+        self._range = key_group_range(self._key_groups, parallelism, subtask)
+        self._snapshots = snapshots
+        program = OperatorProgram(
+            index=0,
+            name=spec.default_name,
+            operator_id="0" * 32,
+            call_site="test harness",
+            spec=spec,
+            parent=-1,
+            keys=tuple(map(_key_program, key_selectors)),
+        )
+        vertex = VertexProgram(
+            vertex_id=program.operator_id,
+            name=program.name,
+            parallelism=parallelism,
+            max_parallelism=self._key_groups,
+            first_task=0,
+            operators=(program,),
+        )
+        self._task = TaskInfo(vertex, subtask)
+        context = operator_context(
+            program,
+            self._task,
+            self._processor.mailbox_executor(0),
+            self.clock,
+            acknowledge=self.acknowledged.append,
+            job_parameters=job_parameters or {},
+            files={},
+        )
+        self.operator = create_operator(program, context, self._output, is_batch=False)
+
+    # Life
+
+    def open(self) -> None:
+        """Restores the snapshots, if there are any, and opens the operator; `with` does it."""
+        if self._snapshots is not None:
+            parallelism, subtask = self._task.vertex.parallelism, self._task.subtask
+            share = redistribute(self._snapshots, self._range, parallelism, subtask)
+            self.operator.restore_state(share, checkpoint_id=1)
+        self.operator.open()
+
+    def close(self) -> None:
+        """Closes the operator; `with` does it."""
+        try:
+            self.operator.close()
+        finally:
+            self._processor.close()
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # Time
+
+    def set_processing_time(self, now_ms: int) -> None:
+        """Lets the clock reach a time, and fires the processing-time timers up to it.
+
+        Raises:
+            ValueError: The time has passed already.
+        """
+        self.clock.advance_to(now_ms)
+        self.run_mail()
+
+    def advance_processing_time(self, by_ms: int) -> None:
+        """Lets time pass, and fires the processing-time timers that come due."""
+        self.set_processing_time(self.clock.current_processing_time() + by_ms)
+
+    def run_mail(self) -> None:
+        """Runs what timers and asynchronous calls have put into the mailbox, until nothing is left."""
+        executor = self._processor.mailbox_executor()
+        while executor.try_yield():
+            pass
+
+    def end_input(self) -> None:
+        """Ends all inputs, as the end of a bounded job does: the last watermark, then `finish`."""
+        inputs = max(1, len(self.operator.program.keys))
+        for number in range(inputs):
+            self._take_watermark(number, MAX_LONG_VALUE)
+        for number in range(inputs):
+            self.operator.end_input(number)
+        self.operator.context.processing_time.quiesce()
+        self.run_mail()
+        self.operator.finish()
+
+    # What came out
+
+    def records(self, tag: OutputTag[Any] | None = None) -> list[EmittedRecord]:
+        """The records of the main output, or of a side output, as (value, timestamp)."""
+        return self._output.records(tag)
+
+    def values(self, tag: OutputTag[Any] | None = None) -> list[Any]:
+        """The values alone."""
+        return [value for value, _ in self.records(tag)]
+
+    def elements(self) -> list[EmittedRecord | EmittedWatermark]:
+        """Records of the main output and watermarks, as they came."""
+        return list(self._output.elements)
+
+    def statuses(self) -> list[bool]:
+        """The changes of idleness that were passed on; True is idle."""
+        return list(self._output.statuses)
+
+    def clear_output(self) -> None:
+        """Forgets what came out so far."""
+        self._output.clear()
+
+    # State
+
+    def snapshot(self, checkpoint_id: int = 1) -> OperatorSnapshot:
+        """All state of this subtask, to start other harnesses from."""
+        now_ms = self.clock.current_processing_time()
+        return self.operator.snapshot_state(checkpoint_id, now_ms)
+
+    def owns(self, key: Any) -> bool:
+        """Whether records of a key come to this subtask."""
+        return key_group(key, self._key_groups) in self._range
+
+    def keyed_state(self, descriptor: StateDescriptor[Any], key: Any) -> Any:
+        """A state of a key, to be read or changed before the next call of the harness."""
+        backend = self.operator.context.keyed_state
+        backend.set_current_key(key)
+        return backend.state(descriptor)
+
+    def keys(self, state_name: str) -> Iterator[Any]:
+        """The keys that have a state, in the order in which they got it."""
+        keys: Iterator[Any] = self.operator.context.keyed_state.keys(state_name)
+        return keys
+
+    def state_entry_count(self) -> int:
+        """How many (state, key, namespace) hold something."""
+        count: int = self.operator.context.keyed_state.entry_count()
+        return count
+
+    def event_time_timer_count(self) -> int:
+        """How many event-time timers wait."""
+        count: int = self.operator.context.timers.event_time_timer_count()
+        return count
+
+    def processing_time_timer_count(self) -> int:
+        """How many processing-time timers wait."""
+        count: int = self.operator.context.timers.processing_time_timer_count()
+        return count
+
+    # What the harnesses per number of inputs are made of
+
+    def _take_element(self, number: int, value: Any, timestamp: int | None) -> None:
+        self._require_own(number, value)
+        self.operator.records_in += 1
+        self.operator.input(number)(value, timestamp)
+
+    def _take_watermark(self, number: int, watermark: int) -> None:
+        if len(self.operator.program.keys) > 1:
+            self.operator.process_watermark_of(number, watermark)
+        else:
+            self.operator.process_watermark(watermark)
+
+    def _require_own(self, number: int, value: Any) -> None:
+        """Refuses a record that an exchange would bring to another subtask."""
+        key = self.operator.program.keys[number] if self.operator.program.keys else None
+        if key is None or self._task.vertex.parallelism == 1:
+            return
+        selected = key.selector(value)
+        if not self.owns(selected):
+            raise ValueError(
+                f"the key {selected!r} belongs to key group {key_group(selected, self._key_groups)}, "
+                f"and subtask {self._task.subtask} of {self._task.vertex.parallelism} has the key "
+                f"groups {self._range.first} to {self._range.last}; ask owns(key) first"
+            )
+
+
+def _key_program(select: Callable[[Any], Any] | None) -> KeyProgram | None:
+    if select is None:
+        return None
+    return KeyProgram(getattr(select, "get_key", select), "key", "test harness")
