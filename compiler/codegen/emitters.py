@@ -233,7 +233,7 @@ def emit_window(
     number: int,
 ) -> None:
     """Tumbling and sliding event-time windows are written out, all others are called as objects."""
-    if is_written_out(operator):
+    if is_written_out(operator, is_batch=generator.program.is_batch):
         emit_aligned_window(generator, body, operator, place)
     else:
         call_operator(generator, body, operator, place, number)

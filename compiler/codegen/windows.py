@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from opchain.runtime.task.vertex_program import OperatorProgram
 
 
-def is_written_out(operator: OperatorProgram) -> bool:
+def is_written_out(operator: OperatorProgram, *, is_batch: bool) -> bool:
     """Whether the lines below take a record of an operator in; its records must have timestamps."""
     return (
         isinstance(operator.spec, specs.WindowSpec)
-        and is_aligned(operator.spec)
+        and is_aligned(operator.spec, is_batch=is_batch)
         and operator.timestamps
     )
 

@@ -44,17 +44,19 @@ if TYPE_CHECKING:
     from opchain.runtime.task.vertex_program import OperatorProgram
 
 
-def is_aligned(spec: WindowSpec) -> bool:
+def is_aligned(spec: WindowSpec, *, is_batch: bool) -> bool:
     """Whether the operator below runs a spec; the general one runs them all.
 
-    With lateness, windows are dropped while others fire; where the function has a `clear`, the general
-    operator keeps that in order.
+    It leaves two cases to the general one, which keeps things in order there: a function with a `clear`
+    where windows are dropped while others fire (with lateness), and in batch mode functions that
+    get the records themselves, which are to be in the order of time.
     """
     return (
         type(spec.assigner) in (TumblingEventTimeWindows, SlidingEventTimeWindows)
         and type(spec.trigger) is EventTimeTrigger
         and spec.evictor is None
         and not (spec.allowed_lateness_ms and has_clear(spec.function))
+        and not (is_batch and spec.reduce is None and spec.aggregate is None)
     )
 
 
@@ -78,10 +80,11 @@ class AlignedWindowOperator(KeyedWindowOperator):
     `panes` are the windows that the watermark has not passed. With allowed lateness, windows that have
     fired are kept until they are over for good, and fire again with each record.
 
-    In batch mode they all fire at the end. Sorted input, which gives a function its records by time, is
-    asked for where it gets the records themselves; reduce and aggregate functions get them as they
-    come.
+    In batch mode they all fire at the end, and the input needs no sorting: reduce and aggregate
+    functions get the records as they come, and not, as in Flink, in the order of time.
     """
+
+    sorts_batch_input = False
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
@@ -89,7 +92,6 @@ class AlignedWindowOperator(KeyedWindowOperator):
         assert isinstance(assigner, (TumblingEventTimeWindows, SlidingEventTimeWindows))
         self.size, self.slide, self.offset = assigner.pace
         self.contents = contents_of(self.spec)
-        self.sorts_batch_input = isinstance(self.contents, BufferedContents)
         self.panes: dict[int, dict[Any, Any]] = {}
         self._kept: dict[int, _KeptPane] = {}
         # Starts of windows that are to fire, and of those that are kept, the earliest first.

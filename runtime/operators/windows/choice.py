@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from opchain.runtime.task.vertex_program import OperatorProgram
 
 
-def window_operator_class(spec: WindowSpec) -> type[KeyedWindowOperator]:
+def window_operator_class(spec: WindowSpec, *, is_batch: bool) -> type[KeyedWindowOperator]:
     """The class of the operator that runs a spec."""
-    if is_aligned(spec):
+    if is_aligned(spec, is_batch=is_batch):
         return AlignedWindowOperator
     if isinstance(spec.assigner, MergingWindowAssigner):
         return MergingWindowOperator
@@ -34,4 +34,5 @@ def create_window_operator(
 ) -> KeyedWindowOperator:
     """The operator of a program whose spec is a WindowSpec."""
     spec: WindowSpec = program.spec  # type: ignore[assignment]
-    return window_operator_class(spec)(program, context, output)
+    kind = window_operator_class(spec, is_batch=context.task.vertex.is_batch)
+    return kind(program, context, output)
