@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from opchain.compiler.dsl.interception import job_started
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
+from opchain.compiler.settings.dependencies_reader import job_dependencies
+from opchain.runtime.slot_resources import SlotResources
 
 if TYPE_CHECKING:
-    from opchain.compiler.graph.plan import Program
+    from opchain.compiler.graph.plan import Plan, Program
+    from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
     from opchain.runtime.job_run import JobRun
 
 
@@ -20,12 +24,40 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
     """
     plan = compile_program(program)
     job = made(plan.job_program)
+    dependencies = job_dependencies(program)
     if program.settings.target == "local":
         from opchain.runtime.local import local_run  # noqa: PLC0415 - only what is used is loaded
 
-        run = local_run(job)
+        run = local_run(job, dependencies)
     else:
-        from opchain.runtime.spark.bounded_job import spark_run  # noqa: PLC0415 - needs pyspark
+        from opchain.runtime.spark.bounded_job import spark_run  # noqa: PLC0415 - likewise
 
-        run = spark_run(job)
+        run = spark_run(job, dependencies, slot_resources(plan))
+    job_started(job.job_name, run)
     return run.run_here() if wait else run.start()
+
+
+def slot_resources(plan: Plan) -> tuple[SlotResources | None, ...]:
+    """What a slot of each vertex of the job program needs; None where its group names no resources."""
+    groups = plan.program.slot_group_resources
+    if not groups:
+        return ()
+    job_graph = made(plan.job_graph)
+    names = (
+        job_graph.vertex(vertex.vertex_id).slot_sharing_group
+        for vertex in made(plan.job_program).vertices
+    )
+    return tuple(_resources(groups[name]) if name in groups else None for name in names)
+
+
+def _resources(group: SlotSharingGroup) -> SlotResources | None:
+    cpu_cores = group.get_cpu_cores()
+    if cpu_cores is None:
+        return None
+    memories = (group.task_heap_memory, group.task_off_heap_memory, group.managed_memory)
+    return SlotResources(
+        group.get_name(),
+        cpu_cores,
+        sum(memory.get_mebi_bytes() for memory in memories if memory is not None),
+        group.external_resources,
+    )

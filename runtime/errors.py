@@ -7,6 +7,7 @@ wrong in), whoever looks after state and checkpoints (`StateError`, `CheckpointE
 are plain `TypeError` and `ValueError`; an exception from a user's function keeps its own type.
 """
 
+import sys
 from typing import ClassVar
 
 _REPORT = "this is a mistake in opchain, not in the program: please report it with this text"
@@ -28,6 +29,12 @@ class GraphError(StreamError):
 
 class UnsupportedFeatureError(GraphError):
     """The program asks for something that Flink has and this project does not."""
+
+
+class UnpicklableFunctionError(GraphError):
+    """A function, or what it captures, cannot be pickled, and so cannot reach the tasks."""
+
+    phase: ClassVar[str] = "job_graph"
 
 
 class KeyTypeError(StreamError, TypeError):
@@ -81,6 +88,14 @@ class SpillError(StreamError):
     """A local disk does not take or give back what a task spills."""
 
 
+class SparkUnavailableError(StreamError):
+    """There is no Spark to run a job on, or not one that can."""
+
+
+class TaskFailedError(StreamError):
+    """A task failed for a reason that is not an exception of the user's: its process died, say."""
+
+
 class StateError(StreamError):
     """Keyed or operator state cannot be read, written or restored as asked."""
 
@@ -117,6 +132,17 @@ def add_note(error: BaseException, note: str) -> None:
         notes = []
         error.__notes__ = notes  # type: ignore[attr-defined]
     notes.append(note)
+
+
+def show_notes(error: BaseException) -> None:
+    """Makes sure that a traceback shows the error's notes.
+
+    Python 3.11 does. For 3.10 they become part of the message, where the message is the only argument;
+    other exceptions (an OSError, say) read their arguments, and stay as they are.
+    """
+    notes = getattr(error, "__notes__", ())
+    if sys.version_info < (3, 11) and notes and error.args == (str(error),):
+        error.args = ("\n".join((str(error), *notes)),)
 
 
 def short_repr(value: object, limit: int = 80) -> str:

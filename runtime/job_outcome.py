@@ -1,7 +1,8 @@
-"""What the driver makes of what the tasks sent: collected records, commits, numbers."""
+"""What the driver makes of what the tasks sent: collected records, printed lines, commits, numbers."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,63 +13,90 @@ from opchain.runtime.metrics.job_metrics import (
     merge_task_metrics,
 )
 from opchain.runtime.operators.specs import SinkCommitterSpec
-from opchain.runtime.task.report import TaskReport
+from opchain.runtime.task.buffer_store import BufferStore
+from opchain.runtime.task.report import TaskReport, read_items, read_records, record_key
+from opchain.runtime.task.wire import PayloadKind, kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator
 
+    from opchain.runtime.task.buffer import Buffer
+    from opchain.runtime.task.report import RecordKey
     from opchain.runtime.task.vertex_program import JobProgram
 
 
 @dataclass(slots=True)
 class JobOutcome:
-    """A finished job.
-
-    `collected` has the records of each collecting sink by its uid, subtask after subtask; `printed`
-    the lines of print sinks that were sent here, with whether they go to stderr.
-    """
+    """A finished job: every task's report, the committables by vertex and operator, the records."""
 
     reports: dict[int, TaskReport] = field(default_factory=dict)
-    collected: dict[str, list[Any]] = field(default_factory=dict)
-    printed: list[tuple[str, bool]] = field(default_factory=list)
     committables: dict[tuple[int, int], list[Any]] = field(default_factory=dict)
+    records: dict[RecordKey, BufferStore] = field(default_factory=dict)
     metrics: JobMetrics = field(default_factory=JobMetrics)
     accumulators: dict[str, Any] = field(default_factory=dict)
 
+    def collected(self, sink_uid: str) -> Iterator[Any]:
+        """The records of a collecting sink, subtask after subtask; they can be read once.
 
-def read_outcome(job: JobProgram, items: Mapping[int, Sequence[Any]]) -> JobOutcome:
-    """Sorts what the tasks sent, by task number.
+        They stay pickled until they are read, beyond a limit in a file.
+        """
+        return self._taken(("collect", sink_uid))
+
+    def printed(self, *, to_stderr: bool) -> Iterator[str]:
+        """The lines that tasks sent to be printed here, task after task; they can be read once."""
+        return self._taken(("print", to_stderr))
+
+    def close(self) -> None:
+        """Drops the records that nobody has read."""
+        for store in self.records.values():
+            store.close()
+        self.records.clear()
+
+    def _taken(self, key: RecordKey) -> Iterator[Any]:
+        store = self.records.pop(key, None)
+        if store is not None:
+            with store:
+                for buffer in store:
+                    yield from read_records(buffer)
+
+
+def read_outcome(job: JobProgram, buffers: Iterable[Buffer]) -> JobOutcome:
+    """Sorts the buffers that tasks sent to the driver, in whatever order they come.
 
     Raises:
-        InternalError: A task is missing, or sent something unknown. Nothing partial is used.
+        InternalError: A task's report or buffer is missing, or something unknown was sent. Nothing partial
+            is used.
     """
     outcome = JobOutcome()
-    vertices = {
-        vertex.first_task + subtask: number
-        for number, vertex in enumerate(job.vertices)
-        for subtask in range(vertex.parallelism)
-    }
-    for task in sorted(items):
-        for item in items[task]:
-            if isinstance(item, TaskReport):
-                outcome.reports[task] = item
-                continue
-            kind, where, value = item
-            if kind == "collect":
-                outcome.collected.setdefault(where, []).extend(value)
-            elif kind == "print":
-                outcome.printed.append((value, where))
-            elif kind == "commit":
-                outcome.committables.setdefault((vertices[task], where), []).append(value)
+    acknowledged: list[Buffer] = []
+    numbers: dict[int, list[int]] = {}
+    try:
+        for buffer in buffers:
+            numbers.setdefault(buffer.channel, []).append(buffer.sequence)
+            if kind_of(buffer.payload) == PayloadKind.RECORDS:
+                key = record_key(buffer)
+                if key not in outcome.records:
+                    outcome.records[key] = BufferStore()
+                outcome.records[key].add(buffer)
             else:
-                raise InternalError(f"task {task} sent a {kind!r}, which the driver does not know")
-    missing = sorted(vertices.keys() - outcome.reports.keys())
-    if missing:
-        raise InternalError(f"the job ended without a report of tasks {missing}")
-    tasks = {task: report.metrics for task, report in outcome.reports.items()}
-    outcome.metrics = merge_task_metrics(job, tasks)
-    outcome.accumulators = merge_task_accumulators(job, tasks)
+                acknowledged.append(buffer)
+        _read_acknowledgements(job, outcome, acknowledged)
+        _check_whole(job, outcome, numbers)
+        tasks = {task: report.metrics for task, report in outcome.reports.items()}
+        outcome.metrics = merge_task_metrics(job, tasks)
+        outcome.accumulators = merge_task_accumulators(job, tasks)
+    except BaseException:
+        outcome.close()
+        raise
     return outcome
+
+
+def print_lines(outcome: JobOutcome) -> None:
+    """Prints what print sinks sent to the driver; called once all tasks have succeeded."""
+    for to_stderr, stream in ((False, sys.stdout), (True, sys.stderr)):
+        for line in outcome.printed(to_stderr=to_stderr):
+            stream.write(line + "\n")
+        stream.flush()
 
 
 def commit(job: JobProgram, outcome: JobOutcome) -> None:
@@ -83,3 +111,38 @@ def commit(job: JobProgram, outcome: JobOutcome) -> None:
             committer.commit(committables)
         finally:
             committer.close()
+
+
+def _read_acknowledgements(job: JobProgram, outcome: JobOutcome, buffers: list[Buffer]) -> None:
+    vertices = _vertices_of_tasks(job)
+    for buffer in sorted(buffers, key=lambda item: (item.channel, item.sequence)):
+        task = buffer.channel
+        for item in read_items(buffer):
+            if isinstance(item, TaskReport):
+                outcome.reports[task] = item
+                continue
+            kind, where, value = item
+            if kind != "commit":
+                raise InternalError(f"task {task} sent a {kind!r}, which the driver does not know")
+            outcome.committables.setdefault((vertices[task], where), []).append(value)
+
+
+def _check_whole(job: JobProgram, outcome: JobOutcome, numbers: dict[int, list[int]]) -> None:
+    missing = sorted(_vertices_of_tasks(job).keys() - outcome.reports.keys())
+    if missing:
+        raise InternalError(f"the job ended without a report of tasks {missing}")
+    for task, sequences in numbers.items():
+        if sorted(sequences) != list(range(len(sequences))):
+            raise InternalError(
+                f"task {task} sent the driver buffers 0 to {max(sequences)}, and "
+                f"{len(sequences)} of them came"
+            )
+
+
+def _vertices_of_tasks(job: JobProgram) -> dict[int, int]:
+    """The number of each task's vertex."""
+    return {
+        vertex.first_task + subtask: number
+        for number, vertex in enumerate(job.vertices)
+        for subtask in range(vertex.parallelism)
+    }

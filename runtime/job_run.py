@@ -9,7 +9,7 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.completable_future import CompletableFuture
-from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.errors import UnsupportedFeatureError, show_notes
 from opchain.runtime.job_client import JobClient
 from opchain.runtime.job_execution_result import JobExecutionResult
 from opchain.runtime.job_id import JobID
@@ -54,16 +54,18 @@ class JobRun(JobClient):
         started = time.monotonic()
         try:
             outcome = self._run()
+        except KeyboardInterrupt as error:
+            self._stop()
+            self._fail(JobStatus.CANCELED, error)
+            raise
         except BaseException as error:
             if self._is_cancelled.is_set():
-                self._status = JobStatus.CANCELED
-                failure: BaseException = CancelledError(f"job {self._id} was cancelled")
+                cancelled = CancelledError(f"job {self._id} was cancelled")
+                self._fail(JobStatus.CANCELED, cancelled)
             else:
-                self._status = JobStatus.FAILED
-                failure = error
-            self._outcome.set_exception(failure)
-            self._result.set_exception(failure)
-            if isinstance(error, (KeyboardInterrupt, SystemExit)):
+                show_notes(error)
+                self._fail(JobStatus.FAILED, error)
+            if isinstance(error, SystemExit):
                 raise
         else:
             self._status = JobStatus.FINISHED
@@ -74,6 +76,11 @@ class JobRun(JobClient):
             )
         finally:
             self._ended.set()
+
+    def _fail(self, status: JobStatus, failure: BaseException) -> None:
+        self._status = status
+        self._outcome.set_exception(failure)
+        self._result.set_exception(failure)
 
     def get_job_id(self) -> JobID:
         """A random id, one per run."""
@@ -105,8 +112,8 @@ class JobRun(JobClient):
         return CompletableFuture.completed(found)
 
     def collected(self, sink_uid: str) -> Iterator[Any]:
-        """The records of a collecting sink; waits for the job's end."""
-        return iter(self._outcome.result().collected.get(sink_uid, []))
+        """The records of a collecting sink; waits for the job's end. They can be read once."""
+        return self._outcome.result().collected(sink_uid)
 
     def stop_with_savepoint(
         self,

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 
 
 class PrintSinkFunction(SinkFunction[Any]):
-    """Prints each record as a line, on the standard output (or error) of the process that runs it.
+    """Prints each record as a line, on the standard output (or error) of the program that drew the job.
 
-    Flink: `PrintSinkFunction` and `PrintSinkOutputWriter`.
+    In process it prints at once. On Spark the lines travel to the driver, which prints them, task after
+    task, when the job has succeeded: each once, whatever was retried. Flink: `PrintSinkFunction` and
+    `PrintSinkOutputWriter`, which print where the task runs.
 
     Args:
         sink_identifier: Begins each line; nothing if empty or None.
@@ -38,12 +40,14 @@ class PrintSinkFunction(SinkFunction[Any]):
         self.record_type = record_type
         self._prefix = ""
         self._text: Callable[[Any], str] = str
+        self._print_line: Callable[[str, bool], None] | None = None
 
     def __repr__(self) -> str:
         return "Print to System.err" if self.to_stderr else "Print to System.out"
 
     def open(self, runtime_context: RuntimeContext) -> None:
         """Learns the subtask, which begins the lines where there are several, counted from 1."""
+        self._print_line = getattr(runtime_context, "print_line", None)
         parts = [self.sink_identifier] if self.sink_identifier else []
         if runtime_context.get_number_of_parallel_subtasks() > 1:
             parts.append(str(runtime_context.get_index_of_this_subtask() + 1))
@@ -60,6 +64,9 @@ class PrintSinkFunction(SinkFunction[Any]):
 
     def invoke(self, value: Any, context: SinkFunction.Context) -> None:  # noqa: ARG002 - no timestamp
         """Prints one record."""
+        if self._print_line is not None:
+            self._print_line(self.line(value), self.to_stderr)
+            return
         # One write per line, so that lines of several tasks in one process don't mix. The stream is
         # looked up each time: whoever captures it may replace it between two records.
         (sys.stderr if self.to_stderr else sys.stdout).write(self.line(value) + "\n")

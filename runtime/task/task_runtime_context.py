@@ -35,7 +35,11 @@ class LocalFiles(DistributedCache):
 
 
 class TaskRuntimeContext(RuntimeContext):
-    """Who and where a function is; its keyed states come from the operator's backend."""
+    """Who and where a function is; its keyed states come from the operator's backend.
+
+    `print_line(text, to_stderr)` has the driver print a line when the job has succeeded; it is None where
+    the task's own output is the one to print on.
+    """
 
     def __init__(
         self,
@@ -47,6 +51,7 @@ class TaskRuntimeContext(RuntimeContext):
         job_parameters: Mapping[str, str],
         files: Mapping[str, Path],
         acknowledge: Callable[[Any], None],
+        prints_on_driver: bool = False,
     ) -> None:
         self._program = program
         self._task = task
@@ -56,6 +61,12 @@ class TaskRuntimeContext(RuntimeContext):
         self._job_parameters = job_parameters
         self._files = LocalFiles(files)
         self.acknowledge = acknowledge
+        self.print_line: Callable[[str, bool], None] | None = (
+            self._print_on_driver if prints_on_driver else None
+        )
+
+    def _print_on_driver(self, text: str, to_stderr: bool) -> None:
+        self.acknowledge(("print", to_stderr, [text]))
 
     def get_task_name(self) -> str:
         """The vertex's name."""

@@ -192,9 +192,14 @@ class JobProgram:
     stages: tuple[StageProgram, ...]
     job_parameters: dict[str, str] = field(default_factory=dict)
 
+    def vertex_number(self, task: int) -> int:
+        """The number, among the vertices, of a task's vertex."""
+        for number, vertex in enumerate(self.vertices):
+            if vertex.first_task <= task < vertex.first_task + vertex.parallelism:
+                return number
+        raise KeyError(task)
+
     def vertex_of(self, task: int) -> tuple[VertexProgram, int]:
         """The vertex and subtask of a task number."""
-        for vertex in self.vertices:
-            if vertex.first_task <= task < vertex.first_task + vertex.parallelism:
-                return vertex, task - vertex.first_task
-        raise KeyError(task)
+        vertex = self.vertices[self.vertex_number(task)]
+        return vertex, task - vertex.first_task

@@ -49,12 +49,18 @@ class PayloadKind(IntEnum):
 
     ELEMENTS = 1
     REPORT = 2
+    RECORDS = 3
 
 
 def frame(kind: int, body: bytes) -> bytes:
     """The body behind a header."""
     fields = _FIELDS.pack(_MAGIC, VERSION, kind, len(body))
     return b"".join((fields, _CHECKSUM.pack(crc32(body, crc32(fields))), body))
+
+
+def kind_of(payload: bytes | bytearray | memoryview) -> int:
+    """What a payload says it is, not checked yet; 0 where it is too short to say it."""
+    return payload[5] if len(payload) > HEADER_BYTES else 0
 
 
 def unframe(kind: int, payload: bytes | bytearray | memoryview) -> memoryview:

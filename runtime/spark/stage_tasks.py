@@ -1,0 +1,120 @@
+"""What Spark runs on each partition of a stage: one task, and the buffers that pass by."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.errors import add_note
+from opchain.runtime.shipping import task_program
+from opchain.runtime.spark.exchange import addressed, receive, to_frame
+from opchain.runtime.spark.remote_error import sealed
+from opchain.runtime.task.buffer_store import BufferStore
+from opchain.runtime.task.relaxed_collector import relaxed_collector
+from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from opchain.runtime.task.buffer import Buffer
+    from opchain.runtime.task.vertex_program import JobProgram, StageProgram
+    from pyspark import Broadcast
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedVertex:
+    """A pickled vertex on its way; a long one is broadcast, and read by its own tasks alone."""
+
+    name: str
+    first_task: int
+    parallelism: int
+    data: bytes | Broadcast[bytes]
+
+    def load(self) -> bytes:
+        """The pickle."""
+        return self.data if isinstance(self.data, bytes) else self.data.value
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedJob:
+    """What all tasks of a job share.
+
+    `import_path` are folders and files that modules can be imported from on this machine; `files` gives the
+    names under which Spark knows the cached files.
+    """
+
+    job_name: str
+    parameters: dict[str, str]
+    import_path: tuple[str, ...]
+    files: Mapping[str, str]
+
+
+class StageTasks:
+    """The function of a stage, as `mapPartitionsWithIndex` calls it.
+
+    It takes frames, and yields what the shuffle to `following` reads, or frames for the driver if the stage
+    is the last.
+    """
+
+    def __init__(
+        self,
+        job: ShippedJob,
+        stage: StageProgram,
+        following: StageProgram | None,
+        vertices: tuple[ShippedVertex, ...],
+    ) -> None:
+        self.job = job
+        self.stage = stage
+        self.following = following
+        self.vertices = vertices
+
+    def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[bytes]:
+        """Runs the task of a partition."""
+        task = self.stage.first_task + partition
+        buffers = self._run(task, frames)
+        if self.following is None:
+            return (item if isinstance(item, bytes) else to_frame(item) for item in buffers)
+        return addressed(buffers, self.following)
+
+    def _run(self, task: int, frames: Iterable[bytes]) -> Iterator[Buffer | bytes]:
+        try:
+            with relaxed_collector(), BufferStore() as store:
+                if self.stage.index > 0:
+                    yield from receive(frames, task, store)
+                yield from StreamTask(
+                    self._load(task), task, iter(store), self._environment()
+                ).run()
+        except Exception as error:
+            raise sealed(error) from error
+
+    def _load(self, task: int) -> JobProgram:
+        sys.path[:0] = [entry for entry in self.job.import_path if entry not in sys.path]
+        vertex = next(
+            vertex
+            for vertex in self.vertices
+            if vertex.first_task <= task < vertex.first_task + vertex.parallelism
+        )
+        try:
+            return task_program(self.job.job_name, self.job.parameters, vertex.load())
+        except Exception as error:
+            add_note(error, f"while loading the functions of '{vertex.name}' on an executor")
+            if isinstance(error, ImportError):
+                add_note(
+                    error,
+                    "modules beside the program travel by themselves; install others on the executors, "
+                    "or name them by env.add_python_file()",
+                )
+            raise
+
+    def _environment(self) -> TaskEnvironment:
+        from pyspark import SparkFiles, TaskContext  # noqa: PLC0415 - there is one on executors only
+
+        attempt: Any = TaskContext.get()
+        return TaskEnvironment(
+            attempt=attempt.attemptNumber(),
+            attempt_id=str(attempt.taskAttemptId()),
+            files={name: Path(SparkFiles.get(file)) for name, file in self.job.files.items()},
+            prints_on_driver=True,
+        )
