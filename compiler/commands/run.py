@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 from opchain.compiler.commands.failures import failure_of
+from opchain.compiler.commands.finished_jobs import show_finished
 from opchain.compiler.commands.main_program import as_main_program, check_is_python
 from opchain.compiler.commands.program_arguments import (
     PASSES_ARGUMENTS_ON,
@@ -16,7 +17,7 @@ from opchain.compiler.commands.program_arguments import (
     takes_settings,
 )
 from opchain.compiler.commands.program_file import program_file
-from opchain.compiler.dsl.interception import configuring
+from opchain.compiler.dsl.interception import configuring, watching_jobs
 from opchain.runtime.errors import StreamError
 
 if TYPE_CHECKING:
@@ -29,8 +30,13 @@ if TYPE_CHECKING:
 @takes_arguments
 @takes_settings
 @click.option("--local", is_flag=True, help="Run in this process, without Spark and Java.")
-def run(file: str, arguments: tuple[str, ...], settings: dict[str, str], local: bool) -> None:
+@click.option("--quiet", is_flag=True, help="Print no table of the operators at the end.")
+def run(
+    file: str, arguments: tuple[str, ...], settings: dict[str, str], local: bool, quiet: bool
+) -> None:
     """Runs FILE as 'python FILE ARGUMENTS' would, its jobs on Spark.
+
+    At the end standard error shows what the operators of each finished job have counted.
 
     The program gets ARGUMENTS and every option that is not listed here; use -- in front of its own
     options of the same name.
@@ -38,7 +44,7 @@ def run(file: str, arguments: tuple[str, ...], settings: dict[str, str], local: 
     path = program_file(file).path
     check_is_python(path)
     values = settings | ({"execution.target": "local"} if local else {})
-    with configuring(values), as_main_program(path, arguments):
+    with configuring(values), watching_jobs() as jobs, as_main_program(path, arguments):
         try:
             runpy.run_path(str(path), run_name="__main__")
         except StreamError as error:
@@ -46,6 +52,9 @@ def run(file: str, arguments: tuple[str, ...], settings: dict[str, str], local: 
         except Exception as error:  # noqa: BLE001 - printed whole, as Python would
             traceback.print_exception(error.with_traceback(_from_file_on(error, path)))
             sys.exit(1)
+        finally:
+            if not quiet:
+                show_finished(jobs)
 
 
 def _from_file_on(error: BaseException, path: Path) -> TracebackType | None:

@@ -3,7 +3,8 @@
 The environment reports itself when it is made, and every job when the user executes it. Nobody
 listens in a normal run, and both calls cost one look at a module variable. Inside `capturing()`
 jobs are written down and never run, so that a plan needs no change to the program and no Spark.
-Inside `configuring(...)` new environments start with settings from the command line.
+Inside `configuring(...)` new environments start with settings from the command line. Inside
+`watching_jobs()` the jobs that really run are written down.
 
 The environment's side of the contract:
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from opchain.compiler.graph.call_site import CallSite
     from opchain.compiler.graph.plan import Program
     from opchain.runtime.configuration import Configuration
+    from opchain.runtime.job_client import JobClient
 
 
 class Environment(Protocol):
@@ -102,6 +104,34 @@ def configuring(values: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         _configurations.pop()
+
+
+@dataclass(frozen=True, slots=True)
+class StartedJob:
+    """A job that runs, or has run."""
+
+    name: str
+    client: JobClient
+
+
+_watchers: list[list[StartedJob]] = []
+
+
+@contextmanager
+def watching_jobs() -> Iterator[list[StartedJob]]:
+    """Within the block the list grows by each job that is started."""
+    started: list[StartedJob] = []
+    _watchers.append(started)
+    try:
+        yield started
+    finally:
+        _watchers.pop()
+
+
+def job_started(name: str, client: JobClient) -> None:
+    """Tells all who watch, if there are any; called right before the job runs."""
+    for started in _watchers:
+        started.append(StartedJob(name, client))
 
 
 def environment_made(environment: Environment) -> None:

@@ -47,3 +47,35 @@ def test_a_file_that_is_no_program_is_refused(write: Any, run: Any) -> None:
     write("# Title\nA text.\n", "README.md")
     assert "README.md is not a Python program" in run("run", "README.md").stderr
     assert "there is no file nope.py" in run("run", "nope.py").stderr
+
+
+TWO_JOBS = """
+for name in ("first", "second"):
+    env.from_sequence(1, 9).filter(lambda n: n > 4).name("late ones").print()
+    env.execute(name)
+"""
+
+
+def test_the_numbers_of_each_finished_job_are_shown_at_the_end(write: Any, run: Any) -> None:
+    write(HEAD + TWO_JOBS)
+    done = run("run", "clicks.py", "--local")
+    assert done.exit_code == 0
+    assert done.stdout.split() == ["5", "6", "7", "8", "9"] * 2
+    first, second = done.stderr.split("\njob 'second' ran for ")
+    assert first.startswith("\njob 'first' ran for ")
+    for text in (first, second):
+        (row,) = [line for line in text.splitlines() if line.startswith("   late ones")]
+        assert row.split() == ["late", "ones", "9", "5", "1.00"]
+
+
+def test_quiet_shows_no_numbers(write: Any, run: Any) -> None:
+    write(HEAD + TWO_JOBS)
+    assert run("run", "clicks.py", "--local", "--quiet").stderr == ""
+
+
+def test_a_job_that_failed_has_no_numbers(write: Any, run: Any) -> None:
+    write(HEAD + TWO_JOBS + "env.from_sequence(1, 1).map(lambda n: n / 0).print()\nenv.execute()\n")
+    done = run("run", "clicks.py", "--local")
+    assert done.exit_code == 1
+    assert "ZeroDivisionError" in done.stderr
+    assert done.stderr.count(" ran for ") == 2

@@ -10,6 +10,8 @@ from opchain.compiler.dsl.interception import (
     configuring,
     environment_made,
     job_intercepted,
+    job_started,
+    watching_jobs,
 )
 from opchain.compiler.graph.plan import Program
 from opchain.compiler.settings.job_settings import JobSettings
@@ -17,6 +19,7 @@ from opchain.compiler.settings.job_settings import JobSettings
 if TYPE_CHECKING:
     from opchain import Configuration
     from opchain.compiler.graph.transformation import Transformation
+    from opchain.runtime.job_client import JobClient
 
 
 def program(name: str, operators: int = 1) -> Program:
@@ -98,3 +101,17 @@ def test_environments_with_operators_are_never_executed_until_they_are() -> None
     drawn = capture.never_executed()
     assert [job.job_name for job in drawn] == ["drawn"]
     assert str(drawn[0].call_site).startswith("test_interception.py:")
+
+
+def test_who_watches_sees_the_jobs_of_the_block_and_no_others() -> None:
+    client = cast("JobClient", object())
+    job_started("before", client)
+    with watching_jobs() as outer:
+        job_started("first", client)
+        with watching_jobs() as inner:
+            job_started("second", client)
+        job_started("third", client)
+    job_started("behind", client)
+    assert [job.name for job in outer] == ["first", "second", "third"]
+    assert [job.name for job in inner] == ["second"]
+    assert inner[0].client is client

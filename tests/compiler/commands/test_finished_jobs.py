@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import io
+import sys
+from typing import TYPE_CHECKING, Any
+
+from opchain import StreamExecutionEnvironment
+from opchain.common import Configuration
+from opchain.compiler.commands.finished_jobs import show_finished
+from opchain.compiler.dsl.interception import StartedJob, watching_jobs
+
+if TYPE_CHECKING:
+    import pytest
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def finished_job() -> StartedJob:
+    configuration = Configuration()
+    configuration.set_string("execution.target", "local")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.from_collection([1, 2, 3]).map(str).name("texts").print()
+    with watching_jobs() as jobs:
+        env.execute("numbers")
+    (job,) = jobs
+    return job
+
+
+def test_a_file_gets_plain_ascii(capsys: Any) -> None:
+    job = finished_job()
+    capsys.readouterr()
+    show_finished([job])
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("\njob 'numbers' ran for ")
+    assert "   texts " in captured.err
+    assert captured.err.isascii()
+    assert "\x1b" not in captured.err
+
+
+def test_a_terminal_gets_colours_and_its_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = finished_job()
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    show_finished([job])
+    lines = terminal.getvalue().splitlines()
+    assert any("\x1b[" in line for line in lines)
+    assert any(set(line) == {"─", " "} and len(line) == 100 for line in lines)
+
+
+def test_only_finished_jobs_are_shown(capsys: Any) -> None:
+    job = finished_job()
+    capsys.readouterr()
+    client: Any = job.client
+    client._status = type(client._status).FAILED
+    show_finished([job])
+    assert capsys.readouterr().err == ""
