@@ -16,7 +16,6 @@ from opchain.runtime.operators.registry import create_operator
 from opchain.runtime.operators.sinks import CollectSinkOperator, SinkWriterOperator
 from opchain.runtime.state.key_identity import key_identity
 from opchain.runtime.task.elements import MIN_WATERMARK
-from opchain.runtime.task.elements import MIN_WATERMARK
 from opchain.runtime.task.generated_code import bind_generated_code
 from opchain.runtime.task.pending_batch import CombiningBatch, PendingBatch
 from opchain.runtime.task.record_copy import private
