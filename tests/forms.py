@@ -16,7 +16,7 @@ from opchain.common import Configuration
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.connectors.sink import Committer, Sink, SinkWriter
-from opchain.runtime.job_outcome import JobOutcome, read_outcome
+from opchain.runtime.job_outcome import JobOutcome
 from opchain.runtime.local import run_in_process
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def job_of(
 
 def run_job(job: JobProgram, environment: TaskEnvironment | None = None) -> Ran:
     """Runs a compiled job, commits nothing."""
-    return Ran(job, read_outcome(job, run_in_process(job, environment)))
+    return Ran(job, run_in_process(job, environment))
 
 
 def run_form(
