@@ -1,0 +1,66 @@
+"""What the README shows is what the program prints."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from opchain.compiler.cli import main
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
+
+
+def block(language: str, number: int = 0) -> str:
+    """The nth block of a language."""
+    return [text for kind, text in BLOCKS if kind == language][number]
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The README's program as a file, in the folder that it is called from."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "word_count.py").write_text(block("python"), encoding="utf-8")
+    return "word_count.py"
+
+
+def test_the_plan_is_what_opchain_plan_prints(program: str) -> None:
+    result = CliRunner().invoke(main, ["plan", program])
+    assert result.output.strip() == block("text").strip()
+
+
+def test_the_generated_function_is_what_opchain_code_prints(program: str) -> None:
+    result = CliRunner().invoke(main, ["code", program])
+    assert block("python", 1).strip() in result.output
+
+
+def test_the_program_counts_words(program: str) -> None:
+    result = CliRunner().invoke(main, ["run", "--local", "--quiet", program])
+    assert result.exit_code == 0
+    assert {"1> ('that', 1)", "2> ('be', 2)"} & set(result.output.splitlines())
+
+
+def test_the_support_table_is_what_the_code_says() -> None:
+    spec = importlib.util.spec_from_file_location("support_table", ROOT / "docs/support_table.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.table() in README
+
+
+def test_the_links_lead_to_files() -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+def test_ci_runs_the_readme_s_test_command() -> None:
+    command = next(line for line in block("sh", 1).splitlines() if "pytest" in line)
+    ci = (ROOT / ".ci/run").read_text(encoding="utf-8")
+    assert "-e '.[test]'" in command
+    assert "-e '.[test]'" in ci
