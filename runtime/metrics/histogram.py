@@ -63,6 +63,8 @@ class HistogramValue:
         if self.minimum is None or self.maximum is None:
             return None
         rank = max(1, math.ceil(quantile * self.count))
+        if rank == 1:
+            return self.minimum
         if rank == self.count:
             return self.maximum
         for value, below in self._ascending():

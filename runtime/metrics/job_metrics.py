@@ -105,7 +105,7 @@ def merge_task_accumulators(job: JobProgram, tasks: Mapping[int, TaskMetrics]) -
         for vertex in job.vertices
         for subtask in range(vertex.parallelism)
         for operator, counts in zip(
-            vertex.operators, tasks[vertex.first_task + subtask].operators, strict=True
+            vertex.all_operators, tasks[vertex.first_task + subtask].operators, strict=True
         )
         for name, pickled in counts.accumulators.items()
     )
@@ -123,7 +123,7 @@ def _merge_vertex(vertex: VertexProgram, tasks: Mapping[int, TaskMetrics]) -> Ve
             tuple(task.operators[operator.index] for task in subtasks),
             seconds,
         )
-        for operator in vertex.operators
+        for operator in vertex.all_operators
     )
     return VertexMetrics(vertex.vertex_id, vertex.name, subtasks, operators)
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 def measure_task(
     task: TaskInfo,
     chain: OperatorChain,
+    chained_sources: Sequence[SourceOperator],
     gate: InputGate | None,
     writers: Sequence[RecordWriter],
     mailbox: MailboxStatistics,
@@ -41,7 +42,9 @@ def measure_task(
     return TaskMetrics(
         subtask=task.subtask,
         attempt=task.attempt,
-        records_in=chain.head.records_in if gate is None else gate.records_in,
+        records_in=chain.head.records_in
+        if gate is None
+        else gate.records_in + sum(source.records_in for source in chained_sources),
         records_out=sum(writer.records_out for writer in writers),
         bytes_in=0 if gate is None else gate.bytes_in,
         bytes_out=sum(writer.bytes_out for writer in writers),
@@ -53,7 +56,9 @@ def measure_task(
         knows_busy_time=not isinstance(chain.head, LegacySourceOperator),
         mails=mailbox.mails_processed,
         mail_latency_ms=latency_ms.snapshot(),
-        operators=tuple(_measure_operator(chain, operator) for operator in chain.operators),
+        operators=tuple(
+            _measure_operator(chain, operator) for operator in (*chain.operators, *chained_sources)
+        ),
     )
 
 

@@ -32,8 +32,8 @@ class MeterValue:
 class Meter(Metric):
     """Events, and their rate over the last `time_span_in_seconds`. Flink: `Meter`, `MeterView`.
 
-    Flink updates the rate every 5 seconds in the background; here it is exact to a second, whenever
-    asked for. A meter younger than the span averages over its own age.
+    Flink updates the rate every 5 seconds in the background; here it is worked out when asked for, over
+    the span and what has passed of the current second. A younger meter averages over its own age.
 
     Args:
         time_span_in_seconds: The span of the rate.
@@ -62,7 +62,7 @@ class Meter(Metric):
         marks = self._marks
         if not marks or marks[-1][0] != second:
             marks.append((second, self._count))
-            while marks[0][0] <= second - self._span:
+            while marks[0][0] < second - self._span:
                 marks.popleft()
         self._count += value
 
@@ -73,10 +73,9 @@ class Meter(Metric):
     def get_rate(self) -> float:
         """Events per second."""
         age = self._clock() - self._started
-        first = int(age) - self._span
-        before = next((count for second, count in self._marks if second > first), self._count)
-        span = min(age, self._span)
-        return (self._count - before) / span if span > 0 else 0.0
+        first = max(0, int(age) - self._span)
+        before = next((count for second, count in self._marks if second >= first), self._count)
+        return (self._count - before) / (age - first) if age > first else 0.0
 
     def snapshot(self) -> MeterValue:
         """Count and rate."""

@@ -12,6 +12,8 @@ class Metric(ABC):
     Made by the MetricGroup that it is registered in; used in the thread of its task.
     """
 
+    __slots__ = ()
+
     @abstractmethod
     def snapshot(self) -> Any:
         """What it shows now, as a small picklable value: taken when the task has ended."""

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pickle
+
+from opchain.runtime.metrics.counter import Counter
+
+
+def test_a_counter_counts_up_and_down() -> None:
+    counter = Counter()
+    counter.inc()
+    counter.inc(5)
+    counter.dec()
+    counter.dec(3)
+    assert counter.get_count() == counter.snapshot() == 2
+
+
+def test_a_counter_may_be_negative() -> None:
+    counter = Counter()
+    counter.dec(4)
+    assert counter.get_count() == -4
+
+
+def test_a_snapshot_does_not_go_on_counting() -> None:
+    counter = Counter()
+    counter.inc()
+    snapshot = pickle.loads(pickle.dumps(counter.snapshot()))
+    counter.inc()
+    assert snapshot == 1

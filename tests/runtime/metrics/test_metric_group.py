@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from opchain.runtime.metrics.counter import Counter
+from opchain.runtime.metrics.distribution import Distribution, DistributionValue
+from opchain.runtime.metrics.gauge import GaugeValue
+from opchain.runtime.metrics.histogram import Histogram
+from opchain.runtime.metrics.meter import Meter
+from opchain.runtime.metrics.metric_group import MetricGroup
+
+
+def group() -> MetricGroup:
+    return MetricGroup(("host", "job", "parse", "0"), {"<job_name>": "job"})
+
+
+@pytest.mark.parametrize(
+    ("method", "kind"),
+    [
+        ("counter", Counter),
+        ("meter", Meter),
+        ("distribution", Distribution),
+        ("histogram", Histogram),
+    ],
+)
+def test_a_name_stands_for_one_metric(method: str, kind: type) -> None:
+    root = group()
+    metric = getattr(root, method)("words")
+    assert type(metric) is kind
+    assert getattr(root, method)("words") is metric
+    assert getattr(root, method)("others") is not metric
+    assert getattr(root.add_group("sub"), method)("words") is not metric
+
+
+def test_a_group_of_one_name_is_the_same_group() -> None:
+    root = group()
+    root.add_group("a").add_group("b").counter("n").inc()
+    root.add_group("a").add_group("b").counter("n").inc()
+    assert root.snapshot() == {"a.b.n": 2}
+
+
+def test_the_snapshot_has_all_metrics_below_the_operator() -> None:
+    root = group()
+    root.counter("n").inc(3)
+    root.add_group("sub").distribution("d").update(5)
+    root.gauge("g", lambda: 8)
+    assert root.snapshot() == {
+        "n": 3,
+        "sub.d": DistributionValue(1, 5, 5, 5),
+        "g": GaugeValue(8),
+    }
+
+
+def test_key_and_value_are_two_groups_and_a_variable() -> None:
+    root = group()
+    below = root.add_group("country", "it").add_group("city", "Rome")
+    assert below.get_scope_components() == (
+        "host",
+        "job",
+        "parse",
+        "0",
+        "country",
+        "it",
+        "city",
+        "Rome",
+    )
+    assert below.get_metric_identifier("n") == "host.job.parse.0.country.it.city.Rome.n"
+    assert below.get_all_variables() == {
+        "<job_name>": "job",
+        "<country>": "it",
+        "<city>": "Rome",
+    }
+    assert root.get_all_variables() == {"<job_name>": "job"}
+    assert root.get_scope_components() == ("host", "job", "parse", "0")
+
+
+def test_variables_are_a_copy() -> None:
+    root = group()
+    root.get_all_variables().clear()
+    assert root.get_all_variables() == {"<job_name>": "job"}
+
+
+def test_a_gauge_takes_the_new_function() -> None:
+    root = group()
+    root.gauge("g", lambda: 1)
+    root.gauge("g", lambda: 2)
+    assert root.snapshot() == {"g": GaugeValue(2)}
+
+
+def test_the_span_of_a_meter_is_checked() -> None:
+    with pytest.raises(ValueError, match="it must be at least 1"):
+        group().meter("m", 0)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        (lambda g: g.counter("x"), lambda g: g.meter("x"), "as a meter and is a counter already"),
+        (
+            lambda g: g.gauge("x", int),
+            lambda g: g.counter("x"),
+            "as a counter and is a gauge already",
+        ),
+        (
+            lambda g: g.histogram("x"),
+            lambda g: g.gauge("x", int),
+            "as a gauge and is a histogram already",
+        ),
+    ],
+)
+def test_a_name_has_one_kind(first: Any, second: Any, found: str) -> None:
+    root = group()
+    first(root)
+    with pytest.raises(TypeError, match=f"'host.job.parse.0.x' is asked for {found}"):
+        second(root)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda g: g.counter(3),
+        lambda g: g.add_group(None),
+        lambda g: g.add_group("key", 3),
+    ],
+)
+def test_names_are_texts(call: Any) -> None:
+    with pytest.raises(TypeError, match="the name of a metric or group is a str, not"):
+        call(group())
+
+
+def test_a_gauge_is_a_function() -> None:
+    with pytest.raises(TypeError, match="gauge 'g': expected a function without arguments, not 3"):
+        group().gauge("g", 3)  # type: ignore[arg-type]

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from opchain.runtime.metrics.distribution import DistributionValue
+from opchain.runtime.metrics.gauge import GaugeFailure
+from opchain.runtime.metrics.histogram import HistogramValue
+from opchain.runtime.metrics.merge_values import PerSubtask
+from opchain.runtime.metrics.meter import MeterValue
+from opchain.runtime.metrics.plain_values import plain_value, plain_values
+
+
+@pytest.mark.parametrize("value", [3, 0.5, "text", True, None])
+def test_what_is_plain_stays(value: Any) -> None:
+    assert plain_value(value) is value
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_json_has_no_such_numbers(value: float) -> None:
+    assert plain_value(value) is None
+
+
+def test_all_values_become_json() -> None:
+    values = {
+        "busy": math.nan,
+        "distribution": DistributionValue(1, 2, 2, 2),
+        "empty": HistogramValue(),
+        "meter": MeterValue(1, 0.5),
+        "gauge": PerSubtask((1, GaugeFailure("KeyError()"))),
+    }
+    plain = plain_values(values)
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert list(plain) == list(values)
+    assert plain["empty"]["p99"] is None
