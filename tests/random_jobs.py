@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from forms import seen
 from hypothesis import strategies as st
-from random_operators import FAILING, OPERATORS, Record
+from random_operators import FAILING, ONE_SUBTASK, OPERATORS, SOURCES, Record
 
 if TYPE_CHECKING:
     from opchain.datastream import DataStream, StreamExecutionEnvironment
@@ -62,7 +62,9 @@ class Modelled:
 def modelled_step(step: Step, streams: list[Modelled], *, is_batch: bool) -> list[Modelled]:
     """The streams that a step makes of those before it."""
     if not step.inputs:
-        return [Modelled([(x, None) for x in range(step.constant + 1)], True, step.parallelism)]
+        _, time_of = SOURCES[step.kind]
+        records = [(number, time_of(number)) for number in range(step.constant + 1)]
+        return [Modelled(records, True, step.parallelism)]
     operator = OPERATORS[step.kind]
     arriving = [
         streams[number].records * (step.parallelism if partitioner == "broadcast" else 1)
@@ -102,10 +104,9 @@ def draw_job(job: RandomJob, env: StreamExecutionEnvironment) -> None:
 def _drawn_step(
     step: Step, streams: list[DataStream[Any]], env: StreamExecutionEnvironment
 ) -> list[DataStream[Any]]:
-    if step.kind == "collection":
-        return [env.from_collection(list(range(step.constant + 1)))]
-    if step.kind == "sequence":
-        return [env.from_sequence(0, step.constant).set_parallelism(step.parallelism)]
+    if not step.inputs:
+        source = SOURCES[step.kind][0](env, step.constant)
+        return [source if step.kind in ONE_SUBTASK else source.set_parallelism(step.parallelism)]
     inputs = [partitioned(streams[number], partitioner) for number, partitioner in step.inputs]
     drawn: list[DataStream[Any]] = OPERATORS[step.kind].draw(
         inputs, step.constant, lambda operator: operator.set_parallelism(step.parallelism)
@@ -141,8 +142,10 @@ def random_jobs(draw: st.DrawFn, most_steps: int = 7) -> RandomJob:
     steps: list[Step] = []
     streams: list[Modelled] = []
     for _ in range(draw(st.integers(1, 3))):
-        kind = draw(st.sampled_from(("collection", "sequence")))
-        parallelism = 1 if kind == "collection" else draw(parallelisms)
+        kind = draw(
+            st.sampled_from([kind for kind in SOURCES if not (is_batch and kind == "function")])
+        )
+        parallelism = 1 if kind in ONE_SUBTASK else draw(parallelisms)
         steps.append(Step(kind, (), parallelism, draw(st.integers(0, 12))))
         streams += modelled_step(steps[-1], streams, is_batch=is_batch)
     for _ in range(draw(st.integers(1, most_steps))):
@@ -172,13 +175,13 @@ def _steps(draw: st.DrawFn, streams: list[Modelled], *, is_batch: bool) -> Step:
     kinds = [
         kind
         for kind, operator in OPERATORS.items()
-        if (is_batch or not operator.only_batch) and (known or kind != "add timestamp")
+        if (is_batch or not operator.only_batch) and (known or not operator.reads_times)
     ]
     kind = draw(st.sampled_from(kinds))
     count = OPERATORS[kind].inputs
     if kind == "union":
         count = draw(st.integers(2, count))
-    readable = known if kind == "add timestamp" else range(len(streams))
+    readable = known if OPERATORS[kind].reads_times else range(len(streams))
     numbers = [draw(st.sampled_from(readable)) for _ in range(count)]
     # Mostly the parallelism of what is read, so that chains come about.
     own = streams[numbers[0]].parallelism

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 from opchain.common import WatermarkStrategy
+from opchain.common.watermark_strategy import WatermarkGenerator, WatermarkOutput
 from opchain.datastream import OutputTag
 from opchain.datastream.functions import (
     CoFlatMapFunction,
@@ -22,7 +23,9 @@ from opchain.datastream.functions import (
     CoProcessFunction,
     MapFunction,
     ProcessFunction,
+    SourceFunction,
 )
+from opchain.runtime.connectors.sequence import NumberSequenceSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +54,7 @@ class RandomOperator:
     model: Any
     inputs: int = 1
     times: str = "kept"
+    reads_times: bool = False
     only_batch: bool = False
 
 
@@ -173,6 +177,31 @@ def _draw_stamp(inputs: list[DataStream[Any]], constant: int, sized: Any) -> lis
     return [sized(sized(inputs[0].map(int)).assign_timestamps_and_watermarks(strategy))]
 
 
+class Punctuated(WatermarkGenerator[int]):
+    """Emits a watermark after every record."""
+
+    def on_event(self, event: int, event_timestamp: int, output: WatermarkOutput) -> None:
+        output.emit_watermark(event_timestamp)
+
+    def on_periodic_emit(self, output: WatermarkOutput) -> None:
+        output.mark_idle()
+
+
+def _draw_restamp(inputs: list[DataStream[Any]], constant: int, sized: Any) -> list[Any]:
+    strategy: Any = WatermarkStrategy.for_generator(lambda _: Punctuated())
+    if constant % 2:
+        strategy = strategy.with_timestamp_assigner(
+            lambda value, so_far: max(so_far, 0) % BOUND + constant
+        )
+    return [sized(sized(inputs[0].map(int)).assign_timestamps_and_watermarks(strategy))]
+
+
+def _restamped(records: list[Record], constant: int) -> list[Record]:
+    if constant % 2:
+        return [(value, max(time or 0, 0) % BOUND + constant) for value, time in records]
+    return records
+
+
 def _draw_one_list(inputs: list[DataStream[Any]], constant: int, sized: Any) -> list[Any]:
     lists = sized(inputs[0].map(OneList()))
     return [sized(lists.map(raised)), sized(lists.map(lambda row: row[0]))]
@@ -235,11 +264,15 @@ OPERATORS: dict[str, RandomOperator] = {
     "add timestamp": RandomOperator(
         lambda ins, _, sized: [sized(ins[0].process(AddTimestamp()))],
         _one_to_many(lambda x, time, _: [(x + (time or 0)) % BOUND]),
+        reads_times=True,
     ),
     "stamp": RandomOperator(
         _draw_stamp,
         lambda ins, c, _: ([(value, value * c) for value, _ in ins[0]],),
         times="made",
+    ),
+    "restamp": RandomOperator(
+        _draw_restamp, lambda ins, c, _: (_restamped(ins[0], c),), reads_times=True
     ),
     "one list": RandomOperator(
         _draw_one_list, _one_to_many(lambda x, _, c: [x + 1], lambda x, _, c: [x])
@@ -290,6 +323,45 @@ class DivideAndYield(ProcessFunction[int, int]):
         yield SIDE, value
         yield divide(self.constant, value)
 
+
+class CountTo(SourceFunction[int]):
+    """A source that runs by itself, with a timestamp for every other number."""
+
+    def __init__(self, last: int) -> None:
+        self.last = last
+
+    def run(self, ctx: SourceFunction.SourceContext[int]) -> None:
+        for number in range(self.last + 1):
+            if number % 2:
+                ctx.collect_with_timestamp(number, number * 3)
+                ctx.emit_watermark(number * 3)
+            else:
+                ctx.collect(number)
+        ctx.mark_as_temporarily_idle()
+
+    def cancel(self) -> None:
+        pass
+
+
+def _draw_timed_sequence(env: Any, last: int) -> Any:
+    strategy: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+        lambda value, _: value * 7
+    )
+    return env.from_source(NumberSequenceSource(0, last), strategy, "timed sequence")
+
+
+SOURCES: dict[str, tuple[Any, Any]] = {
+    "collection": (lambda env, last: env.from_collection(list(range(last + 1))), lambda _: None),
+    "sequence": (lambda env, last: env.from_sequence(0, last), lambda _: None),
+    "timed sequence": (_draw_timed_sequence, lambda value: value * 7),
+    "function": (
+        lambda env, last: env.add_source(CountTo(last)),
+        lambda value: value * 3 if value % 2 else None,
+    ),
+}
+"""Sources of the numbers up to a constant: how each is drawn, and the timestamp of a number."""
+
+ONE_SUBTASK = frozenset({"collection", "function"})
 
 FAILING: dict[str, Callable[[DataStream[Any], int], DataStream[Any]]] = {
     "map": lambda stream, c: stream.map(lambda x: c // (x - c)),

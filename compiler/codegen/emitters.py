@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from opchain.compiler.codegen import event_time
+from opchain.compiler.codegen.event_time import emit_timestamp, strategy_of
 from opchain.compiler.codegen.place import Place
 from opchain.compiler.codegen.process import emit_keyed_process, emit_process
 from opchain.compiler.codegen.record_code import comment, key_code, method_name
@@ -198,15 +200,21 @@ def emit_legacy_sink(
     body.add(place.depth, f"{name}({place.value}, {context}){comment(operator)}", index)
 
 
-def emit_source(
-    _generator: VertexGenerator,
-    _body: SourceText,
-    _operator: OperatorProgram,
+def emit_timestamps(
+    generator: VertexGenerator,
+    body: SourceText,
+    operator: OperatorProgram,
     place: Place,
-    _number: int,
-) -> Place:
-    """Nothing: the batch is what the source read."""
-    return place
+    number: int,
+) -> Place | None:
+    """Timestamps, as the strategy says; a source without one has nothing to do for a record."""
+    strategy = strategy_of(operator)
+    if strategy is None:
+        return place
+    if event_time.is_written_out(generator, strategy, place):
+        return emit_timestamp(generator, body, operator, place, strategy)
+    call_operator(generator, body, operator, place, number)
+    return None
 
 
 def call_operator(
@@ -240,9 +248,10 @@ def emit_window(
 
 
 EMITTERS: dict[type[specs.OperatorSpec], Emitter] = {
-    specs.SourceSpec: emit_source,
-    specs.InputFormatSourceSpec: emit_source,
-    specs.LegacySourceSpec: emit_source,
+    specs.SourceSpec: emit_timestamps,
+    specs.InputFormatSourceSpec: emit_timestamps,
+    specs.LegacySourceSpec: emit_timestamps,
+    specs.TimestampsWatermarksSpec: emit_timestamps,
     specs.MapSpec: emit_map,
     specs.FilterSpec: emit_filter,
     specs.FlatMapSpec: emit_flat_map,

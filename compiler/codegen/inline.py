@@ -63,6 +63,11 @@ class Expression:
         tree = _Renamed(names).visit(ast.parse(self.text, mode="eval"))
         return ast.unparse(tree)
 
+    def reads(self, name: str) -> bool:
+        """Whether a name occurs in it."""
+        tree = ast.parse(self.text, mode="eval")
+        return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(tree))
+
 
 def expression_of(function: Any, *, is_iterated: bool = False) -> Expression | None:
     """The expression that stands for calling a function, or None where it stays a call.

@@ -65,7 +65,7 @@ class VertexGenerator:
         self.names = Names()
         self.text = SourceText()
         self._functions: deque[tuple[str, OperatorProgram, str | None]] = deque()
-        self._counters: list[str] = []
+        self._before: list[str] = []
         self._after: list[str] = []
         self._children: dict[tuple[int, str | None], list[OperatorProgram]] = {}
         for operator in program.operators:
@@ -138,8 +138,16 @@ class VertexGenerator:
         if leaf is not None:
             return None, f"len({leaf})"
         name = f"count_{operator.index}"
-        self._counters.append(name)
+        self._before.append(f"{name} = 0")
         return name, name
+
+    def greatest(self, operator: OperatorProgram) -> str:
+        """A variable for the greatest timestamp of a batch, which the operator is told at its end."""
+        name = f"greatest_{operator.index}"
+        self.names.bind("NO_TIMESTAMP", "shared")
+        self._before.append(f"{name} = NO_TIMESTAMP")
+        self._after.append(f"op_{operator.index}.saw({name})")
+        return name
 
     def keep_private(self, body: SourceText, depth: int, name: str, operator: int) -> None:
         """Copies what a function returned if it could be changed later."""
@@ -159,8 +167,8 @@ class VertexGenerator:
             "values, timestamps" if timestamp else "values",
             self.program.name,
         )
-        for counter in self._counters:
-            self.text.add(1, f"{counter} = 0")
+        for line in self._before:
+            self.text.add(1, line)
         if body.lines:
             loop = "value, timestamp in zip(values, timestamps)" if timestamp else "value in values"
             self.text.add(1, f"for {loop}:")
@@ -169,7 +177,7 @@ class VertexGenerator:
             self.text.add(1, line)
 
     def _write_record_function(self, name: str, operator: OperatorProgram, tag: str | None) -> None:
-        self._counters, self._after = [], []
+        self._before, self._after = [], []
         body = SourceText()
         place = Place("value", "timestamp", 1, "return", None)
         if name.startswith("run_"):
@@ -195,7 +203,7 @@ class VertexGenerator:
     # Suites
 
     def _body_of(self, operator: OperatorProgram, place: Place, number: int) -> SourceText:
-        self._counters, self._after = [], []
+        self._before, self._after = [], []
         body = SourceText()
         self._write_all(body, [(operator, place, number)])
         return body

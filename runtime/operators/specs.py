@@ -74,7 +74,9 @@ class SourceSpec(OperatorSpec):
 
     def makes_timestamps(self) -> bool:
         """Whether a strategy assigns them, or the connector brings them along."""
-        return self.watermark_strategy is not None or self.source.has_timestamps
+        strategy = self.watermark_strategy
+        assigns = strategy is not None and strategy.timestamp_assigner is not None
+        return assigns or self.source.has_timestamps
 
     def brings_timestamps(self) -> bool:
         """As the connector says."""
@@ -181,8 +183,8 @@ class TimestampsWatermarksSpec(OperatorSpec):
     strategy: WatermarkStrategy
 
     def makes_timestamps(self) -> bool:
-        """Yes: that is what it is for."""
-        return True
+        """Whether the strategy assigns them; without an assigner records keep theirs."""
+        return self.strategy.timestamp_assigner is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 Flink: `TimestampsAndWatermarksOperator`. Watermarks from upstream end here, all but the last, which
 says that the input has ended. Periodic watermarks are asked for after each batch: in Flink the clock
-decides when, and with it what is late; here the same input gives the same watermarks.
+decides when, and with it what is late; here the same input gives the same watermarks. For the same
+reason the clock of generators stands still: an idle time-out never comes while a bounded input is
+read, and nobody waits for it, because the input ends. A generator may mark its output idle by itself.
 """
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
@@ -57,91 +58,79 @@ class WatermarkEmitter(WatermarkOutput):
             self._output.emit_status(is_idle=False)
 
 
-class EventTimeAssigner:
-    """A WatermarkStrategy at work for one subtask."""
-
-    def __init__(
-        self, strategy: WatermarkStrategy[Any], output: Output, *, emits_progress: bool
-    ) -> None:
-        assigner = strategy.create_timestamp_assigner()
-        self.time_of: Callable[[Any, int], int] = (
-            assigner.function
-            if isinstance(assigner, FunctionTimestampAssigner)
-            else assigner.extract_timestamp
-        )
-        self.emitter = WatermarkEmitter(output)
-        self.generator: WatermarkGenerator[Any] = (
-            strategy.create_watermark_generator(WatermarkGeneratorContext(time.monotonic_ns))
-            if emits_progress
-            else NoWatermarksGenerator()
-        )
-
-
 class TimestampsWatermarksOperator(StreamOperator):
     """Assigns timestamps, and emits watermarks as the strategy says.
 
-    In batch mode records get timestamps, and the only watermark is the last one.
+    `time_of(value, timestamp)` gives a record its timestamp, -2**63 standing for none; it is None where
+    records keep those that they have. In batch mode records get timestamps, and the only watermark
+    is the last one.
     """
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
         self.strategy: WatermarkStrategy[Any] | None = self._strategy_of(program)
-        self.event_time: EventTimeAssigner | None = None
+        self.time_of = None if self.strategy is None else _assigning(self.strategy)
+        self.emitter = WatermarkEmitter(output)
+        self.generator: WatermarkGenerator[Any] = NoWatermarksGenerator()
         self.is_periodic = context.task.vertex.auto_watermark_interval_ms > 0
 
     def _strategy_of(self, program: OperatorProgram) -> WatermarkStrategy[Any] | None:
         strategy: WatermarkStrategy[Any] = program.spec.strategy  # type: ignore[attr-defined]
         return strategy
 
-    @property
-    def time_of(self) -> Callable[[Any, int], int]:
-        """The function that gives a record its timestamp."""
-        assert self.event_time is not None
-        return self.event_time.time_of
-
     def open(self) -> None:
-        """Makes the assigner and the generator."""
-        if self.strategy is not None:
-            self.event_time = EventTimeAssigner(
-                self.strategy,
-                self.output,
-                emits_progress=not self.context.task.vertex.is_batch,
-            )
+        """Makes the generator."""
+        if self.strategy is not None and not self.context.task.vertex.is_batch:
+            context = WatermarkGeneratorContext(_standing_clock)
+            self.generator = self.strategy.create_watermark_generator(context)
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Emits the record with its new timestamp, and then perhaps a watermark."""
-        event_time = self.event_time
-        if event_time is None:
-            self.output.collect(value, timestamp)
-            return
-        timestamp = event_time.time_of(value, MIN_LONG_VALUE if timestamp is None else timestamp)
+        if self.time_of is not None:
+            timestamp = self.time_of(value, MIN_LONG_VALUE if timestamp is None else timestamp)
         self.output.collect(value, timestamp)
-        event_time.generator.on_event(value, timestamp, event_time.emitter)
+        self.generator.on_event(
+            value, MIN_LONG_VALUE if timestamp is None else timestamp, self.emitter
+        )
 
     def saw(self, greatest_timestamp: int) -> None:
         """Takes note of a batch by its greatest timestamp: what generated code calls.
 
         Enough for the generators that keep nothing else; the others run record by record.
         """
-        if self.event_time is not None and greatest_timestamp > MIN_LONG_VALUE:
-            self.event_time.generator.on_event(None, greatest_timestamp, self.event_time.emitter)
+        if greatest_timestamp > MIN_LONG_VALUE:
+            self.generator.on_event(None, greatest_timestamp, self.emitter)
 
     def process_watermark(self, watermark: int) -> None:
-        """Lets only the last watermark through."""
-        if self.event_time is None or watermark == MAX_LONG_VALUE:
+        """Lets only the last watermark through: the input has ended, and is idle no more."""
+        if self.strategy is None:
             super().process_watermark(watermark)
+        elif watermark == MAX_LONG_VALUE:
+            self.current_watermark = watermark
+            self.emitter.emit_watermark(watermark)
 
     def process_status(self, is_idle: bool) -> None:
         """Idleness is decided here anew."""
-        if self.event_time is None:
+        if self.strategy is None:
             super().process_status(is_idle)
 
     def on_batch_end(self) -> None:
         """Asks for a periodic watermark."""
-        if self.event_time is not None and self.is_periodic:
-            self.event_time.generator.on_periodic_emit(self.event_time.emitter)
+        if self.is_periodic:
+            self.generator.on_periodic_emit(self.emitter)
 
     def finish(self) -> None:
-        """Asks for a last periodic watermark."""
-        if self.event_time is not None:
-            self.event_time.generator.on_periodic_emit(self.event_time.emitter)
+        """Asks the generator a last time. Event time is over by then: nothing of it comes through."""
+        self.generator.on_periodic_emit(self.emitter)
+
+
+def _assigning(strategy: WatermarkStrategy[Any]) -> Callable[[Any, int], int] | None:
+    assigner = strategy.timestamp_assigner
+    if isinstance(assigner, FunctionTimestampAssigner):
+        return assigner.function
+    return None if assigner is None else assigner.extract_timestamp
+
+
+def _standing_clock() -> int:
+    """Nanoseconds of a clock that stands still."""
+    return 0

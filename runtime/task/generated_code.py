@@ -7,6 +7,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.operators.process import is_tagged
 from opchain.runtime.operators.reduce import ABSENT
 from opchain.runtime.task.pending_batch import COMBINED_KEYS
@@ -23,6 +24,7 @@ SHARED_NAMES: dict[str, Any] = {
     "ABSENT": ABSENT,
     "COMBINED_KEYS": COMBINED_KEYS,
     "FROZEN": FROZEN,
+    "NO_TIMESTAMP": MIN_LONG_VALUE,
     "is_tagged": is_tagged,
     "private": private,
 }

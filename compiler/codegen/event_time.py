@@ -1,0 +1,98 @@
+"""The lines that give a record its timestamp, and tell the watermark generator of a batch.
+
+    greatest_1 = NO_TIMESTAMP
+    for value in values:
+        timestamp_1 = time_of_1(value, NO_TIMESTAMP)  # 1 Timestamps/Watermarks (job.py:14)
+        if timestamp_1 > greatest_1:
+            greatest_1 = timestamp_1
+        ...
+    op_1.saw(greatest_1)
+
+They stand for `TimestampsWatermarksOperator.process_element` with a generator that only keeps the
+greatest timestamp until it is asked for a watermark, which is after the batch. Any other generator may
+emit after each record: it is called as an object.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.codegen.record_code import comment
+from opchain.runtime.operators import specs
+from opchain.runtime.watermark_strategy import (
+    BoundedOutOfOrderness,
+    FunctionTimestampAssigner,
+    MonotonousTimestamps,
+    NoWatermarks,
+    WatermarkStrategy,
+)
+
+if TYPE_CHECKING:
+    from opchain.compiler.codegen.place import Place
+    from opchain.compiler.codegen.source_text import SourceText
+    from opchain.compiler.codegen.vertex import VertexGenerator
+    from opchain.runtime.task.vertex_program import OperatorProgram
+
+_KEEP_THE_GREATEST = (BoundedOutOfOrderness, MonotonousTimestamps, NoWatermarks)
+
+
+def strategy_of(operator: OperatorProgram) -> WatermarkStrategy[Any] | None:
+    """The strategy that runs in an operator: a source's or the operator's own."""
+    spec = operator.spec
+    if isinstance(spec, specs.TimestampsWatermarksSpec):
+        return spec.strategy
+    return spec.watermark_strategy if isinstance(spec, specs.SourceSpec) else None
+
+
+def is_written_out(
+    generator: VertexGenerator, strategy: WatermarkStrategy[Any], place: Place
+) -> bool:
+    """Whether the lines below do all that the strategy asks for: only in a loop over a batch."""
+    if place.counted is None:
+        return False
+    # In batch mode no generator is at work.
+    return generator.program.is_batch or isinstance(strategy.generator_supplier, _KEEP_THE_GREATEST)
+
+
+def emit_timestamp(
+    generator: VertexGenerator,
+    body: SourceText,
+    operator: OperatorProgram,
+    place: Place,
+    strategy: WatermarkStrategy[Any],
+) -> Place:
+    """Writes the lines."""
+    index, depth = operator.index, place.depth
+    if strategy.timestamp_assigner is not None:
+        timestamp = f"timestamp_{index}"
+        assigned = _assigned(generator, operator, place, strategy.timestamp_assigner)
+        body.add(depth, f"{timestamp} = {assigned}{comment(operator)}", index)
+        place = replace(place, timestamp=timestamp)
+    if place.timestamp is not None and not generator.program.is_batch:
+        greatest = generator.greatest(operator)
+        known = f"{place.timestamp} > {greatest}"
+        if strategy.timestamp_assigner is None:
+            known = f"{place.timestamp} is not None and {known}"
+        body.add(depth, f"if {known}:", index)
+        body.add(depth + 1, f"{greatest} = {place.timestamp}", index)
+    return place
+
+
+def _assigned(
+    generator: VertexGenerator, operator: OperatorProgram, place: Place, assigner: Any
+) -> str:
+    """The call of the assigner with the record and the timestamp that it has so far."""
+    generator.names.bind("NO_TIMESTAMP", "shared")
+    so_far = "NO_TIMESTAMP"
+    if place.timestamp is not None:
+        so_far = f"NO_TIMESTAMP if {place.timestamp} is None else {place.timestamp}"
+    if isinstance(assigner, FunctionTimestampAssigner):
+        expression = generator.expression(assigner.function)
+        # Written in, it would be evaluated as often as the function reads it.
+        if expression is not None and (
+            place.timestamp is None or not expression.reads(expression.parameters[1])
+        ):
+            return expression.applied_to(place.value, so_far)
+    name = generator.names.bind(f"time_of_{operator.index}", "attribute", operator.index, "time_of")
+    return f"{name}({place.value}, {so_far})"
