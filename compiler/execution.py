@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opchain.compiler.dsl.interception import job_started
-from opchain.compiler.dsl.interception import job_started
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.settings.dependencies_reader import job_dependencies
@@ -34,7 +33,6 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
         from opchain.runtime.spark.bounded_job import spark_run  # noqa: PLC0415 - likewise
 
         run = spark_run(job, dependencies, slot_resources(plan))
-    job_started(job.job_name, run)
     job_started(job.job_name, run)
     return run.run_here() if wait else run.start()
 
