@@ -107,7 +107,7 @@ class Ran:
             for vertex in self.job.vertices
             for subtask in range(vertex.parallelism)
             for operator, numbers in zip(
-                vertex.operators,
+                vertex.all_operators,
                 counted(self.outcome.reports[vertex.first_task + subtask]),
                 strict=True,
             )

@@ -12,6 +12,7 @@ from opchain.runtime.errors import InternalError
 from opchain.runtime.operators import specs
 from opchain.runtime.state.key_types import hasher_of_type
 from opchain.runtime.task.vertex_program import (
+    ChainedSourceProgram,
     InputProgram,
     JobProgram,
     KeyProgram,
@@ -98,9 +99,14 @@ class _Assembly:
             self._operator(index, item, indexes, carries)
             for index, item in enumerate(vertex.operators)
         )
+        input_numbers = {edge.source: edge.type_number - 1 for edge in vertex.head.inputs}
         sources = tuple(
-            self._operator(index, item, {}, carries)
-            for index, item in enumerate(vertex.chained_sources)
+            ChainedSourceProgram(
+                self._operator(len(operators) + position, item, {}, carries),
+                input_number=input_numbers[item.node.id],
+                channel=-1 - position,
+            )
+            for position, item in enumerate(vertex.chained_sources)
         )
         return VertexProgram(
             vertex_id=vertex.id,
@@ -135,6 +141,11 @@ class _Assembly:
         self, index: int, item: ChainedOperator, indexes: dict[int, int], carries: set[int]
     ) -> OperatorProgram:
         node = item.node
+        keys = tuple(
+            None if key is None else self._key(key, str(node.call_site)) for key in node.key_bys
+        )
+        if isinstance(node.spec, specs.MultiInputSpec):
+            keys = keys or (None,) * len(node.spec.functions)
         edge = item.inputs[0] if item.inputs and item.inputs[0].source in indexes else None
         return OperatorProgram(
             index=index,
@@ -144,9 +155,7 @@ class _Assembly:
             spec=node.spec,
             parent=-1 if edge is None else indexes[edge.source],
             tag=None if edge is None or edge.tag is None else edge.tag.tag_id,
-            keys=tuple(
-                None if key is None else self._key(key, str(node.call_site)) for key in node.key_bys
-            ),
+            keys=keys,
             uid=node.uid,
             timestamps=node.id in carries,
         )

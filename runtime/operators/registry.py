@@ -16,6 +16,7 @@ from opchain.runtime.operators.element_wise import FilterOperator, FlatMapOperat
 from opchain.runtime.operators.interval_join import IntervalJoinOperator
 from opchain.runtime.operators.keyed_process import KeyedCoProcessOperator, KeyedProcessOperator
 from opchain.runtime.operators.map_partition import FullWindowOperator, MapPartitionOperator
+from opchain.runtime.operators.multi_input import MultiInputOperator
 from opchain.runtime.operators.process import CoProcessOperator, ProcessOperator
 from opchain.runtime.operators.reduce import BatchReduceOperator, ReduceOperator
 from opchain.runtime.operators.sinks import (
@@ -59,6 +60,7 @@ OPERATORS: dict[type[specs.OperatorSpec], Create] = {
     specs.KeyedBroadcastProcessSpec: KeyedBroadcastProcessOperator,
     specs.WindowSpec: create_window_operator,
     specs.IntervalJoinSpec: IntervalJoinOperator,
+    specs.MultiInputSpec: MultiInputOperator,
     specs.SinkWriterSpec: SinkWriterOperator,
     specs.SinkCommitterSpec: SinkCommitterOperator,
     specs.CollectSinkSpec: CollectSinkOperator,

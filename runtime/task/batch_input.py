@@ -28,9 +28,9 @@ from opchain.runtime.task.elements import EndOfInput, RecordBatch, Watermark
 from opchain.runtime.task.record_pickle import dump_records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from opchain.runtime.task.input_gate import InputElement, InputGate
+    from opchain.runtime.task.input_gate import InputElement
     from opchain.runtime.task.mailbox.default_action import Controller
     from opchain.runtime.task.operator_chain import OperatorChain
 
@@ -48,18 +48,18 @@ class KeySortedInput:
     """Feeds a chain whose head has a key on some input; records of the others come at once.
 
     Args:
-        gate: The exchanges.
+        elements: What the task reads.
         chain: What is fed.
         records_in_memory: How many records wait unpickled.
     """
 
     def __init__(
         self,
-        gate: InputGate,
+        elements: Iterable[InputElement],
         chain: OperatorChain,
         records_in_memory: int = RECORDS_IN_MEMORY,
     ) -> None:
-        self._elements = iter(gate)
+        self._elements = iter(elements)
         self._chain = chain
         head = chain.head
         self._selectors = [None if key is None else key.selector for key in head.program.keys]
@@ -211,8 +211,8 @@ def _by_key(arrivals: list[Arrival]) -> Iterator[list[Arrival]]:
 class BroadcastFirstInput:
     """Feeds a chain whose head has no key: its second input whole before its first."""
 
-    def __init__(self, gate: InputGate, chain: OperatorChain) -> None:
-        self._elements = iter(gate)
+    def __init__(self, elements: Iterable[InputElement], chain: OperatorChain) -> None:
+        self._elements = iter(elements)
         self._chain = chain
         self._held = BufferStore()
         self._watermarks: dict[int, int] = {}

@@ -76,7 +76,7 @@ def _in_an_operator(
     owner = frame.f_locals.get("self")
     if not isinstance(owner, StreamOperator):
         return None
-    if owner.program.index >= len(vertex.operators):
+    if owner.program.index >= len(vertex.all_operators):
         return None
     record = [frame.f_locals["value"]] if "value" in frame.f_locals else []
     return owner.program, record, owner.current_key

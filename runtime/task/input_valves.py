@@ -10,24 +10,33 @@ from opchain.runtime.task.watermark_valve import WatermarkValve
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from opchain.runtime.task.vertex_program import InputProgram
+    from opchain.runtime.task.vertex_program import ChainedSourceProgram, InputProgram
 
 
 class InputValves:
     """A valve per input number, over the channels of all edges with that number.
 
-    The edges of a union share one valve: they are one input, and only all of their channels together
+    A chained source is an input's channel too. The edges of a union share one valve: they are one input, and only all of their channels together
     make it idle. Several inputs (`connect`) have a valve each; their watermarks come out apart, and the
     operator combines them by their minimum, as Flink's `IndexedCombinedWatermarkStatus`.
     """
 
-    def __init__(self, inputs: Sequence[InputProgram], subtask: int, parallelism: int) -> None:
+    def __init__(
+        self,
+        inputs: Sequence[InputProgram],
+        subtask: int,
+        parallelism: int,
+        chained_sources: Sequence[ChainedSourceProgram] = (),
+    ) -> None:
         self._positions: dict[int, int] = {}
         channels: dict[int, int] = {}
         for edge in inputs:
             for channel in edge.channels_of(subtask, parallelism):
                 self._positions[channel] = channels.setdefault(edge.input_number, 0)
                 channels[edge.input_number] += 1
+        for source in chained_sources:
+            self._positions[source.channel] = channels.setdefault(source.input_number, 0)
+            channels[source.input_number] += 1
         self._valves = {number: WatermarkValve(count) for number, count in channels.items()}
 
     def combine(

@@ -12,36 +12,35 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.errors import TaskFailedError, add_note
 from opchain.runtime.metrics.measure_task import measure_task
-from opchain.runtime.metrics.operator_group import operator_group
-from opchain.runtime.operators.context import OperatorContext, TaskInfo
+from opchain.runtime.operators.broadcast_process import BroadcastProcessOperator
+from opchain.runtime.operators.context import TaskInfo
 from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
-from opchain.runtime.state.hash_map_backend import HashMapKeyedStateBackend
-from opchain.runtime.state.key_groups import key_group_range
-from opchain.runtime.state.key_identity import key_identity
-from opchain.runtime.state.timers import TimerServices
+from opchain.runtime.task.batch_input import BroadcastFirstInput, KeySortedInput
+from opchain.runtime.task.chained_sources import ChainedSources
 from opchain.runtime.task.failure_site import add_failure_site
 from opchain.runtime.task.input_gate import InputGate
 from opchain.runtime.task.input_valves import InputValves
+from opchain.runtime.task.mailbox.mail import MIN_PRIORITY
 from opchain.runtime.task.mailbox.mailbox_processor import MailboxProcessor
-from opchain.runtime.task.mailbox.processing_time_service import MailboxProcessingTimeService
 from opchain.runtime.task.mailbox.task_action_executor import (
     IMMEDIATE,
     SynchronizedTaskActionExecutor,
 )
 from opchain.runtime.task.mailbox.timer_service import SystemTimerService
 from opchain.runtime.task.operator_chain import OperatorChain
+from opchain.runtime.task.operator_services import operator_context
 from opchain.runtime.task.record_writer import RecordWriter
 from opchain.runtime.task.report import DriverChannel, TaskReport
 from opchain.runtime.task.task_input import GateInput, LegacySourceInput, SourceInput
-from opchain.runtime.task.task_runtime_context import TaskRuntimeContext
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from opchain.runtime.state.keyed_backend import KeyedStateBackend
+    from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.task.buffer import Buffer
     from opchain.runtime.task.mailbox.task_action_executor import TaskActionExecutor
     from opchain.runtime.task.mailbox.timer_service import TimerService
@@ -54,13 +53,14 @@ class TaskEnvironment:
     """What surrounds a task: which attempt it is, its clock and its files.
 
     `attempt_id` is unique to the attempt in the whole application; `timers` is None for the machine's
-    clock.
+    clock. With `prints_on_driver`, lines of print sinks travel there: nobody looks at this process.
     """
 
     attempt: int = 0
     attempt_id: str = "local"
     timers: TimerService | None = None
     files: Mapping[str, Path] = field(default_factory=dict)
+    prints_on_driver: bool = False
 
 
 class StreamTask:
@@ -112,14 +112,29 @@ class StreamTask:
             for output in vertex.outputs
         ]
         self.chain = OperatorChain(vertex, self.writers, self._operator_context)
+        self._sources = ChainedSources(vertex.chained_sources, self._operator_context)
         self._gate: InputGate | None = None
         self._input = self._make_input(buffers)
 
     def run(self) -> Iterator[Buffer]:
-        """Yields the buffers that the task fills, its report last."""
+        """Yields the buffers that the task fills, its report last.
+
+        Closes everything whatever happens. Where closing fails too, the first failure is what is raised.
+        """
+        try:
+            yield from self._work()
+        except BaseException as failure:
+            for error in self._close():
+                add_note(failure, f"and then closing failed: {type(error).__name__}: {error}")
+            raise
+        for error in self._close():
+            raise error
+
+    def _work(self) -> Iterator[Buffer]:
         ready = self._ready
         try:
             self.chain.open()
+            self._sources.open()
             turn = self.processor.turn
             while turn():
                 if ready:
@@ -129,8 +144,13 @@ class StreamTask:
         except Exception as error:
             add_failure_site(error, self.info)
             raise
-        finally:
-            self._close()
+        except SystemExit as error:
+            failure = TaskFailedError(
+                f"a function called sys.exit({'' if error.code is None else repr(error.code)}), which "
+                "would end the process of the task: raise an exception to fail the job"
+            )
+            add_failure_site(failure.with_traceback(error.__traceback__), self.info)
+            raise failure from error
 
     def _process_next(self, controller: Any) -> None:
         self._input.process_next(controller)
@@ -155,19 +175,30 @@ class StreamTask:
         for writer in self.writers:
             writer.end_of_input()
         mailbox = self.processor.metrics.statistics()
-        metrics = measure_task(self.info, self.chain, self._gate, self.writers, mailbox)
+        metrics = measure_task(
+            self.info, self.chain, self._sources.operators, self._gate, self.writers, mailbox
+        )
         self._driver.finish(TaskReport(self.info.task, self.info.attempt_id, metrics))
 
-    def _close(self) -> None:
+    def _close(self) -> list[Exception]:
+        """Closes all that there is, and gives what failed."""
+        timers = self._own_timers
+        closers = (
+            self._input.close,
+            self._sources.close,
+            self.chain.close,
+            self.processor.close,
+            *(() if timers is None else (timers.shutdown,)),
+        )
+        return [error for close in closers if (error := self._failure_of(close)) is not None]
+
+    def _failure_of(self, close: Callable[[], None]) -> Exception | None:
         try:
-            self._input.close()
-        finally:
-            try:
-                self.chain.close()
-            finally:
-                self.processor.close()
-                if self._own_timers is not None:
-                    self._own_timers.shutdown()
+            close()
+        except Exception as error:  # noqa: BLE001 - the others must be closed too
+            add_failure_site(error, self.info)
+            return error
+        return None
 
     def _make_input(self, buffers: Iterator[Buffer]) -> TaskInput:
         head, vertex = self.chain.head, self.info.vertex
@@ -180,11 +211,14 @@ class StreamTask:
             return SourceInput(head, self.chain)
         subtask, parallelism = self.info.subtask, vertex.parallelism
         self._gate = InputGate(vertex.inputs, subtask, parallelism, self._awaited(buffers))
-        return GateInput(
-            self._gate,
-            InputValves(vertex.inputs, subtask, parallelism),
-            self.chain,
-        )
+        elements = self._sources.beside(self._gate, vertex.inputs, self.chain.input_watermarks)
+        if vertex.is_batch:
+            if head.context.keyed_state is not None and head.sorts_batch_input:
+                return KeySortedInput(elements, self.chain)
+            if isinstance(head, BroadcastProcessOperator):
+                return BroadcastFirstInput(elements, self.chain)
+        valves = InputValves(vertex.inputs, subtask, parallelism, vertex.chained_sources)
+        return GateInput(elements, valves, self.chain)
 
     def _awaited(self, buffers: Iterator[Buffer]) -> Iterator[Buffer]:
         """The buffers; until each of them is there, the task is idle."""
@@ -197,48 +231,15 @@ class StreamTask:
             yield buffer
 
     def _operator_context(self, program: OperatorProgram) -> OperatorContext:
-        executor = self.processor.mailbox_executor(program.index)
-        processing_time = MailboxProcessingTimeService(self._timers, executor)
-        keyed_state, timers = self._keyed_services(program, processing_time)
-        runtime_context = TaskRuntimeContext(
+        # Sources inside the head are upstream of all operators: nobody who waits runs their mail.
+        is_in_chain = program.index < len(self.info.vertex.operators)
+        return operator_context(
             program,
             self.info,
-            keyed_state=keyed_state,
-            metric_group=operator_group(self.info, program),
+            self.processor.mailbox_executor(program.index if is_in_chain else MIN_PRIORITY),
+            self._timers,
+            acknowledge=self._driver.acknowledge,
             job_parameters=self.job.job_parameters,
             files=self.environment.files,
-            acknowledge=self._driver.acknowledge,
+            prints_on_driver=self.environment.prints_on_driver,
         )
-        return OperatorContext(
-            task=self.info,
-            runtime_context=runtime_context,
-            processing_time=processing_time,
-            mailbox=executor,
-            acknowledge=self._driver.acknowledge,
-            keyed_state=keyed_state,
-            timers=timers,
-        )
-
-    def _keyed_services(
-        self, program: OperatorProgram, processing_time: MailboxProcessingTimeService
-    ) -> tuple[KeyedStateBackend | None, TimerServices | None]:
-        key = next((key for key in program.keys if key is not None), None)
-        if key is None:
-            return None, None
-        vertex, where = self.info.vertex, f"'{program.name}' ({program.call_site})"
-        backend = HashMapKeyedStateBackend(
-            vertex.max_parallelism,
-            key_group_range(vertex.max_parallelism, vertex.parallelism, self.info.subtask),
-            identity=key_identity(key.hasher),
-            hasher=key.hasher,
-            now=self._timers.current_processing_time,
-            where=where,
-        )
-        timers = TimerServices(
-            backend,
-            processing_time,
-            hasher=key.hasher,
-            is_batch=vertex.is_batch,
-            where=where,
-        )
-        return backend, timers

@@ -17,10 +17,10 @@ from opchain.runtime.task.elements import (
 from opchain.runtime.task.mailbox.legacy_source_thread import LegacySourceThread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
-    from opchain.runtime.task.input_gate import InputGate
+    from opchain.runtime.task.input_gate import InputElement
     from opchain.runtime.task.input_valves import InputValves
     from opchain.runtime.task.mailbox.default_action import Controller
     from opchain.runtime.task.mailbox.mailbox_processor import MailboxProcessor
@@ -41,8 +41,10 @@ class TaskInput(Protocol):
 class GateInput:
     """Reads the exchanges. Flink: `StreamOneInputProcessor`, `StreamTwoInputProcessor`."""
 
-    def __init__(self, gate: InputGate, valves: InputValves, chain: OperatorChain) -> None:
-        self._elements = iter(gate)
+    def __init__(
+        self, elements: Iterable[InputElement], valves: InputValves, chain: OperatorChain
+    ) -> None:
+        self._elements = iter(elements)
         self._valves = valves
         self._chain = chain
 

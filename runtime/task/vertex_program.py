@@ -65,6 +65,18 @@ class OperatorProgram:
 
 
 @dataclass(frozen=True, slots=True)
+class ChainedSourceProgram:
+    """A source that runs inside a task and feeds input `input_number` of its head, from 0.
+
+    `channel` is negative, as no exchange's is; the operator's index goes on behind those of the chain.
+    """
+
+    operator: OperatorProgram
+    input_number: int
+    channel: int
+
+
+@dataclass(frozen=True, slots=True)
 class OutputProgram:
     """One data set that leaves the vertex from operator `operator`, for one consumer edge.
 
@@ -158,7 +170,7 @@ class VertexProgram:
     operators: tuple[OperatorProgram, ...]
     inputs: tuple[InputProgram, ...] = ()
     outputs: tuple[OutputProgram, ...] = ()
-    chained_sources: tuple[OperatorProgram, ...] = ()
+    chained_sources: tuple[ChainedSourceProgram, ...] = ()
     source: str | None = None
     file_name: str = "<generated>"
     names: dict[str, tuple[Any, ...]] = field(default_factory=dict)
@@ -168,6 +180,11 @@ class VertexProgram:
     batch_size: int = 4096
     auto_watermark_interval_ms: int = 200
     latency_interval_ms: int = 0
+
+    @property
+    def all_operators(self) -> tuple[OperatorProgram, ...]:
+        """The operators of the chain and the sources that run inside its head, by index."""
+        return self.operators + tuple(source.operator for source in self.chained_sources)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from opchain.runtime.task.elements import MIN_WATERMARK, Watermark, WatermarkStatus
 from opchain.runtime.task.input_valves import InputValves
-from opchain.runtime.task.vertex_program import InputProgram
+from opchain.runtime.task.vertex_program import ChainedSourceProgram, InputProgram
 
 IDLE, ACTIVE = WatermarkStatus.IDLE, WatermarkStatus.ACTIVE
 
@@ -36,3 +36,11 @@ def test_only_channels_that_reach_the_subtask_count() -> None:
     valves = InputValves([edge(0, 5, 4, is_pointwise=True)], 1, 2)
     assert valves.combine(0, 7, Watermark(3)) == ()
     assert valves.combine(0, 8, Watermark(4)) == (Watermark(3),)
+
+
+def test_a_chained_source_is_a_channel_of_its_input() -> None:
+    source = ChainedSourceProgram(None, input_number=0, channel=-1)  # type: ignore[arg-type]
+    valves = InputValves([edge(0, 0, 1), edge(1, 1, 1)], 0, 1, [source])
+    assert valves.combine(0, -1, Watermark(10)) == ()
+    assert valves.combine(0, 0, Watermark(7)) == (Watermark(7),)
+    assert valves.combine(1, 1, Watermark(1)) == (Watermark(1),)

@@ -1,0 +1,65 @@
+"""An operator with any number of inputs."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.operators.operator import StreamOperator
+
+if TYPE_CHECKING:
+    from opchain.runtime.operators.context import OperatorContext
+    from opchain.runtime.operators.operator import Collect, Output
+    from opchain.runtime.operators.specs import MultiInputSpec
+    from opchain.runtime.task.vertex_program import OperatorProgram
+
+
+class MultiInputOperator(StreamOperator):
+    """Flat-maps the records of each input with that input's function. Flink: `MultipleInputStreamOperator`.
+
+    Where all inputs have a key, the functions share the state of the record's key.
+    """
+
+    makes_records = True
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        spec: MultiInputSpec = program.spec  # type: ignore[assignment]
+        self.functions = spec.functions
+
+    @property
+    def current_key(self) -> Any:
+        """The key of the record at hand."""
+        backend = self.context.keyed_state
+        return None if backend is None else backend.current_key
+
+    def open(self) -> None:
+        """Opens the functions, in the order of the inputs."""
+        for function in self.functions:
+            opened = getattr(function, "open", None)
+            if opened is not None:
+                opened(self.context.runtime_context)
+
+    def input(self, number: int) -> Collect:
+        """The function that takes the records of an input."""
+        function = self.functions[number]
+        flat_map = getattr(function, "flat_map", function)
+        key = self.program.keys[number]
+
+        def process(value: Any, timestamp: int | None) -> None:
+            if key is not None:
+                self.context.keyed_state.set_current_key(key.selector(value))
+            # Looked up each time: the chain puts generated code in its place.
+            collect = self.output.collect
+            for result in flat_map(value):
+                collect(result, timestamp)
+
+        return process
+
+    def close(self) -> None:
+        """Closes all functions, also when one of them fails to."""
+        with ExitStack() as every_one:
+            for function in self.functions:
+                closed = getattr(function, "close", None)
+                if closed is not None:
+                    every_one.callback(closed)
