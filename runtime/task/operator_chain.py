@@ -11,6 +11,7 @@ from __future__ import annotations
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Protocol
 
+from opchain.runtime.errors import add_note
 from opchain.runtime.operators.operator import Output, StreamOperator
 from opchain.runtime.operators.registry import create_operator
 from opchain.runtime.operators.sinks import CollectSinkOperator, SinkWriterOperator
@@ -119,13 +120,20 @@ class OperatorChain:
             pending.finish()
 
     def close(self) -> None:
-        """Closes all operators, also when one of them fails to; raises the first failure."""
+        """Closes all operators, also when one of them fails to; raises the first failure.
+
+        Those that were never opened, because another one could not be, are closed as well, as in Flink.
+        """
         failure: BaseException | None = None
         for operator in self.operators:
             try:
                 operator.close()
             except BaseException as error:  # noqa: BLE001 - the others must be closed too
-                failure = failure or error
+                if failure is None:
+                    failure = error
+                else:
+                    name = operator.program.name
+                    add_note(failure, f"closing '{name}' failed too: {type(error).__name__}: {error}")
         if failure is not None:
             raise failure
 
