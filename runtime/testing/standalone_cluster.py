@@ -1,0 +1,179 @@
+"""A Spark standalone cluster on this machine: for what a local master cannot show.
+
+A local master keeps all tasks in one JVM, fetches buffers in one order, and retries nothing unless told to.
+Here executors are processes of their own, which tests may kill.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opchain.runtime.errors import SparkUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_HOST = "127.0.0.1"
+_EXECUTOR_CLASS = "CoarseGrainedExecutorBackend"
+_PYTHON_DAEMON = "pyspark.daemon"
+
+
+@dataclass(frozen=True, slots=True)
+class StandaloneCluster:
+    """A running cluster. `url` is the master's; `folder` holds the logs and work folders."""
+
+    url: str
+    folder: Path
+
+    def executors(self) -> list[int]:
+        """The process ids of the executors' JVMs, oldest first."""
+        return [pid for pid, _, command in _processes() if self._is_executor(command)]
+
+    def python_daemons(self) -> list[int]:
+        """The process ids of the executors' Python daemons, which fork the workers."""
+        executors = set(self.executors())
+        return [
+            pid
+            for pid, parent, command in _processes()
+            if parent in executors and _PYTHON_DAEMON in command
+        ]
+
+    def _is_executor(self, command: str) -> bool:
+        # Executors know their worker by its URL, whose port no other cluster has.
+        return _EXECUTOR_CLASS in command and any(
+            f"@{_HOST}:{port}" in command or f"{_HOST}:{port}" in command for port in self._ports()
+        )
+
+    def _ports(self) -> list[str]:
+        return (self.folder / "worker-ports").read_text("utf-8").split()
+
+
+@contextmanager
+def standalone_cluster(
+    folder: Path, *, workers: int = 2, cores: int = 1, memory: str = "1g", timeout_s: float = 90
+) -> Iterator[StandaloneCluster]:
+    """Runs a master and workers until the block ends.
+
+    Args:
+        folder: For logs and work folders.
+        workers: How many.
+        cores: Of each worker.
+        memory: Of each worker, for its executors.
+        timeout_s: How long the start may take.
+
+    Raises:
+        SparkUnavailableError: It doesn't start; the message names the log.
+    """
+    ports = _free_ports(workers + 2)
+    url = f"spark://{_HOST}:{ports[0]}"
+    with ExitStack() as stack:
+        log = stack.enter_context(
+            _process(
+                folder / "master",
+                "org.apache.spark.deploy.master.Master",
+                f"--host {_HOST} --port {ports[0]} --webui-port {ports[1]}",
+            )
+        )
+        _await(log, lambda text: "I have been elected leader" in text, timeout_s)
+        (folder / "worker-ports").write_text(" ".join(map(str, ports[2:])), "utf-8")
+        for number, port in enumerate(ports[2:]):
+            place = folder / f"worker-{number}"
+            worker_log = stack.enter_context(
+                _process(
+                    place,
+                    "org.apache.spark.deploy.worker.Worker",
+                    f"{url} --host {_HOST} --port {port} --webui-port 0 --cores {cores} --memory {memory} "
+                    f"--work-dir {place / 'work'}",
+                )
+            )
+            _await(
+                worker_log, lambda text: "Successfully registered with master" in text, timeout_s
+            )
+        yield StandaloneCluster(url, folder)
+
+
+def kill(pid: int) -> None:
+    """Ends a process at once: nothing of it can react."""
+    os.kill(pid, signal.SIGKILL)
+
+
+@contextmanager
+def _process(folder: Path, main_class: str, arguments: str) -> Iterator[Path]:
+    """A Spark daemon whose log is the yielded file; it is ended with the block."""
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / "log"
+    home = _spark_home()
+    variables = {"SPARK_HOME": home, "SPARK_LOCAL_IP": _HOST, "SPARK_NO_DAEMONIZE": "1"}
+    # Jobs of a user's own configuration must not decide what this cluster does.
+    environment = {
+        key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_")
+    }
+    with log.open("wb") as output:
+        process = subprocess.Popen(  # noqa: S603 - Spark's own script
+            [str(Path(home, "bin", "spark-class")), main_class, *arguments.split()],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=environment | variables,
+            cwd=folder,
+            start_new_session=True,
+        )
+    try:
+        yield log
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _await(log: Path, is_ready: Callable[[str], bool], timeout_s: float) -> None:
+    end = time.monotonic() + timeout_s
+    while not is_ready(log.read_text("utf-8", "replace")):
+        if time.monotonic() > end:
+            tail = log.read_text("utf-8", "replace")[-500:]
+            raise SparkUnavailableError(
+                f"a Spark daemon did not start within {timeout_s:g} s; its log, {log}, ends with: {tail}"
+            )
+        time.sleep(0.1)
+
+
+def _spark_home() -> str:
+    home = os.environ.get("SPARK_HOME")
+    if home:
+        return home
+    spec = find_spec("pyspark")
+    if spec is None or not spec.submodule_search_locations:
+        raise SparkUnavailableError("pyspark is not installed: pip install 'opchain[spark]'")
+    return next(iter(spec.submodule_search_locations))
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on now; held all at once, so that they differ."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for held in sockets:
+            held.bind((_HOST, 0))
+        return [held.getsockname()[1] for held in sockets]
+
+
+def _processes() -> list[tuple[int, int, str]]:
+    """(id, parent's id, command) of all processes, by id."""
+    listed = subprocess.run(
+        ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="],  # noqa: S607 - wherever the system has it
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    rows = (line.split(None, 2) for line in listed.stdout.splitlines())
+    return sorted((int(row[0]), int(row[1]), row[2]) for row in rows if len(row) == 3)  # noqa: PLR2004
