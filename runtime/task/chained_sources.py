@@ -62,7 +62,9 @@ class ChainedSource:
             values, timestamps = _parts(batch)
             operator.count(len(values), len(values))
             if operator.strategy is None:
-                self._waiting.append(RecordBatch(list(values), timestamps and list(timestamps)))
+                self._waiting.append(
+                    RecordBatch(list(values), None if timestamps is None else list(timestamps))
+                )
             else:
                 operator.process_batch(0, values, timestamps)
                 operator.on_batch_end()
