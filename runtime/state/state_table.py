@@ -71,8 +71,9 @@ class StateTable:
             return
         if kind != self.kind:
             raise StateError(
-                f"{where}: state '{self.name}' is asked for as {kind}, and was a {self.kind} when the "
-                "snapshot was taken; keep its kind, or give the new state another name"
+                f"{where}: state '{self.name}' is asked for as {kind}, and is known as {self.kind} (the "
+                "operator's own, or of the snapshot that was restored); keep its kind, or give the new "
+                "state another name"
             )
         self.descriptor = descriptor
 

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from opchain.runtime.state.key_groups import key_group_range
+from opchain.runtime.state.operator_snapshot import (
+    ListMode,
+    OperatorSnapshot,
+    OperatorStateSnapshot,
+    redistribute,
+)
+
+GROUPS = 8
+
+
+def given_out(snapshots: list[OperatorSnapshot], parallelism: int) -> list[OperatorSnapshot]:
+    return [
+        redistribute(snapshots, key_group_range(GROUPS, parallelism, subtask), parallelism, subtask)
+        for subtask in range(parallelism)
+    ]
+
+
+def lists(mode: ListMode, *parts: list[bytes]) -> list[OperatorSnapshot]:
+    return [
+        OperatorSnapshot(operator=OperatorStateSnapshot(lists={"l": (mode, part)}))
+        for part in parts
+    ]
+
+
+@given(st.integers(1, 8), st.integers(1, 8))
+def test_each_key_group_goes_to_the_subtask_that_owns_it(before: int, after: int) -> None:
+    snapshots = [
+        OperatorSnapshot(
+            keyed={group: b"k%d" % group for group in key_group_range(GROUPS, before, index)},
+            timers={group: b"t%d" % group for group in key_group_range(GROUPS, before, index)},
+        )
+        for index in range(before)
+    ]
+    for subtask, share in enumerate(given_out(snapshots, after)):
+        owned = list(key_group_range(GROUPS, after, subtask))
+        assert sorted(share.keyed) == sorted(share.timers) == owned
+        assert share.keyed[owned[0]] == b"k%d" % owned[0]
+
+
+def test_split_lists_stay_where_they_are_at_the_same_parallelism() -> None:
+    snapshots = lists(ListMode.SPLIT, [b"1", b"2", b"3"], [])
+    assert [s.operator.lists["l"][1] for s in given_out(snapshots, 2)] == [[b"1", b"2", b"3"], []]
+
+
+@given(
+    st.lists(st.lists(st.binary(max_size=1), max_size=4), min_size=1, max_size=4), st.integers(1, 6)
+)
+def test_split_lists_are_dealt_out_evenly(parts: list[list[bytes]], after: int) -> None:
+    if len(parts) == after:
+        return
+    shares = [s.operator.lists["l"][1] for s in given_out(lists(ListMode.SPLIT, *parts), after)]
+    assert [e for share in shares for e in share] == [e for part in parts for e in part]
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+def test_union_lists_go_whole_to_everyone() -> None:
+    for after in (1, 2, 3):
+        for share in given_out(lists(ListMode.UNION, [b"1"], [b"2"]), after):
+            assert share.operator.lists["l"] == (ListMode.UNION, [b"1", b"2"])
+
+
+def test_a_list_that_one_subtask_alone_has_is_given_out_too() -> None:
+    snapshots = [OperatorSnapshot(), *lists(ListMode.SPLIT, [b"1", b"2"])]
+    shares = given_out(snapshots, 1)
+    assert shares[0].operator.lists["l"] == (ListMode.SPLIT, [b"1", b"2"])
+
+
+def test_everyone_gets_a_copy_of_each_broadcast_state() -> None:
+    snapshots = [
+        OperatorSnapshot(operator=OperatorStateSnapshot(maps={"m": b"of 0"})),
+        OperatorSnapshot(operator=OperatorStateSnapshot(maps={"m": b"of 1", "n": b"n"})),
+    ]
+    maps = [share.operator.maps for share in given_out(snapshots, 3)]
+    assert maps == [
+        {"m": b"of 0", "n": b"n"},
+        {"m": b"of 1", "n": b"n"},
+        {"m": b"of 0", "n": b"n"},
+    ]
+
+
+def test_nothing_comes_of_no_snapshots() -> None:
+    assert given_out([], 2) == [OperatorSnapshot(), OperatorSnapshot()]

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from opchain.common import Types
+from opchain.runtime.errors import StateError
+from opchain.runtime.state.descriptors import ListStateDescriptor, MapStateDescriptor
+from opchain.runtime.state.operator_snapshot import ListMode
+from opchain.runtime.state.operator_state import SubtaskStateStore
+
+LIST: ListStateDescriptor[Any] = ListStateDescriptor("list")
+RULES: MapStateDescriptor[Any, Any] = MapStateDescriptor("rules")
+
+
+@pytest.fixture
+def store() -> SubtaskStateStore:
+    return SubtaskStateStore("'rules' (job.py:3)")
+
+
+def test_a_list_needs_no_key(store: SubtaskStateStore) -> None:
+    state = store.get_list_state(LIST)
+    assert list(state.get()) == []
+    state.add(1)
+    state.add_all([2, None])
+    assert list(state) == [1, 2, None]
+    state.add_all(state.get())
+    assert len(list(state.get())) == 6
+    state.update([3])
+    assert list(state.get()) == [3]
+    state.clear()
+    assert list(state.get()) == []
+    assert store.get_list_state(LIST) is state
+
+
+def test_a_broadcast_state_is_a_map(store: SubtaskStateStore) -> None:
+    state = store.get_broadcast_state(RULES)
+    assert state.is_empty()
+    state.put_all({"b": 1, "a": None})
+    state["c"] = 3
+    assert state.contains("a")
+    assert (state.get("a"), state.get("missing"), state["b"]) == (None, None, 1)
+    assert list(state.items()) == [("b", 1), ("a", None), ("c", 3)]
+    for key in state:
+        state.remove(key)
+    assert list(state.keys()) == list(state.values()) == []
+    state.put("d", 4)
+    state.clear()
+    assert state.is_empty()
+    state.remove("missing")
+
+
+def test_the_reading_side_follows_and_cannot_write(store: SubtaskStateStore) -> None:
+    state = store.get_broadcast_state(RULES)
+    reader = state.read_only()
+    state.put("a", 1)
+    assert reader.get("a") == 1
+    assert "a" in reader
+    assert list(reader) == ["a"]
+    assert list(reader.values()) == [1]
+    assert not reader.is_empty()
+    assert not hasattr(reader, "put")
+    with pytest.raises(StateError, match="process_broadcast_element"):
+        reader.clear()
+    assert store.get_broadcast_state(RULES).get("a") == 1
+
+
+def test_names_are_known(store: SubtaskStateStore) -> None:
+    store.get_list_state(LIST)
+    store.get_union_list_state(ListStateDescriptor("union"))
+    store.get_broadcast_state(RULES)
+    assert store.get_registered_state_names() == {"list", "union"}
+    assert store.get_registered_broadcast_state_names() == {"rules"}
+
+
+def test_a_list_and_a_broadcast_state_may_share_a_name(store: SubtaskStateStore) -> None:
+    store.get_list_state(ListStateDescriptor("same")).add(1)
+    assert store.get_broadcast_state(MapStateDescriptor("same")).is_empty()
+
+
+def test_a_name_used_for_another_state_is_an_error(store: SubtaskStateStore) -> None:
+    store.get_list_state(LIST)
+    store.get_broadcast_state(RULES)
+    with pytest.raises(
+        StateError, match=r"'rules' \(job.py:3\): list state 'list' .* as union, .* split"
+    ):
+        store.get_union_list_state(LIST)
+    with pytest.raises(StateError, match="list state 'list' is asked for as"):
+        store.get_list_state(ListStateDescriptor("list", Types.LONG()))
+    with pytest.raises(StateError, match="broadcast state 'rules' is asked for as"):
+        store.get_broadcast_state(MapStateDescriptor("rules", Types.LONG()))
+
+
+def test_a_snapshot_restores_everything(store: SubtaskStateStore) -> None:
+    store.get_list_state(LIST).add_all([1, [2]])
+    store.get_union_list_state(ListStateDescriptor("union")).add("u")
+    store.get_broadcast_state(RULES).put("a", [1])
+    snapshot = store.snapshot()
+    store.get_broadcast_state(RULES).put("b", 2)
+    assert {name: mode for name, (mode, _) in snapshot.lists.items()} == {
+        "list": ListMode.SPLIT,
+        "union": ListMode.UNION,
+    }
+    restored = SubtaskStateStore()
+    restored.restore(snapshot)
+    assert list(restored.get_list_state(LIST).get()) == [1, [2]]
+    assert list(restored.get_union_list_state(ListStateDescriptor("union")).get()) == ["u"]
+    assert list(restored.get_broadcast_state(RULES).items()) == [("a", [1])]
+
+
+def test_a_restored_list_of_another_mode_is_an_error(store: SubtaskStateStore) -> None:
+    store.get_list_state(LIST).add(1)
+    restored = SubtaskStateStore()
+    restored.restore(store.snapshot())
+    with pytest.raises(StateError, match="asked for as union, and is known as split"):
+        restored.get_union_list_state(LIST)
+
+
+def test_what_cannot_be_pickled_is_named(store: SubtaskStateStore) -> None:
+    store.get_list_state(LIST).add((n for n in ()))
+    with pytest.raises(
+        StateError, match=r"'rules' \(job.py:3\): operator state 'list' can't be saved"
+    ):
+        store.snapshot()
