@@ -86,6 +86,10 @@ class LegacySourceOperator(SourceOperator):
         self.function.open(self.context.runtime_context)
         self.send_latency_markers()
 
+    def run(self, context: Any) -> None:
+        """Runs the function, in its own thread."""
+        self.function.run(context)
+
     def close(self) -> None:
         """Closes the function."""
         self.function.close()

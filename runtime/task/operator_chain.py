@@ -128,7 +128,7 @@ class OperatorChain:
         for operator in self.operators:
             try:
                 operator.close()
-            except BaseException as error:  # noqa: BLE001 - the others must be closed too
+            except BaseException as error:  # noqa: BLE001, PERF203 - the others must be closed too
                 if failure is None:
                     failure = error
                 else:

@@ -8,6 +8,7 @@ from opchain.runtime.errors import InternalError
 from opchain.runtime.functions.source_sink_functions import SourceFunction
 from opchain.runtime.task.elements import (
     MAX_WATERMARK,
+    MIN_WATERMARK,
     EndOfInput,
     LatencyMarker,
     RecordBatch,
@@ -138,7 +139,11 @@ class _FunctionContext(SourceFunction.SourceContext[Any]):
 
 
 class LegacySourceInput:
-    """Runs a SourceFunction on a thread of its own. Flink: `SourceStreamTask`."""
+    """Runs a SourceFunction on a thread of its own. Flink: `SourceStreamTask`.
+
+    What fails downstream is raised in the function's `collect`. It fails the task also where the function
+    catches it: part of a batch is lost by then.
+    """
 
     def __init__(
         self,
@@ -154,12 +159,13 @@ class LegacySourceInput:
         self._timestamps: list[int | None] = []
         self._has_output = processor.mailbox_executor()
         self._is_idle = False
-        function = operator.function
+        self._watermark = MIN_WATERMARK
+        self._processor = processor
         operator.hand_over = self._hand_over
 
         def run(context: Any) -> None:
             source_context = _FunctionContext(self, context.collect, context.lock)
-            function.run(source_context)
+            operator.run(source_context)
             source_context.close()
 
         self._thread: LegacySourceThread[Any] = LegacySourceThread(
@@ -168,13 +174,20 @@ class LegacySourceInput:
             self._deliver,
             processor=processor,
             action_executor=action_executor,
-            cancel=function.cancel,
+            cancel=operator.function.cancel,
             on_finished=self._finish,
         )
         self.process_next = self._thread.default_action
 
     def _deliver(self, element: Any) -> None:
         """Takes a (record, timestamp) or an event, in the source's thread and under the lock."""
+        try:
+            self._take(element)
+        except Exception as error:
+            self._processor.report_error(error)
+            raise
+
+    def _take(self, element: Any) -> None:
         if element.__class__ is tuple:
             self._activate()
             self._values.append(element[0])
@@ -183,9 +196,7 @@ class LegacySourceInput:
                 self._hand_over()
                 self._has_output.execute(_do_nothing, "yield what a legacy source filled")
         elif element.__class__ is Watermark:
-            self._activate()
-            self._hand_over()
-            self._chain.process_watermark(0, element.timestamp)
+            self._emit_watermark(element.timestamp)
         else:
             self._hand_over()
             self._is_idle = True
@@ -196,14 +207,22 @@ class LegacySourceInput:
             self._is_idle = False
             self._chain.head.process_status(is_idle=False)
 
+    def _emit_watermark(self, timestamp: int) -> None:
+        self._activate()
+        self._hand_over()
+        # One that falls back is dropped here as it would be behind any exchange.
+        if timestamp > self._watermark:
+            self._watermark = timestamp
+            self._chain.process_watermark(0, timestamp)
+
     def _hand_over(self) -> None:
         if self._values:
-            self._chain.process_batch(0, self._values, self._timestamps)
+            values, timestamps = self._values, self._timestamps
             self._values, self._timestamps = [], []
+            self._chain.process_batch(0, values, timestamps)
 
     def _finish(self) -> None:
-        self._hand_over()
-        self._chain.process_watermark(0, MAX_WATERMARK)
+        self._emit_watermark(MAX_WATERMARK)
 
     def close(self) -> None:
         """Cancels the source and waits for its thread."""
