@@ -117,7 +117,7 @@ def test_a_restored_list_of_another_mode_is_an_error(store: SubtaskStateStore) -
 
 
 def test_what_cannot_be_pickled_is_named(store: SubtaskStateStore) -> None:
-    store.get_list_state(LIST).add((n for n in ()))
+    store.get_list_state(LIST).add(n for n in ())
     with pytest.raises(
         StateError, match=r"'rules' \(job.py:3\): operator state 'list' can't be saved"
     ):
