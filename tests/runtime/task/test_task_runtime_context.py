@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import cloudpickle
+import pytest
+from forms import run_form
+from opchain.common import Configuration, Types
+from opchain.datastream import StreamExecutionEnvironment
+from opchain.datastream.functions import AggregateFunction, MapFunction
+from opchain.datastream.state import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    ValueStateDescriptor,
+)
+from opchain.runtime.errors import StateError
+from opchain.runtime.metrics.accumulators import (
+    AverageAccumulator,
+    DoubleCounter,
+    Histogram,
+    IntCounter,
+    LongCounter,
+)
+from opchain.runtime.metrics.operator_group import operator_group
+from opchain.runtime.operators.context import TaskInfo
+from opchain.runtime.operators.specs import MapSpec
+from opchain.runtime.task.task_runtime_context import TaskRuntimeContext
+from opchain.runtime.task.vertex_program import OperatorProgram, VertexProgram
+
+if TYPE_CHECKING:
+    from opchain.runtime.functions.function import RuntimeContext
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+OPERATOR = OperatorProgram(1, "parse", "0b5c", "job.py:3", MapSpec(str), parent=0)
+TASK = TaskInfo(VertexProgram("7f", "lines -> parse", 4, 128, 8, (OPERATOR,)), 2, 1, "17", "clicks")
+
+
+class Count(AggregateFunction[Any, int, int]):
+    def create_accumulator(self) -> int:
+        return 0
+
+    def add(self, value: Any, accumulator: int) -> int:
+        return accumulator + 1
+
+    def get_result(self, accumulator: int) -> int:
+        return accumulator
+
+    def merge(self, acc_a: int, acc_b: int) -> int:
+        return acc_a + acc_b
+
+
+@pytest.fixture
+def context() -> TaskRuntimeContext:
+    return TaskRuntimeContext(
+        OPERATOR,
+        TASK,
+        keyed_state=None,
+        metric_group=operator_group(TASK, OPERATOR),
+        job_parameters={"user": "ann"},
+        files={"names": Path("names.txt")},
+        acknowledge=lambda _: None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("get_task_name", "lines -> parse"),
+        ("get_task_name_with_subtasks", "lines -> parse (3/4)#1"),
+        ("get_number_of_parallel_subtasks", 4),
+        ("get_max_number_of_parallel_subtasks", 128),
+        ("get_index_of_this_subtask", 2),
+        ("get_attempt_number", 1),
+    ],
+)
+def test_a_function_learns_who_and_where_it_is(
+    context: TaskRuntimeContext, method: str, expected: Any
+) -> None:
+    assert getattr(context, method)() == expected
+
+
+def test_job_parameters_have_defaults(context: TaskRuntimeContext) -> None:
+    assert context.get_job_parameter("user", "nobody") == "ann"
+    assert context.get_job_parameter("other", "nobody") == "nobody"
+    assert context.get_job_parameter("other", None) is None
+
+
+def test_the_metric_group_is_the_operators(context: TaskRuntimeContext) -> None:
+    assert context.get_metric_group() is context.get_metrics_group()
+    assert context.get_metrics_group().get_all_variables()["<operator_name>"] == "parse"
+
+
+def test_cached_files_are_found_by_name(context: TaskRuntimeContext) -> None:
+    cache = context.get_distributed_cache()
+    assert cache.get_file("names") == Path("names.txt")
+    with pytest.raises(KeyError, match="no file is registered as 'towns'; registered are: 'names'"):
+        cache.get_file("towns")
+
+
+@pytest.mark.parametrize(
+    ("method", "descriptor", "kind"),
+    [
+        ("get_state", ValueStateDescriptor("s", Types.LONG()), "value"),
+        ("get_list_state", ListStateDescriptor("s", Types.LONG()), "list"),
+        ("get_map_state", MapStateDescriptor("s", Types.LONG(), Types.LONG()), "map"),
+        ("get_reducing_state", ReducingStateDescriptor("s", max, Types.LONG()), "reducing"),
+        (
+            "get_aggregating_state",
+            AggregatingStateDescriptor("s", Count(), Types.LONG()),
+            "aggregating",
+        ),
+    ],
+)
+def test_state_needs_a_key(
+    context: TaskRuntimeContext, method: str, descriptor: Any, kind: str
+) -> None:
+    with pytest.raises(
+        StateError,
+        match=rf"'parse' \(job.py:3\) asks for the {kind}.* state 's', but its stream has",
+    ):
+        getattr(context, method)(descriptor)
+
+
+@pytest.mark.parametrize(
+    ("method", "kind"),
+    [
+        ("get_int_counter", IntCounter),
+        ("get_long_counter", LongCounter),
+        ("get_double_counter", DoubleCounter),
+        ("get_histogram", Histogram),
+    ],
+)
+def test_simple_accumulators_are_made_when_asked_for(
+    context: TaskRuntimeContext, method: str, kind: type
+) -> None:
+    made = getattr(context, method)("n")
+    assert type(made) is kind
+    assert getattr(context, method)("n") is context.get_accumulator("n") is made
+    assert context.get_accumulators() == {"n": made}
+
+
+def test_an_accumulator_has_one_kind(context: TaskRuntimeContext) -> None:
+    context.add_accumulator("n", AverageAccumulator())
+    with pytest.raises(
+        TypeError, match="'n' is of class AverageAccumulator, and is asked for as Lo"
+    ):
+        context.get_long_counter("n")
+
+
+def test_an_accumulator_is_added_once(context: TaskRuntimeContext) -> None:
+    first = AverageAccumulator()
+    context.add_accumulator("mean", first)
+    with pytest.raises(ValueError, match=r"'parse' \(job.py:3\) has an accumulator 'mean' already"):
+        context.add_accumulator("mean", AverageAccumulator())
+    assert context.get_accumulator("mean") is first
+    assert context.get_accumulator("median") is None
+
+
+class Ask(MapFunction[Any, Any]):
+    """Gives what its context says."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.answers = (
+            runtime_context.get_task_name_with_subtasks(),
+            runtime_context.get_job_parameter("user", "nobody"),
+            runtime_context.get_attempt_number(),
+        )
+
+    def map(self, value: Any) -> Any:
+        return self.answers
+
+
+def test_functions_get_it_in_a_job(capsys: Any) -> None:
+    def draw(env: StreamExecutionEnvironment) -> None:
+        env.get_config().set_global_job_parameters({"user": "ann"})
+        env.from_collection([1, 2]).name("numbers").rebalance().map(Ask()).name("ask").print()
+
+    run_form(draw, parallelism=2)
+    assert sorted(capsys.readouterr().out.splitlines()) == [
+        f"{subtask}> ('ask -> Sink: Print to Std. Out ({subtask}/2)#0', 'ann', 0)"
+        for subtask in (1, 2)
+    ]
+
+
+class Read(MapFunction[Any, Any]):
+    """Gives the text of a cached file, and how often each function asked for it."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.names = runtime_context.get_distributed_cache().get_file("names").read_text("utf-8")
+        self.reads = runtime_context.get_long_counter("reads")
+
+    def map(self, value: Any) -> Any:
+        self.reads.add(1)
+        return self.names
+
+
+def test_cached_files_and_accumulators_go_through_a_whole_run(tmp_path: Path) -> None:
+    file = tmp_path / "names.txt"
+    file.write_text("Ann", encoding="utf-8")
+    configuration = Configuration()
+    configuration.set_string("execution.target", "local")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.set_parallelism(2)
+    env.register_cached_file(str(file), "names")
+    numbers = env.from_collection(list(range(5))).rebalance()
+    records = numbers.map(Read()).collect_async()
+    client = env.execute_async()
+    result = client.get_job_execution_result().result()
+    assert list(records) == ["Ann"] * 5
+    assert result.get_accumulator_result("reads") == 5
+    assert result.get_all_accumulator_results() == {"reads": 5}
+    assert client.get_accumulators().result() == {"reads": 5}
+    assert result.metrics.operator("Map").records_in == 5
