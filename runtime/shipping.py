@@ -71,7 +71,7 @@ def _shipped(vertex: VertexProgram) -> bytes:
 
 def _functions(vertex: VertexProgram) -> Iterator[tuple[str, Any]]:
     """What of a vertex comes from the user, with the words that name it in an error."""
-    for operator in (*vertex.chained_sources, *vertex.operators):
+    for operator in vertex.all_operators:
         where = f"'{operator.name}' ({operator.call_site})"
         for name in operator.spec.__dataclass_fields__:
             value = getattr(operator.spec, name)

@@ -30,7 +30,7 @@ def measure_task(
 ) -> TaskMetrics:
     """The numbers of a task; `gate` is None for a source.
 
-    What goes into a vertex is what its gate brings or its source reads, what comes out is what it
+    What goes into a vertex is what its gate brings and its sources read, what comes out is what it
     hands to exchanges: a record that is broadcast counts once, its bytes once for each receiver.
 
     Raises:
@@ -39,12 +39,11 @@ def measure_task(
     latency_ms = Histogram()
     for latency_ns in mailbox.latencies_ns:
         latency_ms.update(latency_ns / 1e6)
+    read = chain.head.records_in if gate is None else gate.records_in
     return TaskMetrics(
         subtask=task.subtask,
         attempt=task.attempt,
-        records_in=chain.head.records_in
-        if gate is None
-        else gate.records_in + sum(source.records_in for source in chained_sources),
+        records_in=read + sum(source.records_in for source in chained_sources),
         records_out=sum(writer.records_out for writer in writers),
         bytes_in=0 if gate is None else gate.bytes_in,
         bytes_out=sum(writer.bytes_out for writer in writers),
