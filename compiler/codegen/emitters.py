@@ -320,5 +320,7 @@ def _set_key(
         return
     if hasattr(_function(operator), "open"):
         name = generator.names.bind(f"set_key_{operator.index}", "set_key", operator.index)
-        key = key_code(generator, operator, place, number)
+        key = f"key_{operator.index}"
+        selected = key_code(generator, operator, place, number)
+        body.add(place.depth, f"{key} = {selected}", operator.index)
         body.add(place.depth, f"{name}({key})", operator.index)

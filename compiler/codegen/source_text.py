@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-NO_OPERATOR = -1
+from opchain.runtime.task.vertex_program import NO_OPERATOR
+
 INDENT = "    "
 
 
@@ -12,8 +13,8 @@ INDENT = "    "
 class SourceText:
     """Source under construction.
 
-    `operators[i]` is the operator that line i+1 runs: with it an exception's line number names the
-    operator, at no cost until something fails.
+    `operators[i]` is the operator that line i+1 runs, or the output that it readies a record for (see
+    VertexProgram): with it an exception's line number names the place, at no cost until something fails.
     """
 
     lines: list[str] = field(default_factory=list)

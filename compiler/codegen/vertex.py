@@ -30,6 +30,7 @@ from opchain.compiler.codegen.names import Names
 from opchain.compiler.codegen.place import Place
 from opchain.compiler.codegen.source_text import SourceText
 from opchain.runtime.task.generated_code import side_tags
+from opchain.runtime.task.vertex_program import FIRST_OUTPUT
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.inline import Expression
@@ -278,10 +279,10 @@ class VertexGenerator:
         if output.key is not None:
             key = self._output_key(number, output, value)
             if output.combine is not None:
-                self._write_combine(body, operator, number, output, replace(place, key=key))
+                self._write_combine(body, number, output, replace(place, key=key))
                 return
             keys = self.names.bind(f"keys_{number}", "keys", number)
-            body.add(depth, f"{keys}.append({key})", index)
+            body.add(depth, f"{keys}.append({key})", FIRST_OUTPUT - number)
         values = self.names.bind(f"values_{number}", "values", number)
         body.add(depth, f"{values}.append({value})  # -> {output.label}", index)
         if output.carries_timestamps:
@@ -300,12 +301,11 @@ class VertexGenerator:
     def _write_combine(
         self,
         body: SourceText,
-        operator: OperatorProgram,
         number: int,
         output: OutputProgram,
         place: Place,
     ) -> None:
-        depth, index = place.depth, operator.index
+        depth, index = place.depth, FIRST_OUTPUT - number
         combined = self.names.bind(f"combined_{number}", "combined", number)
         self.names.bind("ABSENT", "shared")
         body.add(depth, f"key_{number} = {place.key}  # -> {output.label}, combined here", index)

@@ -1,85 +1,124 @@
 """Finds out which operator failed, at which record, from an exception's traceback.
 
-Nothing is recorded while all goes well. A frame of generated code names the operator by its line; in
-interpreted code, and inside operators that generated code calls, the frame's `self` is the operator.
+Nothing is recorded while all goes well. A frame of generated code names the operator, or the exchange, by
+its line; in interpreted code, and inside operators that generated code calls, the frame's `self` does.
 The exception keeps its type and gets notes.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.connectors.sink import SinkWriter
 from opchain.runtime.errors import add_note, short_repr
 from opchain.runtime.operators.operator import StreamOperator
+from opchain.runtime.task.pending_batch import PendingBatch
+from opchain.runtime.task.vertex_program import FIRST_OUTPUT, NO_OPERATOR
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
 
     from opchain.runtime.operators.context import TaskInfo
-    from opchain.runtime.task.vertex_program import OperatorProgram, VertexProgram
+    from opchain.runtime.task.vertex_program import OperatorProgram, OutputProgram, VertexProgram
 
 
-def add_failure_site(error: BaseException, task: TaskInfo) -> None:
-    """Adds notes that name the operator, its call site, the record and the task."""
-    site = _innermost_site(error, task.vertex)
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """Where it was: `record` holds one or none; `output` is set where a record was being sent."""
+
+    operator: OperatorProgram
+    record: Sequence[Any] = ()
+    key: Any = None
+    output: OutputProgram | None = None
+
+    def __str__(self) -> str:
+        where = f"in '{self.operator.name}' ({self.operator.call_site})"
+        if self.output is not None:
+            where += f", sending to {self.output.label}"
+            if self.output.key is not None:
+                where += f" ({self.output.key.call_site})"
+        if self.record:
+            where += f", at record {short_repr(self.record[0])}"
+        if self.key is not None:
+            where += f", key {short_repr(self.key)}"
+        return where
+
+
+def add_failure_site(
+    error: BaseException, task: TaskInfo, pending: Sequence[PendingBatch] = ()
+) -> None:
+    """Adds notes that name the operator, its call site, the record and the task.
+
+    `pending` are what waits for each output of the task's chain.
+    """
+    site = _innermost_site(error, task.vertex, pending)
     if site is not None:
-        operator, record, key = site
-        where = f"in '{operator.name}' ({operator.call_site})"
-        if record:
-            where += f", at record {short_repr(record[0])}"
-        if key is not None:
-            where += f", key {short_repr(key)}"
-        add_note(error, where)
-        hint = _hint(error, operator)
+        add_note(error, str(site))
+        hint = _hint(error, site.operator)
         if hint:
             add_note(error, hint)
     add_note(error, f"in task {task.name_with_subtasks}")
 
 
 def _innermost_site(
-    error: BaseException, vertex: VertexProgram
-) -> tuple[OperatorProgram, Sequence[Any], Any] | None:
-    found = None
+    error: BaseException, vertex: VertexProgram, pending: Sequence[PendingBatch]
+) -> _Site | None:
+    found: _Site | None = None
     step = error.__traceback__
     while step is not None:
         frame = step.tb_frame
         if frame.f_code.co_filename == vertex.file_name:
             found = _in_generated_code(frame, step.tb_lineno, vertex) or found
         else:
-            found = _in_an_operator(frame, vertex) or found
+            found = _in_our_code(frame, found, vertex, pending) or found
         step = step.tb_next
     return found
 
 
-def _in_generated_code(
-    frame: FrameType, line: int, vertex: VertexProgram
-) -> tuple[OperatorProgram, Sequence[Any], Any] | None:
-    if not 1 <= line <= len(vertex.lines) or vertex.lines[line - 1] < 0:
+def _in_generated_code(frame: FrameType, line: int, vertex: VertexProgram) -> _Site | None:
+    if not 1 <= line <= len(vertex.lines):
         return None
-    operator = vertex.operators[vertex.lines[line - 1]]
+    number = vertex.lines[line - 1]
+    if number == NO_OPERATOR:
+        return None
     variables = frame.f_locals
-    record: list[Any] = []
-    ancestor: int = operator.parent
-    while ancestor >= 0 and not record:
-        name = f"value_{ancestor}"
-        record = [variables[name]] if name in variables else []
-        ancestor = vertex.operators[ancestor].parent
-    if not record and "value" in variables:
-        record = [variables["value"]]
-    return operator, record, variables.get(f"key_{operator.index}")
+    if number < NO_OPERATOR:
+        output = vertex.outputs[FIRST_OUTPUT - number]
+        operator = vertex.operators[output.operator]
+        return _Site(operator, _newest_value(variables, operator.index, vertex), output=output)
+    operator = vertex.operators[number]
+    record = _newest_value(variables, operator.parent, vertex)
+    return _Site(operator, record, variables.get(f"key_{operator.index}"))
 
 
-def _in_an_operator(
-    frame: FrameType, vertex: VertexProgram
-) -> tuple[OperatorProgram, Sequence[Any], Any] | None:
+def _newest_value(variables: dict[str, Any], index: int, vertex: VertexProgram) -> Sequence[Any]:
+    """The record that operator `index` emitted last: its own variable, or that of the one before it."""
+    while index >= 0:
+        name = f"value_{index}"
+        if name in variables:
+            return [variables[name]]
+        index = vertex.operators[index].parent
+    return [variables["value"]] if "value" in variables else []
+
+
+def _in_our_code(
+    frame: FrameType, found: _Site | None, vertex: VertexProgram, pending: Sequence[PendingBatch]
+) -> _Site | None:
     owner = frame.f_locals.get("self")
-    if not isinstance(owner, StreamOperator):
-        return None
-    if owner.program.index >= len(vertex.all_operators):
-        return None
     record = [frame.f_locals["value"]] if "value" in frame.f_locals else []
-    return owner.program, record, owner.current_key
+    if isinstance(owner, StreamOperator):
+        if owner.program.index >= len(vertex.all_operators):
+            return None
+        return _Site(owner.program, record, owner.current_key)
+    if isinstance(owner, PendingBatch) and record:
+        for output, batch in zip(vertex.outputs, pending, strict=True):
+            if batch is owner:
+                return _Site(vertex.operators[output.operator], record, output=output)
+    if found is not None and frame.f_code is SinkWriter.write_batch.__code__:
+        return _Site(found.operator, record)
+    return None
 
 
 def _hint(error: BaseException, operator: OperatorProgram) -> str | None:

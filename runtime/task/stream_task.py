@@ -141,16 +141,25 @@ class StreamTask:
                     yield from self._hand_over()
             self._finish()
             yield from self._hand_over()
+        except StopIteration as error:
+            # A generator may not raise it; Python makes the same of one that leaves a user's generator.
+            failure = RuntimeError("a function raised StopIteration")
+            self._locate(failure.with_traceback(error.__traceback__))
+            raise failure from error
         except Exception as error:
-            add_failure_site(error, self.info)
+            self._locate(error)
             raise
         except SystemExit as error:
-            failure = TaskFailedError(
+            failed = TaskFailedError(
                 f"a function called sys.exit({'' if error.code is None else repr(error.code)}), which "
                 "would end the process of the task: raise an exception to fail the job"
             )
-            add_failure_site(failure.with_traceback(error.__traceback__), self.info)
-            raise failure from error
+            self._locate(failed.with_traceback(error.__traceback__))
+            raise failed from error
+
+    def _locate(self, error: BaseException) -> None:
+        """Says where the failure was, in notes."""
+        add_failure_site(error, self.info, self.chain.pending)
 
     def _process_next(self, controller: Any) -> None:
         self._input.process_next(controller)
@@ -196,7 +205,7 @@ class StreamTask:
         try:
             close()
         except Exception as error:  # noqa: BLE001 - the others must be closed too
-            add_failure_site(error, self.info)
+            self._locate(error)
             return error
         return None
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 DRIVER = -1
 """The target of a buffer that is meant for the driver: acknowledgements and collected results."""
 
+NO_OPERATOR = -1
+FIRST_OUTPUT = -2
+
 
 class Shipping(Enum):
     """How an output chooses channels; the runtime's half of the compiler's partitioner kinds."""
@@ -158,8 +161,9 @@ class VertexProgram:
     `operators` come depth first from the head. `source` is the generated module's text; without it
     the chain runs interpreted. `names` says what each free name of the text stands for, as a tuple
     that `task.generated_code` resolves: ("call", 2) is the function of operator 2. `lines` has the
-    operator that each line of the text runs (-1 for none), `file_name` shows in tracebacks. Sources send
-    latency markers every `latency_interval_ms`, 0 for never.
+    operator that each line of the text runs (NO_OPERATOR for none, FIRST_OUTPUT - n where it readies a
+    record for output n), `file_name` shows in tracebacks. Sources send latency markers every
+    `latency_interval_ms`, 0 for never.
     """
 
     vertex_id: str

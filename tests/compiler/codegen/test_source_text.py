@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from opchain.compiler.codegen.source_text import NO_OPERATOR, SourceText
+from opchain.compiler.codegen.source_text import SourceText
+from opchain.runtime.task.vertex_program import NO_OPERATOR
 
 
 def test_each_line_knows_its_operator() -> None:
