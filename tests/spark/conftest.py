@@ -1,0 +1,85 @@
+"""One local session for all tests that need one; a cluster where a local master shows nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from opchain.runtime.errors import SparkUnavailableError
+from opchain.runtime.spark.requirements import require_java, require_pyspark
+from opchain.runtime.spark.session import active_or_new_session
+from opchain.runtime.testing.standalone_cluster import StandaloneCluster, standalone_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+MASTER = "local[2,3]"
+"""Two cores, and three attempts: a plain `local[2]` tries no task again."""
+
+TESTS = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session")
+def needs_spark() -> None:
+    """Skips where there is no Java, or no pyspark."""
+    try:
+        require_pyspark()
+        require_java()
+    except SparkUnavailableError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def session(needs_spark: None) -> Iterator[SparkSession]:
+    """The session of this process, on MASTER."""
+    options = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.default.parallelism": "2",
+    }
+    confs = " ".join(f"--conf {key}={value}" for key, value in options.items())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_SUBMIT_ARGS", f"--master {MASTER} {confs} pyspark-shell")
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        session = active_or_new_session()
+    yield session
+    session.stop()
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that has run in a process of its own."""
+
+    exit_code: int
+    out: str
+    err: str
+
+
+def run_program(*command: str, timeout_s: float = 240, **environment: str | None) -> Program:
+    """Runs `python COMMAND`; a variable that is None is taken away."""
+    variables = os.environ | {"PYTHONPATH": str(TESTS)} | environment
+    done = subprocess.run(
+        [sys.executable, *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout_s,
+        env={key: value for key, value in variables.items() if value is not None},
+    )
+    return Program(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="session")
+def cluster(
+    needs_spark: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[StandaloneCluster]:
+    """A master and two workers; programs use them from processes of their own."""
+    with standalone_cluster(tmp_path_factory.mktemp("cluster")) as running:
+        yield running

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from forms import job_of
+from opchain.runtime.errors import (
+    InternalError,
+    SparkUnavailableError,
+    SpillError,
+    StreamError,
+    TaskFailedError,
+)
+from opchain.runtime.spark.job_failure import failure_of
+from opchain.runtime.spark.remote_error import ExecutorTracebackError, sealed
+
+if TYPE_CHECKING:
+    from opchain.runtime.task.vertex_program import JobProgram
+
+ABORTED = (
+    "An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.\n"
+    ": org.apache.spark.SparkException: Job aborted due to stage failure: Task 1 in stage 8.0 failed 3 "
+    "times, most recent failure: Lost task 1.2 in stage 8.0 (TID 4) (10.0.0.7 executor 1): "
+)
+HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+@pytest.fixture(scope="module")
+def job() -> JobProgram:
+    return job_of(lambda env: env.from_collection([1]).rebalance().map(str).print(), parallelism=2)
+
+
+KNOWN: dict[str, tuple[str, type[StreamError], str]] = {
+    "a worker died": (
+        ABORTED + "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed).",
+        TaskFailedError,
+        r"task Map -> Sink: Print to Std. Out \(2/2\), in each of its 3 attempts, lost its Python process",
+    ),
+    "an executor died": (
+        ABORTED + "ExecutorLostFailure (executor 1 exited caused by one of the running tasks)",
+        TaskFailedError,
+        r"\(2/2\), in each of its 3 attempts, lost its executor",
+    ),
+    "the disk is full": (
+        ABORTED + "java.io.IOException: No space left on device\n\tat x",
+        SpillError,
+        r"task Map .* found no room on a local disk.*spark.local.dir",
+    ),
+    "another Python": (
+        ABORTED + f"[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.99 than that in "
+        f"driver: {HERE}, PySpark cannot run with different minor versions.",
+        SparkUnavailableError,
+        f"the executors run Python 3.99 and the driver {HERE}",
+    ),
+    "no Python": (
+        ABORTED + 'java.io.IOException: Cannot run program "python3.99": error=2, No such file',
+        SparkUnavailableError,
+        "the executors have no 'python3.99'",
+    ),
+    "no opchain": (
+        ABORTED + "ModuleNotFoundError: No module named 'opchain.runtime'",
+        InternalError,
+        "cannot import opchain.runtime",
+    ),
+    "too much collected": (
+        "SparkException: Job aborted due to stage failure: Total size of serialized results of 9 tasks "
+        "(1100.0 MiB) is bigger than spark.driver.maxResultSize (1024.0 MiB).",
+        TaskFailedError,
+        "raise spark.driver.maxResultSize, or write them with a sink",
+    ),
+    "anything else": (
+        "An error occurred while calling x.\n: java.lang.IllegalStateException: SparkContext was shut down\n"
+        "\tat org.apache",
+        TaskFailedError,
+        "Spark gave up on the job: java.lang.IllegalStateException: SparkContext was shut down$",
+    ),
+    "nothing at all": ("", TaskFailedError, "Spark gave up on the job: without a word"),
+}
+
+
+@pytest.mark.parametrize(("text", "kind", "message"), KNOWN.values(), ids=KNOWN.keys())
+def test_what_spark_says_becomes_one_sentence(
+    job: JobProgram, text: str, kind: type[StreamError], message: str
+) -> None:
+    spark_error = RuntimeError(text)
+    failure = failure_of(spark_error, job, [7, 8])
+    assert type(failure) is kind
+    with pytest.raises(kind, match=message):
+        raise failure
+    assert isinstance(failure.__cause__, ExecutorTracebackError)
+    assert failure.__cause__.spark_error is spark_error
+
+
+def test_the_users_exception_comes_first(job: JobProgram) -> None:
+    text = f"{ABORTED}{sealed(KeyError('mine'))}\nPython worker exited unexpectedly"
+    failure = failure_of(RuntimeError(text), job, [7, 8])
+    assert type(failure) is KeyError
+    assert failure.args == ("mine",)
+
+
+def test_a_full_disk_is_named_before_the_worker_that_it_killed(job: JobProgram) -> None:
+    text = f"{ABORTED}No space left on device\nPython worker exited unexpectedly"
+    assert type(failure_of(RuntimeError(text), job, [7, 8])) is SpillError
+
+
+def test_a_stage_of_another_job_is_not_looked_up(job: JobProgram) -> None:
+    text = f"{ABORTED}Python worker exited unexpectedly"
+    assert str(failure_of(RuntimeError(text), job)).startswith(
+        "task 1 of a stage, in each of its 3 attempts, lost its Python process"
+    )

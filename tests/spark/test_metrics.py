@@ -1,0 +1,64 @@
+"""Numbers reach the driver once from each subtask, whatever Spark tries again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from forms import job_of, run_job
+from opchain.datastream import MapFunction, RuntimeContext
+from opchain.runtime.spark.bounded_job import spark_run
+
+if TYPE_CHECKING:
+    from opchain.datastream import StreamExecutionEnvironment
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("session")]
+
+
+class CountsAndFailsFirst(MapFunction[int, int]):
+    """Counts each record; the first attempt of subtask 1 fails at its last one."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.context = runtime_context
+        self.seen = runtime_context.get_metric_group().counter("seen")
+        self.sum = runtime_context.get_long_counter("sum")
+
+    def map(self, value: int) -> int:
+        self.seen.inc()
+        self.sum.add(value)
+        is_first = self.context.get_attempt_number() == 0
+        if value >= 98 and is_first and self.context.get_index_of_this_subtask() == 1:
+            raise ConnectionError("try again")
+        return value
+
+
+def draw(env: StreamExecutionEnvironment) -> None:
+    numbers = env.from_sequence(0, 99).name("numbers").rebalance()
+    counted = numbers.map(CountsAndFailsFirst()).name("count").uid("count")
+    counted.key_by(lambda n: n % 7).reduce(lambda a, b: a + b).name("sum").print()
+
+
+def test_retried_tasks_count_once() -> None:
+    job = job_of(draw, parallelism=2)
+    result = spark_run(job).run_here().get_job_execution_result().result()
+    count = result.metrics.operator("count")
+    assert (count.records_in, count.records_out, count.registered) == (100, 100, {"seen": 100})
+    assert result.get_all_accumulator_results() == {"sum": sum(range(100))}
+    attempts = [task.attempt for task in result.metrics.vertex("count").subtasks]
+    assert attempts == [0, 1]
+
+
+def test_the_numbers_are_those_of_a_run_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CountsAndFailsFirst, "map", lambda self, value: value)
+    job = job_of(draw, parallelism=2)
+    here = run_job(job).outcome.metrics
+    there = spark_run(job).run_here().get_job_execution_result().result().metrics
+    for one, other in zip(here.operators, there.operators, strict=True):
+        assert one.subtasks == other.subtasks
+    for mine, other_vertex in zip(here.vertices, there.vertices, strict=True):
+        for name in ("numRecordsIn", "numRecordsOut", "numBytesIn", "numBytesOut", "numBuffersIn"):
+            assert mine.values()[name] == other_vertex.values()[name]
+    assert [line.split()[0] for line in here.table().splitlines()] == [
+        line.split()[0] for line in there.table().splitlines()
+    ]
+

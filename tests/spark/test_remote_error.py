@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import cloudpickle
+import pytest
+from opchain.runtime.errors import TaskFailedError, UnpicklableRecordError, add_note
+from opchain.runtime.spark.remote_error import (
+    MOST_BYTES,
+    ExecutorTracebackError,
+    revived,
+    sealed,
+    unsealed,
+    without_token,
+)
+
+
+class TwoArguments(Exception):
+    def __init__(self, one: int, other: str) -> None:
+        super().__init__(f"{one} and {other}")
+        self.one = one
+
+
+class HoldsALock(Exception):
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.lock = threading.Lock()
+
+
+class Shouts(Exception):
+    def __str__(self) -> str:
+        return "LOUD"
+
+
+class CannotSpeak(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("mute")
+
+
+def arrived(error: BaseException) -> BaseException:
+    """The error after its way through Spark's text."""
+    try:
+        raise error
+    except BaseException as raised:
+        text = f"An error occurred\n: SparkException: {sealed(raised)}\n\tat x.y.Z\n"
+    parts = unsealed(text)
+    assert parts is not None
+    return revived(parts)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("no"),
+        KeyError("key"),
+        OSError(28, "No space left on device"),
+        UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+        TwoArguments(1, "two"),
+        Shouts("quiet"),
+        UnpicklableRecordError("r", "why", "where"),
+        StopIteration(3),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_the_type_the_text_and_the_arguments_arrive(error: Exception) -> None:
+    add_note(error, "in 'map' (clicks.py:14)")
+    back = arrived(error)
+    assert type(back) is type(error)
+    assert str(back) == str(error)
+    assert back.args == error.args
+    assert back.__notes__ == ["in 'map' (clicks.py:14)"]  # type: ignore[attr-defined]
+
+
+def test_attributes_arrive() -> None:
+    back = arrived(TwoArguments(1, "two"))
+    assert isinstance(back, TwoArguments)
+    assert back.one == 1
+
+
+def test_what_cannot_be_pickled_is_left_behind() -> None:
+    back = arrived(HoldsALock("busy"))
+    assert type(back) is HoldsALock
+    assert str(back) == "busy"
+    assert not hasattr(back, "lock")
+
+
+def test_a_class_of_the_main_program_is_the_same_class_again() -> None:
+    local = type("Local", (Exception,), {"__module__": "__main__"})
+    shipped = cloudpickle.loads(cloudpickle.dumps(local))
+    back = arrived(shipped("mine"))
+    assert type(back) is local
+
+
+def test_a_mute_exception_is_told_about() -> None:
+    back = arrived(CannotSpeak("x"))
+    assert type(back) is CannotSpeak
+
+
+def test_a_huge_exception_arrives_without_what_makes_it_huge() -> None:
+    error = ValueError("x" * (MOST_BYTES + 1))
+    back = arrived(error)
+    assert type(back) is TaskFailedError
+    assert str(back).startswith("ValueError: xxx")
+
+
+def test_a_class_that_the_driver_does_not_know_is_named() -> None:
+    parts = unsealed(str(sealed(TwoArguments(1, "two"))))
+    assert parts is not None
+    unknown = type(parts)(
+        b"\x80\x05\x8c\x07missing\x8c\x01x\x93.", "missing.x", "1 and two", (), ""
+    )
+    back = revived(unknown)
+    assert type(back) is TaskFailedError
+    assert str(back) == "missing.x: 1 and two"
+
+
+def test_the_cause_is_the_traceback_of_the_executor() -> None:
+    spark_error = RuntimeError("spark")
+    try:
+        raise ValueError("no")
+    except ValueError as raised:
+        parts = unsealed(str(sealed(raised)))
+    assert parts is not None
+    cause = revived(parts, spark_error).__cause__
+    assert isinstance(cause, ExecutorTracebackError)
+    assert cause.spark_error is spark_error
+    assert "test_remote_error.py" in str(cause)
+    assert str(cause).endswith("ValueError: no")
+
+
+@pytest.mark.parametrize("text", ["", "no token", "<opchain error AAAA>", "<opchain error !>"])
+def test_other_texts_hold_nothing(text: str) -> None:
+    assert unsealed(text) is None
+
+
+def test_a_token_that_was_cut_holds_nothing() -> None:
+    token = str(sealed(ValueError("no")))
+    assert unsealed(token[:40] + ">") is None
+
+
+def test_people_do_not_see_tokens() -> None:
+    text: Any = f"before {sealed(ValueError('no'))} after"
+    assert without_token(text) == "before  after"
+
+
+def test_a_long_traceback_is_cut_in_the_middle() -> None:
+    def deep(levels: int) -> None:
+        if levels == 0:
+            raise ValueError("bottom " + "y" * 30_000)
+        deep(levels - 1)
+
+    try:
+        deep(3)
+    except ValueError as raised:
+        parts = unsealed(str(sealed(raised)))
+    assert parts is not None
+    assert len(parts.traceback) < 21_000
+    assert parts.traceback.startswith("Traceback")
