@@ -81,7 +81,7 @@ class TimestampsWatermarksOperator(StreamOperator):
     def open(self) -> None:
         """Makes the generator."""
         if self.strategy is not None and not self.context.task.vertex.is_batch:
-            context = WatermarkGeneratorContext(_standing_clock)
+            context = WatermarkGeneratorContext(_standing_clock, self.context.metrics)
             self.generator = self.strategy.create_watermark_generator(context)
 
     def process_element(self, value: Any, timestamp: int | None) -> None:

@@ -10,8 +10,15 @@ import pytest
 from forms import FORMS, run_form
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from opchain.common import Time, TimestampAssigner, WatermarkStrategy
+from opchain.common.watermark_strategy import (
+    WatermarkGenerator,
+    WatermarkGeneratorContext,
+    WatermarkOutput,
+)
 from opchain.datastream import OutputTag, ProcessFunction
 from opchain.datastream.functions import CoMapFunction, MapFunction, SourceFunction
+from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.metrics.accumulators import Accumulator, LongCounter
 
@@ -278,6 +285,52 @@ def test_what_functions_register_reaches_the_driver(form: str, capsys: Any) -> N
     assert sorted(registered["last"].values) == [8, 9]
     assert ran.outcome.accumulators == {"sum": 45, "parities": {0: 5, 1: 5}}
     assert len(capsys.readouterr().out.splitlines()) == 10
+
+
+class Marks(WatermarkGenerator[Any]):
+    """Counts the records it has seen, in the group of its operator."""
+
+    def __init__(self, context: WatermarkGeneratorContext) -> None:
+        self.seen = context.metric_group.counter("seen by the generator")
+
+    def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
+        self.seen.inc()
+
+    def on_periodic_emit(self, output: WatermarkOutput) -> None:
+        pass
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_watermark_generators_have_the_group_of_their_operator(form: str, capsys: Any) -> None:
+    def draw(env: StreamExecutionEnvironment) -> None:
+        marked = env.from_collection([1, 2, 3]).assign_timestamps_and_watermarks(
+            WatermarkStrategy.for_generator(Marks)
+        )
+        marked.name("mark").print()
+
+    operator = run_form(draw, form).outcome.metrics.operator("mark")
+    assert operator.registered == {"seen by the generator": 3}
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_late_records_that_a_window_drops_are_counted(form: str) -> None:
+    def draw(env: StreamExecutionEnvironment) -> None:
+        times = [1_000, 5_000, 1_001, 9_000, 2, 8_999]
+        timed = env.from_collection(times).assign_timestamps_and_watermarks(
+            WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(OwnTime())
+        )
+        windows = timed.key_by(lambda time: 0).window(TumblingEventTimeWindows.of(Time.seconds(2)))
+        windows.reduce(max).name("greatest").print()
+
+    values = run_form(draw, form, batch_size=1).outcome.metrics.operator("greatest").values()
+    assert values["numLateRecordsDropped"] == 2
+    assert values["numRecordsIn"] == 6
+
+
+class OwnTime(TimestampAssigner):
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        return value
 
 
 class Secretive(Accumulator[int, int]):
