@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import pickle
 
+import pytest
 from opchain.runtime.job_execution_result import JobExecutionResult
 from opchain.runtime.job_id import JobID
+from opchain.runtime.metrics.job_metrics import JobMetrics
+from opchain.runtime.metrics.merge_accumulators import AccumulatorError, FailedAccumulator
 
 JOB = JobID("0" * 31 + "1")
 RESULT = JobExecutionResult(JOB, 77, {"words": 5, "lines": 2})
@@ -30,3 +33,17 @@ def test_a_result_prints_in_a_fixed_order() -> None:
 
 def test_a_result_is_a_value() -> None:
     assert pickle.loads(pickle.dumps(RESULT)) == RESULT
+
+
+def test_an_accumulator_that_failed_is_the_error_of_who_asks_for_it() -> None:
+    result = JobExecutionResult(JOB, 1, {"words": 5, "mean": FailedAccumulator("it is a Fraction")})
+    assert result.get_accumulator_result("words") == 5
+    with pytest.raises(AccumulatorError, match=f"'mean' of job {JOB} has no value: it is a Fract"):
+        result.get_accumulator_result("mean")
+    with pytest.raises(AccumulatorError, match="'mean'"):
+        result.get_all_accumulator_results()
+
+
+def test_a_result_without_numbers_has_empty_metrics() -> None:
+    assert RESULT.metrics == JobMetrics()
+    assert RESULT.metrics.vertices == ()

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from opchain.runtime.functions.function import DistributedCache, Function, RuntimeContext
+from opchain.runtime.metrics.accumulators import LongCounter
 
 
 def test_open_and_close_may_be_left_out() -> None:
@@ -29,3 +30,17 @@ def test_the_metric_group_has_both_spellings() -> None:
 def test_contracts_are_abstract(contract: Any) -> None:
     with pytest.raises(TypeError, match="abstract"):
         contract()
+
+
+def test_accumulators_are_asked_for_by_name() -> None:
+    counter = LongCounter()
+    context: Any = type(
+        "Context",
+        (RuntimeContext,),
+        {name: lambda *_: None for name in RuntimeContext.__abstractmethods__}
+        | {"get_accumulators": lambda _: {"n": counter}},
+    )()
+    assert context.get_accumulator("n") is context.get_long_counter("n") is counter
+    assert context.get_accumulator("m") is None
+    with pytest.raises(TypeError, match="'n' is of class LongCounter, and is asked for as IntCoun"):
+        context.get_int_counter("n")
