@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from opchain.runtime.operators.keyed_timer_service import KeyedTimerService
+from opchain.runtime.state.keyed_backend import VOID
+
+
+class Recorder:
+    current_watermark = 7
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, Any, int]] = []
+
+    def current_processing_time(self) -> int:
+        return 8
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda namespace, time: self.calls.append((name, namespace, time))
+
+
+@pytest.mark.parametrize("action", ["register", "delete"])
+@pytest.mark.parametrize("domain", ["event", "processing"])
+def test_timers_have_no_namespace(action: str, domain: str) -> None:
+    recorder: Any = Recorder()
+    method = f"{action}_{domain}_time_timer"
+    getattr(KeyedTimerService(recorder), method)(5)
+    assert recorder.calls == [(method, VOID, 5)]
+
+
+def test_clocks() -> None:
+    recorder: Any = Recorder()
+    service = KeyedTimerService(recorder)
+    assert (service.current_watermark(), service.current_processing_time()) == (7, 8)
+
+
+def test_numpy_integers_are_whole_numbers_too() -> None:
+    numpy = pytest.importorskip("numpy")
+    recorder: Any = Recorder()
+    KeyedTimerService(recorder).register_event_time_timer(numpy.int64(5))
+    assert type(recorder.calls[0][2]) is int

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from opchain.datastream import (
+    BroadcastProcessFunction,
+    CoFlatMapFunction,
+    CoMapFunction,
+    CoProcessFunction,
+    FilterFunction,
+    FlatMapFunction,
+    KeyedBroadcastProcessFunction,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    MapFunction,
+    ProcessFunction,
+    ReduceFunction,
+)
+from opchain.runtime.functions.map_partition_function import MapPartitionFunction
+from opchain.runtime.operators import specs
+from opchain.runtime.state.descriptors import MapStateDescriptor
+from opchain.runtime.testing.function_specs import spec_of
+
+KINDS: list[tuple[Any, Any]] = [
+    (MapFunction, specs.MapSpec),
+    (FilterFunction, specs.FilterSpec),
+    (FlatMapFunction, specs.FlatMapSpec),
+    (ReduceFunction, specs.ReduceSpec),
+    (ProcessFunction, specs.ProcessSpec),
+    (KeyedProcessFunction, specs.KeyedProcessSpec),
+    (CoMapFunction, specs.CoMapSpec),
+    (CoFlatMapFunction, specs.CoFlatMapSpec),
+    (CoProcessFunction, specs.CoProcessSpec),
+    (KeyedCoProcessFunction, specs.KeyedCoProcessSpec),
+    (BroadcastProcessFunction, specs.BroadcastProcessSpec),
+    (KeyedBroadcastProcessFunction, specs.KeyedBroadcastProcessSpec),
+]
+
+
+def object_of(kind: Any) -> Any:
+    """An object of an abstract class: only its kind counts."""
+    return type("Concrete", (kind,), dict.fromkeys(kind.__abstractmethods__))()
+
+
+@pytest.mark.parametrize(("kind", "spec"), KINDS, ids=lambda kind: kind.__name__)
+def test_each_kind_of_function_has_its_operator(kind: Any, spec: Any) -> None:
+    function = object_of(kind)
+    found = spec_of(function, is_keyed=False)
+    assert type(found) is spec
+    assert found.function is function  # type: ignore[attr-defined]
+
+
+def test_a_partition_is_a_subtask_or_a_key() -> None:
+    function = object_of(MapPartitionFunction)
+    assert isinstance(spec_of(function, is_keyed=True), specs.FullWindowSpec)
+    assert isinstance(spec_of(function, is_keyed=False), specs.MapPartitionSpec)
+
+
+def test_broadcast_functions_know_their_states() -> None:
+    rules: MapStateDescriptor[Any, Any] = MapStateDescriptor("rules")
+    spec = spec_of(object_of(BroadcastProcessFunction), [rules], is_keyed=False)
+    assert spec.descriptors == (rules,)  # type: ignore[attr-defined]
+
+
+def test_a_spec_is_taken_as_it_is() -> None:
+    spec = specs.MapSpec(str)
+    assert spec_of(spec, is_keyed=False) is spec
+
+
+@pytest.mark.parametrize("function", [str, lambda value: value, object()])
+def test_other_things_need_a_spec(function: Any) -> None:
+    with pytest.raises(TypeError, match="give the operator's spec"):
+        spec_of(function, is_keyed=False)
