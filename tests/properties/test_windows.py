@@ -335,3 +335,82 @@ def test_the_records_of_a_session_keep_their_order_where_nothing_moves(lateness:
     elements: list[Record | int] = [("a", 10, 0), ("a", 12, 1), ("a", 9, 2), ("a", 14, 3), END]
     _, seen = run(elements, EventTimeSessionWindows.with_gap(3), lateness, "all records")
     assert [fired[3] for fired in seen.fired[-1]] == [tuple(elements[:-1])]
+
+
+# Restarts
+
+
+def harnesses(
+    assigner: Any, trigger: Any, lateness: int, parallelism: int, snapshots: Any
+) -> list[KeyedOneInputOperatorHarness]:
+    spec = WindowSpec(
+        assigner=assigner,
+        trigger=trigger,
+        allowed_lateness_ms=lateness,
+        late_tag=LATE,
+        function=Everything(),
+    )
+    return [
+        KeyedOneInputOperatorHarness(
+            spec,
+            lambda record: record[0],
+            parallelism=parallelism,
+            subtask=subtask,
+            max_parallelism=4,
+            snapshots=snapshots,
+        )
+        for subtask in range(parallelism)
+    ]
+
+
+@settings(max_examples=150)
+@given(
+    elements=streams(),
+    cuts=st.lists(st.integers(0, 40), max_size=3).map(sorted),
+    windows=paces() | st.integers(1, 8),
+    lateness=LATENESS,
+    data=st.data(),
+)
+def test_restarts_anywhere_and_at_any_parallelism_change_nothing(
+    elements: list[Record | int],
+    cuts: list[int],
+    windows: Pace | int,
+    lateness: int,
+    data: st.DataObject,
+) -> None:
+    """Each life of the job may run another of the two operators; a number is a session's gap."""
+    assigner = (
+        windows.assigner()
+        if isinstance(windows, Pace)
+        else EventTimeSessionWindows.with_gap(windows)
+    )
+    _, expected = run(elements, assigner, lateness, "all records")
+    found = Seen()
+    snapshots: Any = None
+    watermark = BEGINNING
+    for start, end in zip([0, *cuts], [*cuts, len(elements)], strict=True):
+        parallelism = data.draw(st.integers(1, 3), "parallelism")
+        trigger = data.draw(st.sampled_from([EventTimeTrigger(), SameTrigger()]), "trigger")
+        subtasks = harnesses(assigner, trigger, lateness, parallelism, snapshots)
+        for subtask in subtasks:
+            subtask.open()
+            if watermark > BEGINNING:
+                subtask.process_watermark(watermark)
+            assert subtask.values() == []
+        for element in elements[start:end]:
+            if isinstance(element, int):
+                watermark = element
+                for subtask in subtasks:
+                    subtask.process_watermark(element)
+            else:
+                (owner,) = (subtask for subtask in subtasks if subtask.owns(element[0]))
+                owner.process_element(element, element[1])
+            found.fired.append([value for subtask in subtasks for value in subtask.values()])
+            found.late += [value for subtask in subtasks for value in subtask.values(LATE)]
+            for subtask in subtasks:
+                subtask.clear_output()
+        snapshots = [subtask.snapshot() for subtask in subtasks]
+        for subtask in subtasks:
+            subtask.close()
+    assert [Counter(fired) for fired in found.fired] == [Counter(fired) for fired in expected.fired]
+    assert found.late == expected.late

@@ -1,0 +1,47 @@
+"""What the tests of window operators share: a harness around a WindowSpec, and a function that tells all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from opchain.runtime.functions.window_functions import ProcessWindowFunction
+from opchain.runtime.operators.specs import WindowSpec
+from opchain.runtime.output_tag import OutputTag
+from opchain.runtime.testing.input_harnesses import KeyedOneInputOperatorHarness
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+LATE = OutputTag("late")
+
+
+class Tell(ProcessWindowFunction[Any, Any, Any, Any]):
+    """The key, the window and its elements, the numbers of (key, number) records only."""
+
+    def process(self, key: Any, context: Any, elements: Iterable[Any]) -> Iterator[Any]:
+        yield key, context.window(), [number for _, number in elements]
+
+
+def harness_of(
+    assigner: Any, trigger: Any = None, *, harness: dict[str, Any] | None = None, **spec: Any
+) -> KeyedOneInputOperatorHarness:
+    """Windows over (key, number) records; late ones go to the tag `late`."""
+    if not spec.keys() & {"reduce", "aggregate", "function"}:
+        spec["function"] = Tell()
+    window = WindowSpec(
+        assigner=assigner,
+        trigger=trigger or assigner.get_default_trigger(None),
+        **{"late_tag": LATE, **spec},
+    )
+    return KeyedOneInputOperatorHarness(window, lambda record: record[0], **harness or {})
+
+
+@pytest.fixture(scope="session")
+def windows() -> Callable[..., KeyedOneInputOperatorHarness]:
+    return harness_of
+
+
+@pytest.fixture(scope="session")
+def late() -> OutputTag[Any]:
+    return LATE

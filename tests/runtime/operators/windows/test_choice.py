@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from opchain.runtime.functions.window_functions import ProcessWindowFunction
+from opchain.runtime.operators.specs import WindowSpec
+from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
+from opchain.runtime.operators.windows.choice import window_operator_class
+from opchain.runtime.operators.windows.merging_window_operator import MergingWindowOperator
+from opchain.runtime.operators.windows.window_operator import WindowOperator
+from opchain.runtime.windows.count_windows import CountTumblingWindowAssigner
+from opchain.runtime.windows.evictors import CountEvictor
+from opchain.runtime.windows.global_windows import GlobalWindows
+from opchain.runtime.windows.session_windows import EventTimeSessionWindows
+from opchain.runtime.windows.time_triggers import EventTimeTrigger
+from opchain.runtime.windows.time_windows import (
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
+)
+from opchain.runtime.windows.wrapping_triggers import PurgingTrigger
+
+TEN = TumblingEventTimeWindows.of(10)
+
+
+class Daily(TumblingEventTimeWindows):
+    """Windows of one's own, which may override anything."""
+
+
+class Clears(ProcessWindowFunction[Any, Any, Any, Any]):
+    def process(self, key: Any, context: Any, elements: Any) -> None:
+        return None
+
+    def clear(self, context: Any) -> None:
+        context.window_state()
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "is_batch"),
+    [
+        (AlignedWindowOperator, {"reduce": max}, False),
+        (AlignedWindowOperator, {"reduce": max}, True),
+        (AlignedWindowOperator, {"reduce": max, "allowed_lateness_ms": 5}, False),
+        (AlignedWindowOperator, {"assigner": SlidingEventTimeWindows.of(10, 3)}, False),
+        (AlignedWindowOperator, {"function": Clears()}, False),
+        (WindowOperator, {}, True),
+        (WindowOperator, {"function": Clears(), "allowed_lateness_ms": 5}, False),
+        (WindowOperator, {"trigger": PurgingTrigger(EventTimeTrigger())}, False),
+        (WindowOperator, {"evictor": CountEvictor.of(3)}, False),
+        (WindowOperator, {"assigner": Daily(10, 0)}, False),
+        (WindowOperator, {"assigner": TumblingProcessingTimeWindows.of(10)}, False),
+        (WindowOperator, {"assigner": GlobalWindows.create()}, False),
+        (WindowOperator, {"assigner": CountTumblingWindowAssigner.of(3)}, False),
+        (MergingWindowOperator, {"assigner": EventTimeSessionWindows.with_gap(3)}, False),
+        (MergingWindowOperator, {"assigner": EventTimeSessionWindows.with_gap(3)}, True),
+    ],
+)
+def test_the_cheap_operator_runs_what_it_can(
+    kind: type, spec: dict[str, Any], is_batch: bool
+) -> None:
+    assigner = spec.get("assigner", TEN)
+    arguments = {
+        "assigner": assigner,
+        "trigger": assigner.get_default_trigger(None),
+        "function": None if "reduce" in spec else print,
+        **spec,
+    }
+    assert window_operator_class(WindowSpec(**arguments), is_batch=is_batch) is kind
