@@ -16,7 +16,7 @@ from opchain.runtime.operators.operator import Output, StreamOperator
 from opchain.runtime.operators.registry import create_operator
 from opchain.runtime.operators.sinks import CollectSinkOperator, SinkWriterOperator
 from opchain.runtime.state.key_identity import key_identity
-from opchain.runtime.task.elements import MIN_WATERMARK
+from opchain.runtime.task.elements import MAX_WATERMARK, MIN_WATERMARK
 from opchain.runtime.task.generated_code import bind_generated_code
 from opchain.runtime.task.pending_batch import CombiningBatch, PendingBatch
 from opchain.runtime.task.record_copy import private
@@ -133,7 +133,9 @@ class OperatorChain:
                     failure = error
                 else:
                     name = operator.program.name
-                    add_note(failure, f"closing '{name}' failed too: {type(error).__name__}: {error}")
+                    add_note(
+                        failure, f"closing '{name}' failed too: {type(error).__name__}: {error}"
+                    )
         if failure is not None:
             raise failure
 
@@ -194,7 +196,7 @@ class OperatorChain:
             if written.operator == index:
                 pending, writer = self.pending[number], self.writers[number]
                 readers.setdefault(written.tag, []).append(pending.append)
-                output.watermark_receivers.append(_after_flush(pending, writer.emit_watermark))
+                output.watermark_receivers.append(_behind_records(pending, writer.emit_watermark))
                 output.idle_receivers.append(_after_flush(pending, writer.emit_status))
                 output.marker_receivers.append(_after_flush(pending, writer.emit_latency_marker))
         for child in self.program.operators:
@@ -225,6 +227,19 @@ def _pending(output: OutputProgram, writer: BatchTarget) -> PendingBatch:
             identity=key_identity(None if output.key is None else output.key.hasher),
         )
     return PendingBatch(writer, carries_timestamps=output.carries_timestamps, select_key=select_key)
+
+
+def _behind_records(pending: PendingBatch, send: Callable[[int], None]) -> Callable[[int], None]:
+    """Sends watermarks; the last one waits for all records, those that are being combined included."""
+
+    def receive(watermark: int) -> None:
+        if watermark == MAX_WATERMARK:
+            pending.finish()
+        else:
+            pending.flush()
+        send(watermark)
+
+    return receive
 
 
 def _after_flush(pending: PendingBatch, send: Callable[[Any], None]) -> Callable[[Any], None]:

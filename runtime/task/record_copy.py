@@ -61,5 +61,6 @@ def private(value: Any) -> Any:
             return value
     try:
         return copy.deepcopy(value)
-    except TypeError:  # a lock, a file, a connection: there is only the one, and it stays in its task
+    except TypeError:
+        # A lock, a file, a connection: there is only the one, and it stays in its task.
         return value

@@ -125,7 +125,8 @@ class StreamTask:
             yield from self._work()
         except BaseException as failure:
             for error in self._close():
-                add_note(failure, f"and then closing failed: {type(error).__name__}: {error}")
+                told = [f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())]
+                add_note(failure, f"and then closing failed: {'; '.join(told)}")
             raise
         for error in self._close():
             raise error
