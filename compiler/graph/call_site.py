@@ -6,7 +6,10 @@ import os
 import sys
 from typing import NamedTuple
 
-_PACKAGE_FOLDERS = ("opchain.compiler.dsl", "opchain.datastream", "opchain.compiler.graph")
+_PACKAGE_FOLDERS = (
+    *("opchain.compiler.dsl", "opchain.compiler.table", "opchain.compiler.graph"),
+    "opchain.datastream",
+)
 
 
 class CallSite(NamedTuple):

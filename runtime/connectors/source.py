@@ -28,4 +28,7 @@ class Source(ABC, Generic[T]):
 
     @abstractmethod
     def read(self, split: Any, batch_size: int) -> Iterator[Sequence[T]]:
-        """Yields the split's records in batches of about `batch_size`, never an empty split's batch."""
+        """Yields the split's records in batches of about `batch_size`.
+
+        An empty batch says that nothing has come yet, so that the task can look after its mail.
+        """

@@ -1,0 +1,145 @@
+"""The connector `datagen`: rows that are made up, column by column.
+
+Its options are Flink's: `rows-per-second` (10,000 where none is given), `number-of-rows` (no end), and for
+each column `fields.NAME.kind` (`random` or `sequence`), `.min`, `.max`, `.length`, `.null-rate`, `.start`,
+`.end`. Where Flink draws other numbers in every run, here the same rows come in each.
+
+Flink: `DataGenTableSourceFactory`, `RandomGeneratorVisitor`, `SequenceGeneratorVisitor`.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.connectors.data_generator import DataGeneratorSource
+from opchain.runtime.connectors.random_values import (
+    RandomBoolean,
+    RandomDecimal,
+    RandomFloat,
+    RandomInteger,
+    RandomText,
+    RowGenerator,
+    Sequence,
+    SometimesNull,
+    seed_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opchain.compiler.table.data_types import DataType
+    from opchain.compiler.table.table_descriptor import TableDescriptor
+    from opchain.runtime.connectors.random_values import ValueGenerator
+
+ROWS_PER_SECOND = "10000"
+TEXT_LENGTH = "100"
+
+_INTEGER_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+_LARGEST_FLOAT = {"FLOAT": (2 - 2**-23) * 2.0**127, "DOUBLE": math.nextafter(math.inf, 0)}
+_TEXTS = ("CHAR", "VARCHAR", "STRING")
+_SEQUENCE_OF = {"FLOAT": float, "DOUBLE": float, "DECIMAL": decimal.Decimal}
+
+
+def datagen_source(descriptor: TableDescriptor) -> DataGeneratorSource[Any]:
+    """The source of a described table.
+
+    Raises:
+        ValueError: An option has no meaning, or a value that it cannot have.
+    """
+    return _Options(descriptor).source()
+
+
+class _Options:
+    """The options of one table; those that are left over when all are read are mistakes."""
+
+    def __init__(self, descriptor: TableDescriptor) -> None:
+        assert descriptor.schema is not None
+        self._columns = descriptor.schema.columns
+        self._left = dict(descriptor.options)
+        self._ends: list[int] = []
+
+    def source(self) -> DataGeneratorSource[Any]:
+        per_second = self._number("rows-per-second", ROWS_PER_SECOND, float)
+        rows = self._number("number-of-rows", None, int)
+        rows_of = RowGenerator(tuple((name, self._column(name, of)) for name, of in self._columns))
+        if self._left:
+            raise ValueError(
+                f"datagen does not know the option '{min(self._left)}'; its columns are "
+                f"{', '.join(repr(name) for name, _ in self._columns)}"
+            )
+        # A table ends with the first of its sequences.
+        ends = [*self._ends, *(() if rows is None else (rows,))]
+        return DataGeneratorSource(rows_of, min(ends, default=None), per_second)
+
+    def _column(self, name: str, data_type: DataType) -> ValueGenerator:
+        kind = self._left.pop(f"fields.{name}.kind", "random")
+        if kind == "sequence":
+            return self._sequence(name, data_type)
+        if kind != "random":
+            raise ValueError(
+                f"datagen: fields.{name}.kind is '{kind}'; it must be 'random' or 'sequence'"
+            )
+        generator = self._random(name, data_type)
+        null_rate = self._number(f"fields.{name}.null-rate", "0", float)
+        if not 0 <= null_rate <= 1:
+            raise ValueError(f"datagen: fields.{name}.null-rate is {null_rate}; it must be 0 to 1")
+        if null_rate and not data_type.is_nullable:
+            raise ValueError(f"datagen: '{name}' is {data_type}, and its null-rate {null_rate}")
+        if not null_rate:
+            return generator
+        return SometimesNull(seed_of(f"null {name}"), null_rate, generator)
+
+    def _random(self, name: str, data_type: DataType) -> ValueGenerator:
+        seed, of = seed_of(name), data_type.name
+        if of == "BOOLEAN":
+            return RandomBoolean(seed)
+        if of in _TEXTS:
+            length = str(data_type.parameters[0]) if data_type.parameters else TEXT_LENGTH
+            return RandomText(seed, self._number(f"fields.{name}.length", length, int))
+        if of in _INTEGER_BITS:
+            largest = (1 << (_INTEGER_BITS[of] - 1)) - 1
+            return RandomInteger(seed, *self._bounds(name, -largest - 1, largest, int))
+        if of == "DECIMAL":
+            precision, scale = data_type.parameters
+            largest_decimal = decimal.Decimal(10**precision - 1).scaleb(-scale)
+            bounds = self._bounds(name, -largest_decimal, largest_decimal, decimal.Decimal)
+            return RandomDecimal(seed, *bounds, scale)
+        largest_float = _LARGEST_FLOAT[of]
+        return RandomFloat(seed, *self._bounds(name, -largest_float, largest_float, float))
+
+    def _sequence(self, name: str, data_type: DataType) -> ValueGenerator:
+        if data_type.name == "BOOLEAN":
+            raise ValueError(f"datagen: '{name}' is BOOLEAN, which has no sequence")
+        start, end = (
+            self._number(f"fields.{name}.{bound}", None, int) for bound in ("start", "end")
+        )
+        if start is None or end is None or start > end:
+            raise ValueError(
+                f"datagen: the sequence '{name}' goes from {start} to {end}; fields.{name}.start and "
+                f"fields.{name}.end must be given, the start not behind the end"
+            )
+        self._ends.append(end - start + 1)
+        of_text = str if data_type.name in _TEXTS else int
+        return Sequence(start, _SEQUENCE_OF.get(data_type.name, of_text))
+
+    def _bounds(
+        self, name: str, least: Any, most: Any, kind: Callable[[str], Any]
+    ) -> tuple[Any, Any]:
+        found = (
+            self._number(f"fields.{name}.min", str(least), kind),
+            self._number(f"fields.{name}.max", str(most), kind),
+        )
+        if found[0] > found[1]:
+            raise ValueError(f"datagen: fields.{name}.min is {found[0]}, and max {found[1]}")
+        return found
+
+    def _number(self, option: str, default: str | None, kind: Callable[[str], Any]) -> Any:
+        text = self._left.pop(option, default)
+        if text is None:
+            return None
+        try:
+            return kind(text)
+        except (ValueError, decimal.InvalidOperation):
+            raise ValueError(f"datagen: {option} is '{text}'; it must be a number") from None

@@ -1,0 +1,87 @@
+"""A source of made-up records: for trying things out, and for measuring."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from opchain.runtime.connectors.pace import Pace
+from opchain.runtime.connectors.sequence import contiguous_parts
+from opchain.runtime.connectors.source import Source
+from opchain.runtime.type_variables import T
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+_LONG_MAX = (1 << 63) - 1
+
+
+class GeneratorSplit(NamedTuple):
+    """The indexes of one subtask, and its share of the rate; None is as fast as it goes."""
+
+    indexes: range
+    records_per_second: float | None
+
+
+class DataGeneratorSource(Source[T]):
+    """The records that a function gives for the indexes 0, 1, 2, ...
+
+    The function gets nothing but the index, so the same records come in every run, whatever the
+    parallelism. Of a bounded source each subtask emits a contiguous part, of an unbounded one every
+    n-th record.
+
+    Flink: `DataGeneratorSource` (Java only).
+
+    Args:
+        generator_function: The record of an index.
+        count: How many records there are; None for no end.
+        records_per_second: The rate of all subtasks together; None for as fast as possible.
+
+    Raises:
+        ValueError: A number is out of its range.
+    """
+
+    def __init__(
+        self,
+        generator_function: Callable[[int], T],
+        count: int | None = None,
+        records_per_second: float | None = None,
+    ) -> None:
+        if count is not None and count < 0:
+            raise ValueError(f"the count of a data generator is {count}; it must not be negative")
+        if records_per_second is not None and not records_per_second > 0:
+            raise ValueError(
+                f"a data generator gives {records_per_second} records per second; it must be more than 0"
+            )
+        self.generator_function = generator_function
+        self.count = count
+        self.records_per_second = records_per_second
+        self.is_bounded = count is not None
+
+    def __repr__(self) -> str:
+        how_many = "endless" if self.count is None else f"{self.count} records"
+        rate = (
+            "" if self.records_per_second is None else f", {self.records_per_second:g} per second"
+        )
+        return f"DataGeneratorSource({how_many}{rate})"
+
+    def splits(self, parallelism: int) -> list[list[GeneratorSplit]]:
+        """Indexes for each subtask, and an even share of the rate."""
+        rate = self.records_per_second
+        share = None if rate is None else rate / parallelism
+        if self.count is None:
+            parts = [range(subtask, _LONG_MAX, parallelism) for subtask in range(parallelism)]
+        else:
+            parts = contiguous_parts(self.count, parallelism)
+        return [[GeneratorSplit(part, share)] if part else [] for part in parts]
+
+    def read(self, split: GeneratorSplit, batch_size: int) -> Iterator[Sequence[T]]:
+        """The records of these indexes; where a rate is given an empty batch when nothing is due."""
+        rate = split.records_per_second
+        pace = None if rate is None else Pace(rate)
+        generate, indexes = self.generator_function, split.indexes
+        first = indexes.start
+        while first < indexes.stop:
+            size = batch_size if pace is None else pace.take(batch_size)
+            behind = min(first + size * indexes.step, indexes.stop)
+            yield list(map(generate, range(first, behind, indexes.step)))
+            first = first + size * indexes.step

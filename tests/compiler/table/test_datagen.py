@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import decimal
+from typing import Any
+
+import pytest
+from opchain.compiler.table.datagen import datagen_source
+from opchain.compiler.table.schema import Schema
+from opchain.compiler.table.table_descriptor import TableDescriptor
+
+
+def source_of(columns: dict[str, str], **options: Any) -> Any:
+    """The source; in option names `__` stands for a point, and `_` for a hyphen."""
+    schema = Schema.new_builder().from_fields(list(columns), list(columns.values())).build()
+    builder = TableDescriptor.for_connector("datagen").schema(schema)
+    for name, value in options.items():
+        builder.option(name.replace("__", ".").replace("_", "-"), value)
+    return datagen_source(builder.build())
+
+
+def rows_of(source: Any, count: int) -> list[Any]:
+    return [source.generator_function(index) for index in range(count)]
+
+
+def test_without_options_rows_are_random_and_endless() -> None:
+    source = source_of({"id": "INT", "text": "STRING", "is": "BOOLEAN", "x": "DOUBLE"})
+    assert not source.is_bounded
+    assert source.records_per_second == 10_000
+    rows = rows_of(source, 50)
+    assert all(-(2**31) <= row.id < 2**31 for row in rows)
+    assert {len(row.text) for row in rows} == {100}
+    assert {row["is"] for row in rows} == {True, False}
+    assert all(isinstance(row.x, float) for row in rows)
+    assert rows == rows_of(
+        source_of({"id": "INT", "text": "STRING", "is": "BOOLEAN", "x": "DOUBLE"}), 50
+    )
+
+
+@pytest.mark.parametrize(
+    ("sql_type", "least", "most"),
+    [
+        ("TINYINT", -128, 127),
+        ("SMALLINT", -(2**15), 2**15 - 1),
+        ("BIGINT", -(2**63), 2**63 - 1),
+        ("DECIMAL(4, 1)", decimal.Decimal("-999.9"), decimal.Decimal("999.9")),
+        ("FLOAT", -3.4028235e38, 3.4028235e38),
+    ],
+)
+def test_numbers_fill_their_type(sql_type: str, least: Any, most: Any) -> None:
+    values = [row.n for row in rows_of(source_of({"n": sql_type}), 300)]
+    assert least <= min(values) < 0 < max(values) <= most
+    assert max(values) > most * 9 // 10
+
+
+def test_bounds_lengths_and_nulls() -> None:
+    source = source_of(
+        {"n": "INT", "c": "CHAR(7)", "s": "STRING"},
+        fields__n__min=3,
+        fields__n__max=5,
+        fields__s__length=2,
+        fields__s__null_rate=0.5,
+    )
+    rows = rows_of(source, 100)
+    assert {row.n for row in rows} == {3, 4, 5}
+    assert {len(row.c) for row in rows} == {7}
+    assert {row.s if row.s is None else len(row.s) for row in rows} == {None, 2}
+
+
+def test_a_table_ends_with_its_first_sequence() -> None:
+    options: dict[str, Any] = {
+        "fields__a__kind": "sequence",
+        "fields__a__start": 5,
+        "fields__a__end": 9,
+        "fields__b__kind": "sequence",
+        "fields__b__start": 1,
+        "fields__b__end": 3,
+    }
+    source = source_of({"a": "BIGINT", "b": "STRING"}, **options)
+    assert source.count == 3
+    assert [tuple(row) for row in rows_of(source, 3)] == [(5, "1"), (6, "2"), (7, "3")]
+    assert source_of({"a": "BIGINT", "b": "STRING"}, number_of_rows=2, **options).count == 2
+
+
+def test_the_number_of_rows_bounds_it() -> None:
+    source = source_of({"n": "INT"}, number_of_rows=12, rows_per_second=3)
+    assert (source.count, source.records_per_second) == (12, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"fields__m__min": 1}, "does not know the option 'fields.m.min'; its columns are 'n'"),
+        ({"fields__n__length": 1}, "does not know the option 'fields.n.length'"),
+        ({"fields__n__kind": "constant"}, "fields.n.kind is 'constant'; it must be 'random' or"),
+        ({"fields__n__min": "low"}, "fields.n.min is 'low'; it must be a number"),
+        ({"fields__n__min": 5, "fields__n__max": 4}, "fields.n.min is 5, and max 4"),
+        ({"fields__n__null_rate": 2}, "fields.n.null-rate is 2.0; it must be 0 to 1"),
+        ({"fields__n__kind": "sequence"}, "the sequence 'n' goes from None to None"),
+        ({"number_of_rows": "all"}, "number-of-rows is 'all'; it must be a number"),
+        ({"rows_per_second": 0}, "0.0 records per second; it must be more than 0"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        source_of({"n": "INT"}, **options)
+
+
+def test_what_a_type_cannot_be_is_refused() -> None:
+    with pytest.raises(ValueError, match="'n' is BOOLEAN, which has no sequence"):
+        source_of({"n": "BOOLEAN"}, fields__n__kind="sequence")
+    with pytest.raises(ValueError, match=r"'n' is INT NOT NULL, and its null-rate 0\.1"):
+        source_of({"n": "INT NOT NULL"}, fields__n__null_rate=0.1)

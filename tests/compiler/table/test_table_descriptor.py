@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+from opchain.common import ConfigOptions
+from opchain.compiler.table.schema import Schema
+from opchain.compiler.table.table_descriptor import TableDescriptor
+from opchain.runtime.errors import UnsupportedFeatureError
+
+
+def test_a_descriptor_says_how_a_table_is_read() -> None:
+    schema = Schema.new_builder().column("a", "INT").build()
+    descriptor = (
+        TableDescriptor.for_connector("datagen")
+        .schema(schema)
+        .option("rows-per-second", 5)
+        .option(ConfigOptions.key("number-of-rows").int_type().no_default_value(), 7)
+        .comment("for tests")
+        .build()
+    )
+    assert descriptor.get_schema() == schema
+    assert descriptor.get_options() == {
+        "connector": "datagen",
+        "rows-per-second": "5",
+        "number-of-rows": "7",
+    }
+    assert descriptor.get_comment() == "for tests"
+    assert descriptor.get_partition_keys() == []
+
+
+def test_building_on_changes_nothing_that_was_built() -> None:
+    builder = TableDescriptor.for_connector("datagen").option("a", "1")
+    built = builder.build()
+    builder.option("b", "2")
+    assert built.options == {"a": "1"}
+
+
+def test_formats_and_partitions_are_refused() -> None:
+    builder = TableDescriptor.for_connector("filesystem")
+    with pytest.raises(UnsupportedFeatureError, match=r"Builder\.format\(\)"):
+        builder.format("json")  # type: ignore[attr-defined]
+    with pytest.raises(UnsupportedFeatureError, match=r"Builder\.partitioned_by\(\)"):
+        builder.partitioned_by("day")  # type: ignore[attr-defined]

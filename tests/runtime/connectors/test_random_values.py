@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import decimal
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opchain.runtime.connectors.random_values import (
+    RandomBoolean,
+    RandomDecimal,
+    RandomFloat,
+    RandomInteger,
+    RandomText,
+    RowGenerator,
+    Sequence,
+    SometimesNull,
+    _mixed,
+    draw,
+    seed_of,
+)
+
+MANY = range(2000)
+
+
+def test_mixing_is_splitmix64() -> None:
+    # The first three outputs for the state 1234567, as published with the algorithm.
+    step = 0x9E3779B97F4A7C15
+    assert [_mixed(1234567 + number * step) for number in range(3)] == [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+    ]
+
+
+def test_draws_never_change() -> None:
+    assert [draw(seed_of("word_id"), index) % 18 for index in range(6)] == [11, 0, 0, 2, 12, 14]
+
+
+@given(seed=st.integers(0, 2**64 - 1), bounds=st.tuples(st.integers(), st.integers()))
+def test_integers_stay_within_their_bounds(seed: int, bounds: tuple[int, int]) -> None:
+    least, most = sorted(bounds)
+    of = RandomInteger(seed, least, most)
+    assert all(least <= of.value(index) <= most for index in range(20))
+
+
+def test_every_value_comes_about_equally_often() -> None:
+    of = RandomInteger(seed_of("a"), 0, 9)
+    counts = [0] * 10
+    for index in MANY:
+        counts[of.value(index)] += 1
+    assert min(counts) > 140
+    assert max(counts) < 260
+    assert 900 < sum(RandomBoolean(seed_of("b")).value(index) for index in MANY) < 1100
+
+
+@given(seed=st.integers(0, 2**64 - 1))
+def test_floats_fill_their_range_however_wide(seed: int) -> None:
+    of = RandomFloat(seed, -1.7e308, 1.7e308)
+    values = [of.value(index) for index in range(100)]
+    assert min(values) < 0 < max(values)
+    assert all(-1.7e308 <= value <= 1.7e308 for value in values)
+
+
+def test_decimals_have_their_scale() -> None:
+    of = RandomDecimal(1, decimal.Decimal("-1.50"), decimal.Decimal("2.25"), 2)
+    values = [of.value(index) for index in MANY]
+    assert {value.as_tuple().exponent for value in values} == {-2}
+    assert min(values) == decimal.Decimal("-1.50")
+    assert max(values) == decimal.Decimal("2.25")
+
+
+@pytest.mark.parametrize("length", [0, 1, 16, 17, 100])
+def test_texts_have_their_length(length: int) -> None:
+    of = RandomText(seed_of("comments"), length)
+    texts = [of.value(index) for index in range(50)]
+    assert {len(text) for text in texts} == {length}
+    assert all(set(text) <= set("0123456789abcdef") for text in texts)
+    if length >= 16:
+        assert len(set(texts)) == 50
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [(int, 7), (float, 7.0), (str, "7"), (decimal.Decimal, decimal.Decimal(7))],
+)
+def test_a_sequence_counts_in_any_type(kind: Any, expected: Any) -> None:
+    value = Sequence(5, kind).value(2)
+    assert value == expected
+    assert type(value) is type(expected)
+
+
+def test_some_are_null_about_as_often_as_asked_for() -> None:
+    of = SometimesNull(seed_of("null a"), 0.25, Sequence(0))
+    values = [of.value(index) for index in MANY]
+    assert 400 < values.count(None) < 600
+    assert all(value in (None, index) for index, value in enumerate(values))
+
+
+def test_rows_have_names_and_travel() -> None:
+    generate = RowGenerator((("id", Sequence(1)), ("flag", RandomBoolean(3))))
+    row = pickle.loads(pickle.dumps(generate))(4)
+    assert (row.id, row[0], row.flag) == (5, 5, generate(4).flag)

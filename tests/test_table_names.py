@@ -1,0 +1,34 @@
+"""opchain.table has what a program needs to make streams of tables, and says so of the rest."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import opchain.table
+import pytest
+from opchain.runtime.errors import UnsupportedFeatureError
+
+
+@pytest.mark.parametrize("name", opchain.table.__all__)
+def test_every_name_is_there(name: str) -> None:
+    assert getattr(opchain.table, name).__name__ == name
+    assert name in dir(opchain.table)
+
+
+@pytest.mark.parametrize("name", ["TableEnvironment", "EnvironmentSettings", "ScalarFunction"])
+def test_what_pyflink_has_besides_is_refused_by_name(name: str) -> None:
+    with pytest.raises(UnsupportedFeatureError, match=f"opchain.table has no {name}"):
+        getattr(opchain.table, name)
+
+
+def test_other_names_are_unknown() -> None:
+    assert not hasattr(opchain.table, "Tables")
+
+
+def test_importing_it_loads_nothing() -> None:
+    script = "import sys, opchain.table; print([m for m in sys.modules if 'opchain.compiler' in m])"
+    found = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "[]"
