@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING
 from opchain.runtime.errors import SparkUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 _HOST = "127.0.0.1"
+_ADDRESSES = "worker-addresses"
 _EXECUTOR_CLASS = "CoarseGrainedExecutorBackend"
 _PYTHON_DAEMON = "pyspark.daemon"
 
@@ -48,13 +49,11 @@ class StandaloneCluster:
         ]
 
     def _is_executor(self, command: str) -> bool:
-        # Executors know their worker by its URL, whose port no other cluster has.
-        return _EXECUTOR_CLASS in command and any(
-            f"@{_HOST}:{port}" in command or f"{_HOST}:{port}" in command for port in self._ports()
-        )
+        # Executors know their worker by its address, which no other cluster has.
+        return _EXECUTOR_CLASS in command and any(address in command for address in self._workers())
 
-    def _ports(self) -> list[str]:
-        return (self.folder / "worker-ports").read_text("utf-8").split()
+    def _workers(self) -> list[str]:
+        return (self.folder / _ADDRESSES).read_text("utf-8").split()
 
 
 @contextmanager
@@ -75,29 +74,30 @@ def standalone_cluster(
     """
     ports = _free_ports(workers + 2)
     url = f"spark://{_HOST}:{ports[0]}"
+    addresses = [(_worker_host(number), port) for number, port in enumerate(ports[2:])]
     with ExitStack() as stack:
         log = stack.enter_context(
             _process(
                 folder / "master",
+                _HOST,
                 "org.apache.spark.deploy.master.Master",
                 f"--host {_HOST} --port {ports[0]} --webui-port {ports[1]}",
             )
         )
-        _await(log, lambda text: "I have been elected leader" in text, timeout_s)
-        (folder / "worker-ports").write_text(" ".join(map(str, ports[2:])), "utf-8")
-        for number, port in enumerate(ports[2:]):
+        _await(log, "I have been elected leader", timeout_s)
+        (folder / _ADDRESSES).write_text("\n".join(f"{h}:{p}" for h, p in addresses), "utf-8")
+        for number, (host, port) in enumerate(addresses):
             place = folder / f"worker-{number}"
             worker_log = stack.enter_context(
                 _process(
                     place,
+                    host,
                     "org.apache.spark.deploy.worker.Worker",
-                    f"{url} --host {_HOST} --port {port} --webui-port 0 --cores {cores} --memory {memory} "
-                    f"--work-dir {place / 'work'}",
+                    f"{url} --host {host} --port {port} --webui-port 0 --cores {cores} "
+                    f"--memory {memory} --work-dir {place / 'work'}",
                 )
             )
-            _await(
-                worker_log, lambda text: "Successfully registered with master" in text, timeout_s
-            )
+            _await(worker_log, "Successfully registered with master", timeout_s)
         yield StandaloneCluster(url, folder)
 
 
@@ -107,12 +107,12 @@ def kill(pid: int) -> None:
 
 
 @contextmanager
-def _process(folder: Path, main_class: str, arguments: str) -> Iterator[Path]:
+def _process(folder: Path, host: str, main_class: str, arguments: str) -> Iterator[Path]:
     """A Spark daemon whose log is the yielded file; it is ended with the block."""
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "log"
     home = _spark_home()
-    variables = {"SPARK_HOME": home, "SPARK_LOCAL_IP": _HOST, "SPARK_NO_DAEMONIZE": "1"}
+    variables = {"SPARK_HOME": home, "SPARK_LOCAL_IP": host, "SPARK_NO_DAEMONIZE": "1"}
     # Jobs of a user's own configuration must not decide what this cluster does.
     environment = {
         key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_")
@@ -137,9 +137,9 @@ def _process(folder: Path, main_class: str, arguments: str) -> Iterator[Path]:
             process.wait()
 
 
-def _await(log: Path, is_ready: Callable[[str], bool], timeout_s: float) -> None:
+def _await(log: Path, words: str, timeout_s: float) -> None:
     end = time.monotonic() + timeout_s
-    while not is_ready(log.read_text("utf-8", "replace")):
+    while words not in log.read_text("utf-8", "replace"):
         if time.monotonic() > end:
             tail = log.read_text("utf-8", "replace")[-500:]
             raise SparkUnavailableError(
@@ -156,6 +156,20 @@ def _spark_home() -> str:
     if spec is None or not spec.submodule_search_locations:
         raise SparkUnavailableError("pyspark is not installed: pip install 'opchain[spark]'")
     return next(iter(spec.submodule_search_locations))
+
+
+def _worker_host(number: int) -> str:
+    """A loopback address of the worker's own, where the system has more than one.
+
+    Spark starts second copies of slow tasks on other hosts alone.
+    """
+    host = f"127.0.0.{number + 1}"
+    with socket.socket() as probe:
+        try:
+            probe.bind((host, 0))
+        except OSError:
+            return _HOST
+    return host
 
 
 def _free_ports(count: int) -> list[int]:

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,8 +17,6 @@ if TYPE_CHECKING:
 
 MASTER = "local[2,3]"
 """Two cores, and three attempts: a plain `local[2]` tries no task again."""
-
-TESTS = Path(__file__).parent.parent
 
 
 @pytest.fixture(scope="session")
@@ -51,29 +44,6 @@ def session(needs_spark: None) -> Iterator[SparkSession]:
         session = active_or_new_session()
     yield session
     session.stop()
-
-
-@dataclass(frozen=True)
-class Program:
-    """A program that has run in a process of its own."""
-
-    exit_code: int
-    out: str
-    err: str
-
-
-def run_program(*command: str, timeout_s: float = 240, **environment: str | None) -> Program:
-    """Runs `python COMMAND`; a variable that is None is taken away."""
-    variables = os.environ | {"PYTHONPATH": str(TESTS)} | environment
-    done = subprocess.run(
-        [sys.executable, *command],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=timeout_s,
-        env={key: value for key, value in variables.items() if value is not None},
-    )
-    return Program(done.returncode, done.stdout, done.stderr)
 
 
 @pytest.fixture(scope="session")

@@ -3,8 +3,11 @@
 Run `python tests/spark/release_gate.py --runs 10`. Each run has a seed, which is printed: it chooses the size of
 the job, the moment of the kill, and what is killed, the JVM of an executor or its Python daemon. The job is a
 rebalance followed by a keyed count that emits every update; an executor dies when some reducers are done and
-others wait, so that the outputs of finished tasks are lost, and are computed and fetched again in another
-order. Nothing may be missing, nothing double, and the bytes must be those of an undisturbed run.
+another waits, so that the outputs of finished tasks are lost, and are computed and fetched again in another
+order. Nothing may be missing, nothing double, and the bytes must be those of an undisturbed run in one process.
+
+`--identical 6` runs an undisturbed job so often, and compares the bytes: executors fetch in another order each
+time. With `--speculation` Spark also starts second copies of a slow task.
 """
 
 from __future__ import annotations
@@ -19,25 +22,30 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from opchain.common import Configuration
 from opchain.datastream import MapFunction, RuntimeContext, StreamExecutionEnvironment
 from opchain.runtime.testing.standalone_cluster import StandaloneCluster, kill, standalone_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+MAPPERS = 3
 REDUCERS = 4
 KEYS = 97
 WAIT_S = 120
+STRAGGLES_S = 8
+
+Update = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Disturbance:
-    """What a seed means. `waiting` is the reducer that waits for the kill, among those behind the first two."""
+    """What a seed means: `waiting` is the reducer that waits for the kill, behind the first two."""
 
     seed: int
     records: int
@@ -48,27 +56,22 @@ class Disturbance:
     @staticmethod
     def of(seed: int) -> Disturbance:
         draw = random.Random(seed)
-        return Disturbance(
-            seed,
-            draw.randrange(2_000, 20_000),
-            draw.randrange(2, REDUCERS),
-            draw.randrange(2),
-            draw.random() < 0.25,
-        )
+        records, waiting = draw.randrange(20_000, 80_000), draw.randrange(2, REDUCERS)
+        return Disturbance(seed, records, waiting, draw.randrange(2), draw.random() < 0.25)
 
 
 class WaitForKill(MapFunction[Any, Any]):
     """Passes records on; in one subtask only after the file `go` is there, having said `ready`."""
 
-    def __init__(self, waiting: int | None, folder: str) -> None:
+    def __init__(self, waiting: int, folder: Path) -> None:
         self.waiting = waiting
         self.folder = folder
 
     def open(self, runtime_context: RuntimeContext) -> None:
         if runtime_context.get_index_of_this_subtask() == self.waiting:
-            Path(self.folder, "ready").touch()
+            (self.folder / "ready").touch()
             end = time.monotonic() + WAIT_S
-            while not Path(self.folder, "go").exists():
+            while not (self.folder / "go").exists():
                 if time.monotonic() > end:
                     raise TimeoutError("nobody killed anything")
                 time.sleep(0.02)
@@ -77,40 +80,60 @@ class WaitForKill(MapFunction[Any, Any]):
         return value
 
 
-def counted(records: int, waiting: int | None, folder: str) -> list[tuple[int, int]]:
-    """The job: each record's key and how often it has come so far."""
-    env = StreamExecutionEnvironment.get_execution_environment()
+class StraggleOnce(MapFunction[Any, Any]):
+    """Passes records on; the first attempt of one subtask takes long to start. Each start leaves a file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        subtask = runtime_context.get_index_of_this_subtask()
+        attempt = runtime_context.get_attempt_number()
+        (self.folder / f"{subtask}-{attempt}-{os.getpid()}").touch()
+        if subtask == 1 and attempt == 0:
+            time.sleep(STRAGGLES_S)
+
+    def map(self, value: Any) -> Any:
+        return value
+
+
+def counted(
+    records: int, slow: MapFunction[Any, Any] | None = None, *, target: str = "spark"
+) -> list[Update]:
+    """The job: each record's key and how often it has come so far. `slow` is run behind the count."""
+    configuration = Configuration()
+    configuration.set_string("execution.target", target)
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
     env.set_parallelism(2)
     counts = (
         env.from_sequence(1, records)
         .rebalance()
         .map(lambda number: (number * number % KEYS, 1))
-        .set_parallelism(3)
+        .set_parallelism(MAPPERS)
         .key_by(lambda pair: pair[0])
         .reduce(lambda one, other: (one[0], one[1] + other[1]))
         .set_parallelism(REDUCERS)
-        .map(WaitForKill(waiting, folder))
+        .map(slow or (lambda pair: pair))
         .set_parallelism(REDUCERS)
     )
     with counts.execute_and_collect() as collected:
         return list(collected)
 
 
-def mistakes(records: int, found: list[tuple[int, int]]) -> list[str]:
+def mistakes(records: int, found: list[Update]) -> list[str]:
     """What is lost or doubled: each key must come with 1, 2, 3, ..., as often as it occurs."""
-    wrong = []
     expected = Counter(number * number % KEYS for number in range(1, records + 1))
-    by_key: dict[int, list[int]] = {}
+    by_key: dict[int, list[int]] = {key: [] for key in expected}
     for key, count in found:
         by_key.setdefault(key, []).append(count)
-    for key, times in sorted(expected.items()):
-        if by_key.get(key, []) != list(range(1, times + 1)):
-            wrong.append(f"key {key}: expected 1 to {times}, found {by_key.get(key, [])[-5:]}")
-    wrong += [f"key {key} should not exist" for key in sorted(by_key.keys() - expected.keys())]
-    return wrong
+    return [
+        f"key {key}: expected 1 to {expected[key]}, found {len(counts)} up to {max(counts, default=0)}"
+        for key, counts in sorted(by_key.items())
+        if counts != list(range(1, expected[key] + 1))
+    ]
 
 
-def digest(found: Any) -> str:
+def digest(found: list[Update]) -> str:
     return hashlib.sha256(pickle.dumps(found, 5)).hexdigest()[:16]
 
 
@@ -140,45 +163,94 @@ def killing(cluster: StandaloneCluster, what: Disturbance, folder: Path) -> Iter
 
 
 def disturbed_run(cluster: StandaloneCluster, what: Disturbance) -> bool:
-    """One run with a kill, and one without; prints what came of it."""
-    undisturbed = counted(what.records, None, "")
+    """One run with a kill; says what came of it."""
+    undisturbed = digest(counted(what.records, target="local"))
     with tempfile.TemporaryDirectory() as name, killing(cluster, what, Path(name)) as killed:
-        found = counted(what.records, what.waiting, name)
+        found = counted(what.records, WaitForKill(what.waiting, Path(name)))
     wrong = mistakes(what.records, found)
-    is_same = digest(found) == digest(undisturbed)
-    verdict = "ok" if killed and is_same and not wrong else "WRONG"
-    print(
-        f"seed {what.seed}: {verdict}: {what.records} records, killed {killed or 'nothing'} while reducer "
-        f"{what.waiting + 1} of {REDUCERS} waited; bytes {digest(found)}, undisturbed "
-        f"{digest(undisturbed)}; lost or doubled: {wrong or 'nothing'}",
-        flush=True,
+    is_ok = bool(killed) and not wrong and digest(found) == undisturbed
+    say(
+        f"seed {what.seed}: {'ok' if is_ok else 'WRONG'}: {what.records} records, killed "
+        f"{', '.join(killed) or 'nothing'} while reducer {what.waiting + 1} of {REDUCERS} waited; bytes "
+        f"{digest(found)}, undisturbed {undisturbed}; lost or doubled: {'; '.join(wrong) or 'nothing'}"
     )
-    return verdict == "ok"
+    return is_ok
 
 
-def submit_to(cluster: StandaloneCluster, **settings: str) -> None:
-    """Has this process's session be made on the cluster."""
-    settings = {"spark.executor.memory": "512m", "spark.ui.enabled": "false"} | settings
-    options = " ".join(f"--conf {key.replace('_', '.')}={value}" for key, value in settings.items())
-    os.environ["PYSPARK_SUBMIT_ARGS"] = f"--master {cluster.url} {options} pyspark-shell"
+def identical_runs(runs: int, *, with_straggler: bool) -> bool:
+    """The same job again and again; the bytes must be those of a run in one process."""
+    records = 50_000
+    expected = digest(counted(records, target="local"))
+    found = []
+    copies = 0
+    for _ in range(runs):
+        with tempfile.TemporaryDirectory() as name:
+            slow = StraggleOnce(Path(name)) if with_straggler else None
+            found.append(digest(counted(records, slow)))
+            copies += max(0, len(list(Path(name).iterdir())) - REDUCERS) if with_straggler else 0
+    is_ok = set(found) == {expected}
+    more = f", {copies} second copies ran" if with_straggler else ""
+    say(
+        f"{runs} runs{more}: {'ok' if is_ok else 'WRONG'}: bytes {expected} in one process, {found}"
+    )
+    return is_ok
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def submit_to(master: str, *, with_speculation: bool) -> None:
+    """Has this process's session be made there."""
+    settings = {"spark.executor.memory": "512m", "spark.ui.enabled": "false"}
+    if with_speculation:
+        settings |= {
+            "spark.speculation": "true",
+            "spark.speculation.interval": "100ms",
+            "spark.speculation.quantile": "0.5",
+            "spark.speculation.multiplier": "1.1",
+            "spark.speculation.minTaskRuntime": "100ms",
+        }
+    options = " ".join(f"--conf {key}={value}" for key, value in settings.items())
+    os.environ["PYSPARK_SUBMIT_ARGS"] = f"--master {master} {options} pyspark-shell"
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 
 
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--runs", type=int, default=10, help="with a kill (default 10)")
+    parser.add_argument("--seed", type=int, help="of the first run (default: drawn)")
+    parser.add_argument("--identical", type=int, default=6, help="without a kill (default 6)")
+    parser.add_argument(
+        "--speculation", action="store_true", help="start second copies of slow tasks"
+    )
+    parser.add_argument("--master", help="of a cluster that runs already, in --folder")
+    parser.add_argument("--folder", type=Path, help="where that cluster has its files")
+    return parser.parse_args()
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=None, help="of the first run; default: drawn")
-    arguments = parser.parse_args()
-    first = random.SystemRandom().randrange(10**6) if arguments.seed is None else arguments.seed
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        with standalone_cluster(Path(folder)) as cluster:
-            submit_to(cluster)
-            results = [
-                disturbed_run(cluster, Disturbance.of(seed))
-                for seed in range(first, first + arguments.runs)
-            ]
-    print(f"{sum(results)} of {len(results)} runs ok")
+    given = arguments()
+    first = random.SystemRandom().randrange(10**6) if given.seed is None else given.seed
+    with ExitStack() as stack:
+        if given.master:
+            cluster = StandaloneCluster(given.master, given.folder)
+        else:
+            name = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
+            cluster = stack.enter_context(standalone_cluster(Path(name)))
+        submit_to(cluster.url, with_speculation=given.speculation)
+        results = []
+        if given.identical:
+            results.append(identical_runs(given.identical, with_straggler=given.speculation))
+        results += [
+            disturbed_run(cluster, Disturbance.of(seed))
+            for seed in range(first, first + given.runs)
+        ]
+    say(f"{sum(results)} of {len(results)} ok")
     return 0 if all(results) else 1
 
 

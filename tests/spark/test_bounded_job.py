@@ -5,7 +5,6 @@ import signal
 import sys
 import threading
 from concurrent.futures import CancelledError
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,6 +23,8 @@ from opchain.runtime.spark.bounded_job import BoundedJob, spark_run
 from opchain.runtime.spark.remote_error import ExecutorTracebackError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("session")]
@@ -117,7 +118,9 @@ def test_the_users_exception_arrives_with_its_place(form: str) -> None:
     assert error.price == 7
     assert str(error) == "ham costs 7"
     notes = error.__notes__  # type: ignore[attr-defined]
-    assert any("in 'till' (test_bounded_job.py:" in note and "at record 'ham'" in note for note in notes)
+    assert any(
+        "in 'till' (test_bounded_job.py:" in note and "at record 'ham'" in note for note in notes
+    )
     assert any("till" in note and note.startswith("in task ") for note in notes)
     assert isinstance(error.__cause__, ExecutorTracebackError)
     assert "check" in str(error.__cause__)
@@ -231,11 +234,16 @@ def test_a_process_that_always_dies_fails_the_job_by_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def draw(env: Any) -> None:
-        env.from_sequence(1, 100).rebalance().map(DiesAtFirst(tmp_path, 99, "exit")).name("fatal").print()
+        env.from_sequence(1, 100).rebalance().map(DiesAtFirst(tmp_path, 99, "exit")).name(
+            "fatal"
+        ).print()
 
     error = failure(draw, parallelism=2)
     assert type(error) is TaskFailedError
-    assert "task fatal -> Sink: Print to Std. Out (2/2), in each of its 3 attempts, lost its" in str(error)
+    assert (
+        "task fatal -> Sink: Print to Std. Out (2/2), in each of its 3 attempts, lost its"
+        in str(error)
+    )
     assert capsys.readouterr().out == ""
 
 
@@ -263,10 +271,11 @@ def test_a_failed_job_commits_and_prints_nothing(
     assert capsys.readouterr().out == ""
 
 
-def test_lines_are_printed_by_the_driver_task_after_task(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_are_printed_by_the_driver_task_after_task(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     def draw(env: Any) -> None:
         env.from_sequence(1, 6).rebalance().map(lambda x: x).print("out")
-
 
     run(job_of(draw, parallelism=2))
     lines = capsys.readouterr().out.splitlines()
@@ -288,7 +297,11 @@ def test_the_session_is_left_as_it_was(session: SparkSession) -> None:
     run(job_of(lambda env: env.from_collection([1]).rebalance().map(str).print()))
     failure(lambda env: env.from_collection([1]).map(lambda _: 1 / 0).print())
     assert {name: context.getLocalProperty(name) for name in names} == before
-    assert (sys.path, context.getConf().getAll(), context.pythonExec) == (path, settings, interpreter)
+    assert (sys.path, context.getConf().getAll(), context.pythonExec) == (
+        path,
+        settings,
+        interpreter,
+    )
     for name in names:
         context.setLocalProperty(name, None)  # type: ignore[arg-type]
 

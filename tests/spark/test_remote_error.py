@@ -16,35 +16,31 @@ from opchain.runtime.spark.remote_error import (
 )
 
 
-class TwoArguments(Exception):
+class TwoArgumentsError(Exception):
     def __init__(self, one: int, other: str) -> None:
         super().__init__(f"{one} and {other}")
         self.one = one
 
 
-class HoldsALock(Exception):
+class LockHoldingError(Exception):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.lock = threading.Lock()
 
 
-class Shouts(Exception):
+class LoudError(Exception):
     def __str__(self) -> str:
         return "LOUD"
 
 
-class CannotSpeak(Exception):
+class MuteError(Exception):
     def __str__(self) -> str:
         raise RuntimeError("mute")
 
 
 def arrived(error: BaseException) -> BaseException:
     """The error after its way through Spark's text."""
-    try:
-        raise error
-    except BaseException as raised:
-        text = f"An error occurred\n: SparkException: {sealed(raised)}\n\tat x.y.Z\n"
-    parts = unsealed(text)
+    parts = unsealed(f"An error occurred\n: SparkException: {sealed(error)}\n\tat x.y.Z\n")
     assert parts is not None
     return revived(parts)
 
@@ -56,8 +52,8 @@ def arrived(error: BaseException) -> BaseException:
         KeyError("key"),
         OSError(28, "No space left on device"),
         UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
-        TwoArguments(1, "two"),
-        Shouts("quiet"),
+        TwoArgumentsError(1, "two"),
+        LoudError("quiet"),
         UnpicklableRecordError("r", "why", "where"),
         StopIteration(3),
     ],
@@ -73,14 +69,14 @@ def test_the_type_the_text_and_the_arguments_arrive(error: Exception) -> None:
 
 
 def test_attributes_arrive() -> None:
-    back = arrived(TwoArguments(1, "two"))
-    assert isinstance(back, TwoArguments)
+    back = arrived(TwoArgumentsError(1, "two"))
+    assert isinstance(back, TwoArgumentsError)
     assert back.one == 1
 
 
 def test_what_cannot_be_pickled_is_left_behind() -> None:
-    back = arrived(HoldsALock("busy"))
-    assert type(back) is HoldsALock
+    back = arrived(LockHoldingError("busy"))
+    assert type(back) is LockHoldingError
     assert str(back) == "busy"
     assert not hasattr(back, "lock")
 
@@ -93,8 +89,8 @@ def test_a_class_of_the_main_program_is_the_same_class_again() -> None:
 
 
 def test_a_mute_exception_is_told_about() -> None:
-    back = arrived(CannotSpeak("x"))
-    assert type(back) is CannotSpeak
+    back = arrived(MuteError("x"))
+    assert type(back) is MuteError
 
 
 def test_a_huge_exception_arrives_without_what_makes_it_huge() -> None:
@@ -105,7 +101,7 @@ def test_a_huge_exception_arrives_without_what_makes_it_huge() -> None:
 
 
 def test_a_class_that_the_driver_does_not_know_is_named() -> None:
-    parts = unsealed(str(sealed(TwoArguments(1, "two"))))
+    parts = unsealed(str(sealed(TwoArgumentsError(1, "two"))))
     assert parts is not None
     unknown = type(parts)(
         b"\x80\x05\x8c\x07missing\x8c\x01x\x93.", "missing.x", "1 and two", (), ""
@@ -117,16 +113,15 @@ def test_a_class_that_the_driver_does_not_know_is_named() -> None:
 
 def test_the_cause_is_the_traceback_of_the_executor() -> None:
     spark_error = RuntimeError("spark")
-    try:
-        raise ValueError("no")
-    except ValueError as raised:
-        parts = unsealed(str(sealed(raised)))
+    with pytest.raises(ValueError, match="no") as raised:
+        int("no")
+    parts = unsealed(str(sealed(raised.value)))
     assert parts is not None
     cause = revived(parts, spark_error).__cause__
     assert isinstance(cause, ExecutorTracebackError)
     assert cause.spark_error is spark_error
     assert "test_remote_error.py" in str(cause)
-    assert str(cause).endswith("ValueError: no")
+    assert "ValueError: invalid literal" in str(cause)
 
 
 @pytest.mark.parametrize("text", ["", "no token", "<opchain error AAAA>", "<opchain error !>"])

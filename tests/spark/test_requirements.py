@@ -60,12 +60,16 @@ def test_another_java_is_refused_in_one_sentence(
 
 
 def test_a_java_home_without_java_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SparkUnavailableError, match=r"JAVA_HOME is '.*', where there is no bin/java"):
+    with pytest.raises(
+        SparkUnavailableError, match=r"JAVA_HOME is '.*', where there is no bin/java"
+    ):
         require_java({"JAVA_HOME": str(tmp_path), "PATH": ""})
 
 
 def test_a_machine_without_java_is_refused() -> None:
-    with pytest.raises(SparkUnavailableError, match="Spark needs Java, and there is none.*--local"):
+    with pytest.raises(
+        SparkUnavailableError, match=r"Spark needs Java, and there is none.*--local"
+    ):
         require_java({"PATH": ""})
 
 

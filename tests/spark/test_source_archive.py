@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 from opchain.runtime.spark.source_archive import archive_of, opchain_archive
 
-PYTHON = [sys.executable, "-S", "-I", "-c"]  # without site-packages: nothing but the standard library
+PYTHON = [
+    sys.executable,
+    "-S",
+    "-I",
+    "-c",
+]  # without site-packages: nothing but the standard library
 
 
 def run(code: str) -> str:

@@ -1,0 +1,39 @@
+"""The release gate on a standalone cluster; `OPCHAIN_GATE_RUNS=10` for as many runs as a release needs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from own_process import run_program
+
+if TYPE_CHECKING:
+    from opchain.runtime.testing.standalone_cluster import StandaloneCluster
+
+pytestmark = [pytest.mark.spark, pytest.mark.cluster]
+
+GATE = str(Path(__file__).with_name("release_gate.py"))
+RUNS = os.environ.get("OPCHAIN_GATE_RUNS", "1")
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        ("--runs", RUNS, "--identical", "6"),
+        ("--runs", "0", "--identical", "2", "--speculation"),
+    ],
+    ids=["kills", "speculation"],
+)
+def test_nothing_is_lost_doubled_or_moved(
+    cluster: StandaloneCluster, what: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ("--master", cluster.url, "--folder", str(cluster.folder))
+    done = run_program(GATE, *what, *place, timeout_s=900)
+    with capsys.disabled():
+        print(f"\n{done.out}")  # noqa: T201 - the seeds are worth knowing, whatever comes of them
+    assert done.exit_code == 0, done.out + done.err
+    if sys.platform == "linux":  # elsewhere both workers are on one host, and Spark copies no task
+        assert " 0 second copies" not in done.out

@@ -1,0 +1,263 @@
+"""Sessions of our own are made in processes of their own: this one's is made by the fixture."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from opchain.runtime.spark.session import active_or_new_session, launch_environment
+from own_process import Program, run_program
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+UNSET = {"PYSPARK_SUBMIT_ARGS": None, "PYSPARK_PYTHON": None, "SPARK_LOCAL_IP": None}
+
+JOB = """
+import sys
+from opchain import StreamExecutionEnvironment
+env = StreamExecutionEnvironment.get_execution_environment()
+env.from_collection([1, 2, 3]).map(lambda x: x * 2).print()
+env.execute("doubles")
+"""
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    """A program that prints 2, 4, 6."""
+    program = tmp_path / "program.py"
+    program.write_text(JOB, "utf-8")
+    return program
+
+
+def program(file: Path, **environment: str | None) -> Program:
+    return run_program(str(file), **(UNSET | environment))
+
+
+def lines_of_our_own(text: str) -> list[str]:
+    """What stands on the console, without the line of the JVM that nothing can turn off."""
+    return [line for line in text.splitlines() if "Using incubator modules" not in line]
+
+
+# What needs no JVM
+
+
+def test_a_job_without_java_fails_in_one_sentence(written: Path, tmp_path: Path) -> None:
+    done = program(written, JAVA_HOME=str(tmp_path / "none"))
+    assert done.exit_code == 1
+    last = done.err.splitlines()[-1]
+    assert "SparkUnavailableError: JAVA_HOME is " in last
+    assert "opchain run --local" in last
+    assert "JAVA_GATEWAY_EXITED" not in done.err
+
+
+def test_a_job_on_an_old_java_fails_in_one_sentence(written: Path, tmp_path: Path) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n", "utf-8")
+    java.chmod(0o755)
+    done = program(written, JAVA_HOME=str(tmp_path))
+    assert "is too old: Spark needs Java 17 or newer" in done.err.splitlines()[-1]
+
+
+def test_without_java_the_same_program_runs_in_its_process(written: Path, tmp_path: Path) -> None:
+    done = run_program("-m", "opchain", "run", "--local", str(written), JAVA_HOME=str(tmp_path))
+    assert (done.exit_code, done.out.split()) == (0, ["2", "4", "6"])
+
+
+def test_without_pyspark_the_sentence_names_the_package(written: Path, tmp_path: Path) -> None:
+    hidden = tmp_path / "sitecustomize.py"
+    hidden.write_text(
+        "import sys\n"
+        "class Hide:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] == 'pyspark':\n"
+        "            raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Hide())\n"
+        "import importlib.util as util\n"
+        "real = util.find_spec\n"
+        "util.find_spec = lambda name, package=None: None if name == 'pyspark' else real(name, package)\n",
+        "utf-8",
+    )
+    done = program(written, PYTHONPATH=str(tmp_path))
+    assert "pyspark is not installed: `pip install 'opchain[spark]'`" in done.err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected", "missing"),
+    [
+        ({}, ["--name opchain", "log4j2.properties", " pyspark-shell"], []),
+        (
+            {"PYSPARK_SUBMIT_ARGS": "--master local[1] pyspark-shell"},
+            ["--name opchain", "--master local[1] pyspark-shell"],
+            ["SPARK_LOCAL_IP"],
+        ),
+        (
+            {"PYSPARK_SUBMIT_ARGS": "--driver-java-options -Dx=1 pyspark-shell"},
+            ["--driver-java-options -Dx=1"],
+            ["log4j2"],
+        ),
+        (
+            {"PYSPARK_SUBMIT_ARGS": "--conf spark.ui.showConsoleProgress=true pyspark-shell"},
+            ["showConsoleProgress=true"],
+            ["showConsoleProgress=false"],
+        ),
+    ],
+)
+def test_the_users_settings_come_last_and_so_count(
+    variables: dict[str, str], expected: list[str], missing: list[str]
+) -> None:
+    launched = launch_environment(variables)
+    text = " ".join(f"{name} {value}" for name, value in launched.items())
+    assert all(word in text for word in expected)
+    assert not any(word in text for word in missing)
+
+
+def test_a_configuration_folder_is_heeded(tmp_path: Path) -> None:
+    (tmp_path / "spark-defaults.conf").write_text(
+        "# spark.x 1\nspark.master spark://host:7077\n", "utf-8"
+    )
+    (tmp_path / "log4j2.properties").touch()
+    launched = launch_environment({"SPARK_CONF_DIR": str(tmp_path)})
+    assert "SPARK_LOCAL_IP" not in launched
+    assert "log4j2" not in launched["PYSPARK_SUBMIT_ARGS"]
+
+
+def test_a_local_address_of_the_users_is_kept() -> None:
+    assert launch_environment({"SPARK_LOCAL_IP": "10.0.0.1"})["SPARK_LOCAL_IP"] == "10.0.0.1"
+
+
+# What needs one
+
+
+@pytest.mark.spark
+def test_a_session_that_is_there_is_used_as_it_is(session: SparkSession) -> None:
+    settings = session.sparkContext.getConf().getAll()
+    assert active_or_new_session() is session
+    assert session.sparkContext.getConf().getAll() == settings
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("needs_spark")
+def test_a_new_session_is_local_and_quiet(written: Path) -> None:
+    asked = "\nfrom pyspark import SparkContext\nc = SparkContext.getOrCreate()\n"
+    asked += "print(c.master, c.appName, c.pythonExec == sys.executable)\n"
+    written.write_text(JOB + asked, "utf-8")
+    done = program(written)
+    assert done.out.splitlines() == ["2", "4", "6", "local[*] opchain True"]
+    assert lines_of_our_own(done.err) == []
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("needs_spark")
+def test_a_context_without_a_session_is_used(written: Path) -> None:
+    written.write_text(
+        "from pyspark import SparkContext\n"
+        "context = SparkContext('local[1]', 'mine')\n" + JOB + "print(context.appName)\n"
+        "assert SparkContext.getOrCreate() is context\n",
+        "utf-8",
+    )
+    assert program(written).out.splitlines() == ["2", "4", "6", "mine"]
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("needs_spark")
+def test_spark_submit_decides_where_it_says(written: Path) -> None:
+    import pyspark  # noqa: PLC0415
+
+    written.write_text(
+        JOB
+        + "from pyspark import SparkContext\nc = SparkContext.getOrCreate()\nprint(c.master, c.appName)\n",
+        "utf-8",
+    )
+    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    done = subprocess.run(
+        [str(submit), "--master", "local[1]", "--name", "theirs", str(written)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+        env={key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_")}
+        | {"PYSPARK_DRIVER_PYTHON": sys.executable},
+    )
+    assert done.stdout.splitlines() == ["2", "4", "6", "local[1] theirs"]
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("needs_spark")
+def test_a_master_that_cannot_be_is_refused_in_one_sentence(written: Path) -> None:
+    done = program(written, PYSPARK_SUBMIT_ARGS="--master nonsense pyspark-shell")
+    assert done.exit_code == 1
+    assert "SparkUnavailableError: " in done.err
+    assert "opchain run --local" in done.err
+
+
+def another_python() -> str | None:
+    """A Python of another minor version, if this machine has one."""
+    for minor in (10, 11, 12, 13):
+        found = shutil.which(f"python3.{minor}")
+        if minor != sys.version_info.minor and found is not None:
+            answer = subprocess.run([found, "-V"], capture_output=True, text=True, check=False)
+            if f"3.{minor}" in answer.stdout:
+                return found
+    return None
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("needs_spark")
+@pytest.mark.skipif(another_python() is None, reason="there is no second Python on the path")
+def test_workers_of_another_python_are_refused_in_one_sentence(written: Path) -> None:
+    done = program(written, PYSPARK_PYTHON=another_python())
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    last = done.err.splitlines()[-1]
+    assert "SparkUnavailableError: the executors run Python 3." in last
+    assert f"and the driver {here}" in last
+    assert done.out == ""
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("needs_spark")
+def test_a_missing_interpreter_is_told_in_one_sentence(written: Path) -> None:
+    done = program(written, PYSPARK_PYTHON="/nowhere/python")
+    last = done.err.splitlines()[-1]
+    assert "SparkUnavailableError: the executors have no '/nowhere/python'" in last
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("needs_spark")
+def test_control_c_ends_job_and_program(tmp_path: Path) -> None:
+    file = tmp_path / "endless.py"
+    file.write_text(
+        f"""
+from pathlib import Path
+import time
+from opchain import StreamExecutionEnvironment
+def wait(x):
+    Path({str(tmp_path / "running")!r}).touch()
+    time.sleep(600)
+    Path({str(tmp_path / "finished")!r}).touch()
+env = StreamExecutionEnvironment.get_execution_environment()
+env.from_collection([1]).map(wait).print()
+env.execute()
+""",
+        "utf-8",
+    )
+    process = subprocess.Popen(
+        [sys.executable, str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        while not (tmp_path / "running").exists():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode != 0
+    assert "KeyboardInterrupt" in err.splitlines()[-1]
+    assert not (tmp_path / "finished").exists()
