@@ -12,6 +12,8 @@ from opchain.runtime.type_variables import T, T_contra
 from opchain.runtime.types.types import Types
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from opchain.runtime.types.record_types import RowTypeInfo
     from opchain.runtime.types.row import Row
     from opchain.runtime.types.type_information import TypeInformation
@@ -139,6 +141,11 @@ class Encoder(ABC, Generic[T_contra]):
     @abstractmethod
     def encode(self, element: T_contra, stream: BinaryIO) -> None:
         """Appends one record to the open file."""
+
+    def encode_batch(self, elements: Sequence[T_contra], stream: BinaryIO) -> None:
+        """Appends records: one by one, unless overridden by something faster."""
+        for element in elements:
+            self.encode(element, stream)
 
     @staticmethod
     def simple_string_encoder(charset_name: str = "UTF-8") -> Encoder[Any]:

@@ -103,6 +103,19 @@ class TextLineSource(Source[str]):
             for first in range(0, len(lines), batch_size):
                 yield lines[first : first + batch_size]
 
+    def read_blocks(self, split: FileRange) -> Iterator[bytes]:
+        """The lines that start in the range, as blocks of whole lines: for parsers of bytes.
+
+        Line ends are as in the file. The character set must be one in which files can be cut.
+        """
+        if split.stop is None:
+            for text in self._texts_of_whole_file(split.path):
+                yield text.encode(self.charset_name)
+            return
+        with open(split.path, "rb") as file:  # noqa: PTH123 - a str path, once per split
+            start, stop = _line_start(file, split.start), _line_start(file, split.stop)
+            yield from _line_blocks(file, start, stop)
+
     def _is_cut(self, file: str) -> bool:
         return self._can_be_cut and _suffix(file) not in _DECOMPRESSED
 
@@ -111,14 +124,12 @@ class TextLineSource(Source[str]):
         if split.stop is None:
             yield from self._texts_of_whole_file(split.path)
             return
-        with open(split.path, "rb") as file:  # noqa: PTH123 - a str path, once per split
-            start, stop = _line_start(file, split.start), _line_start(file, split.stop)
-            for block in _line_blocks(file, start, stop):
-                text = block.decode(self.charset_name, "replace")
-                # Looked for first: text with Unix line ends, the usual kind, is not copied.
-                if "\r" in text:
-                    text = text.replace("\r\n", "\n").replace("\r", "\n")
-                yield text
+        for block in self.read_blocks(split):
+            text = block.decode(self.charset_name, "replace")
+            # Looked for first: text with Unix line ends, the usual kind, is not copied.
+            if "\r" in text:
+                text = text.replace("\r\n", "\n").replace("\r", "\n")
+            yield text
 
     def _texts_of_whole_file(self, path: str) -> Iterator[str]:
         decompressed = _DECOMPRESSED.get(_suffix(path), open)

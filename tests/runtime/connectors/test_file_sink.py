@@ -13,6 +13,7 @@ from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.serialization import BulkWriter, BulkWriterFactory
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from opchain.runtime.connectors.sink import SinkWriter
@@ -159,6 +160,52 @@ def test_a_failed_task_leaves_nothing_half_written(tmp_path: Path) -> None:
     writer.close()
     writer.close()
     assert list(tmp_path.iterdir()) == []
+
+
+class Joined(Encoder[str]):
+    """An encoder that is told of batches."""
+
+    def encode(self, element: str, stream: BinaryIO) -> None:
+        self.encode_batch([element], stream)
+
+    def encode_batch(self, elements: Sequence[str], stream: BinaryIO) -> None:
+        stream.write(f"{','.join(elements)}\n".encode())
+
+
+@pytest.mark.parametrize(
+    ("encoder", "content"),
+    [(Encoder.simple_string_encoder(), "a\nb\n"), (Joined(), "a,b\n")],
+)
+def test_a_batch_is_written_at_once_where_the_encoder_can(
+    tmp_path: Path, encoder: Encoder[str], content: str
+) -> None:
+    builder = FileSink.for_row_format(str(tmp_path), encoder)
+    builder.with_bucket_assigner(ByLength())
+    sink = builder.build()
+    writer = writer_of(sink)
+    writer.write_batch(["a", "cc", "b"], None)
+    writer.write_batch([], None)
+    writer.flush(end_of_input=True)
+    commit(sink, list(writer.prepare_commit()))
+    assert visible(tmp_path) == {"length=1/part-0-0": content, "length=2/part-0-0": "cc\n"}
+
+
+def test_a_file_exceeds_its_size_by_a_batch_at_most(tmp_path: Path) -> None:
+    builder = FileSink.for_row_format(str(tmp_path), Joined())
+    builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
+    builder.with_rolling_policy(RollingPolicy.default_rolling_policy(part_size=2))
+    sink = builder.build()
+    writer = writer_of(sink)
+    for batch in (["a", "b"], ["c"]):
+        writer.write_batch(batch, [1] * len(batch))
+    writer.flush(end_of_input=True)
+    commit(sink, list(writer.prepare_commit()))
+    assert visible(tmp_path) == {"part-0-0": "a,b\n", "part-0-1": "c\n"}
+
+
+def test_timestamps_are_asked_for_where_they_may_choose_the_bucket(tmp_path: Path) -> None:
+    assert not sink_to(tmp_path).reads_timestamps
+    assert sink_to(tmp_path, bucket_assigner=ByLength()).reads_timestamps
 
 
 class Counted(BulkWriter[str]):

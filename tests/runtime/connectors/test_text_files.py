@@ -77,6 +77,26 @@ def test_every_line_is_read_once_however_the_files_are_cut(
     ]
 
 
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
+@pytest.mark.parametrize("parallelism", [1, 2, 5])
+def test_blocks_hold_whole_lines_as_they_are(tmp_path: Path, name: str, parallelism: int) -> None:
+    content = "".join(f"line {number} ä\n" for number in range(20)).encode() + b"last"
+    with (gzip.open if name.endswith(".gz") else open)(tmp_path / name, "wb") as file:
+        file.write(content)
+    source = TextLineSource(tmp_path / name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_files, "BLOCK_SIZE", 30)
+        blocks = [
+            block
+            for part in source.splits(parallelism)
+            for split in part
+            for block in source.read_blocks(split)
+        ]
+    assert b"".join(blocks) == content
+    assert len(blocks) > 5
+    assert all(block.endswith((b"\n", b"last")) for block in blocks)
+
+
 def test_a_batch_holds_no_more_than_asked(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_text("a\n" * 7)
