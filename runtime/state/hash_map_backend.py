@@ -1,7 +1,7 @@
 """Keyed state in dictionaries: see keyed_backend for the contract, state_table for the layout.
 
-A state costs one method call and one look-up more than a dictionary of one's own (measured on one core:
-`ValueState.value()` 60 ns, `update` 65 ns, `dict.get` 20 ns); `table` gives operators the dictionary.
+A state costs one method call more than a dictionary of one's own (measured on one core: `value()` 36 ns,
+`update()` 38 ns, `set_current_key()` 43 ns, `dict.get` 18 ns); `table` gives operators the dictionary.
 
 Flink: `HashMapStateBackend`, `HeapKeyedStateBackend`.
 """

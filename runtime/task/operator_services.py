@@ -10,6 +10,7 @@ from opchain.runtime.state.hash_map_backend import HashMapKeyedStateBackend
 from opchain.runtime.state.key_groups import key_group_range
 from opchain.runtime.state.key_identity import key_identity
 from opchain.runtime.state.operator_state import SubtaskStateStore
+from opchain.runtime.state.own_keys import OwnKeys
 from opchain.runtime.state.timers import TimerServices
 from opchain.runtime.task.mailbox.processing_time_service import MailboxProcessingTimeService
 from opchain.runtime.task.task_runtime_context import TaskRuntimeContext
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from opchain.runtime.state.keyed_backend import KeyedStateBackend
     from opchain.runtime.task.mailbox.mailbox_executor import MailboxExecutor
     from opchain.runtime.task.mailbox.timer_service import TimerService
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.task.vertex_program import OperatorProgram, VertexProgram
 
 
 def operator_context(
@@ -77,13 +78,25 @@ def _keyed_state(
     key, vertex = _key(program), task.vertex
     if key is None:
         return None
+    groups = key_group_range(vertex.max_parallelism, vertex.parallelism, task.subtask)
+    identity = key_identity(key.hasher)
+    if vertex.parallelism > 1 and _comes_without_exchange(program, vertex):
+        own_keys = OwnKeys(identity, groups, vertex.max_parallelism, key.hasher, where)
+        identity = own_keys.identity
     return HashMapKeyedStateBackend(
         vertex.max_parallelism,
-        key_group_range(vertex.max_parallelism, vertex.parallelism, task.subtask),
-        identity=key_identity(key.hasher),
+        groups,
+        identity=identity,
         hasher=key.hasher,
         now=timers.current_processing_time,
         where=where,
+    )
+
+
+def _comes_without_exchange(program: OperatorProgram, vertex: VertexProgram) -> bool:
+    """Whether a keyed stream gets here in place: it was reinterpreted as keyed."""
+    return program.parent >= 0 or any(
+        edge.is_pointwise and program.keys[edge.input_number] is not None for edge in vertex.inputs
     )
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from forms import FORMS, run_form, seen
+from forms import FORMS, failure_of, notes_of, run_form, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opchain.common import WatermarkStrategy
@@ -20,6 +20,7 @@ from opchain.datastream import (
     OutputTag,
 )
 from opchain.runtime.constants import MAX_LONG_VALUE
+from opchain.runtime.errors import StateError
 from opchain.runtime.state.descriptors import (
     ListStateDescriptor,
     MapStateDescriptor,
@@ -266,3 +267,50 @@ def test_partitions_are_evaluated_at_the_end(mode: str, form: str) -> None:
     ran = run_form(draw, form, mode=mode, parallelism=2)
     assert sum(ran.records("whole")) == 45
     assert sorted(ran.records("keyed")) == [[0, 3, 6, 9], [1, 4, 7], [2, 5, 8]]
+
+
+class FailsLater(KeyedProcessFunction[Any, Any, Any]):
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        ctx.timer_service().register_event_time_timer(value[1])
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        yield 1 // (timestamp - 5)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_failing_timer_names_its_operator_and_key(mode: str, form: str) -> None:
+    def draw(env: Any) -> None:
+        keyed = streams(env, [("a", 1), ("b", 5)]).key_by(lambda value: value[0])
+        seen(keyed.process(FailsLater()).name("late division"), "out")
+
+    error = failure_of(draw, form, mode=mode)
+    assert isinstance(error, ZeroDivisionError)
+    assert "in 'late division' (test_keyed_jobs.py:" in notes_of(error)
+    assert "key 'b'" in notes_of(error)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_failing_record_names_its_key(form: str) -> None:
+    class Fails(KeyedProcessFunction[Any, Any, Any]):
+        def process_element(self, value: Any, ctx: Any) -> Any:
+            yield 1 // value[1]
+
+    def draw(env: Any) -> None:
+        keyed = env.from_collection([("a", 1), ("b", 0)]).key_by(lambda value: value[0])
+        seen(keyed.process(Fails()).name("division"), "out")
+
+    notes = notes_of(failure_of(draw, form))
+    assert "in 'division' (test_keyed_jobs.py:" in notes
+    assert "at record ('b', 0), key 'b'" in notes
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_state_used_without_key_is_an_error_that_names_the_operator(form: str) -> None:
+    def draw(env: Any) -> None:
+        seen(env.from_collection([("a", 1)]).map(Remember()).name("remember"), "out")
+
+    error = failure_of(draw, form)
+    assert isinstance(error, StateError)
+    assert "'remember' (test_keyed_jobs.py:" in str(error)
+    assert "needs key_by()" in str(error)

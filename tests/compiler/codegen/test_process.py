@@ -1,0 +1,136 @@
+"""The shape of what is generated for process functions; what it does is tests/properties."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from forms import job_of
+from opchain.common import WatermarkStrategy
+from opchain.common.watermark_strategy import TimestampAssigner
+from opchain.datastream import (
+    CoProcessFunction,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    OutputTag,
+    ProcessFunction,
+)
+
+SIDE = OutputTag("side")
+
+
+class Zero(TimestampAssigner):
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        return 0
+
+
+class Count(KeyedProcessFunction[Any, Any, Any]):
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        yield value
+
+
+class CountLater(Count):
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        yield timestamp
+
+
+class Split(ProcessFunction[Any, Any]):
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        yield SIDE, value
+
+
+class Pair(KeyedCoProcessFunction[Any, Any, Any, Any]):
+    def process_element1(self, value: Any, ctx: Any) -> Any:
+        yield value
+
+    def process_element2(self, value: Any, ctx: Any) -> Any:
+        yield value
+
+
+class PairLater(Pair):
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        yield timestamp
+
+
+class PlainPair(CoProcessFunction[Any, Any, Any]):
+    process_element1 = Pair.process_element1  # type: ignore[assignment]
+    process_element2 = Pair.process_element2  # type: ignore[assignment]
+
+
+def module_of(draw: Any) -> str:
+    """The generated module of the last vertex, without comments."""
+    source = job_of(draw, "generated").vertices[-1].source
+    assert source is not None
+    return "\n".join(line.split("  #")[0] for line in source.splitlines())
+
+
+def keyed(function: Any, *, has_times: bool = False) -> Any:
+    def draw(env: Any) -> None:
+        stream = env.from_sequence(1, 9)
+        if has_times:
+            strategy: Any = WatermarkStrategy.for_monotonous_timestamps()
+            stream = stream.assign_timestamps_and_watermarks(
+                strategy.with_timestamp_assigner(Zero())
+            )
+        stream.key_by(lambda value: value).process(function).map(str).print()
+
+    return draw
+
+
+def test_a_keyed_function_without_timers_is_a_loop_with_its_key_set() -> None:
+    source = module_of(keyed(Count()))
+    assert (
+        "    for value in values:\n"
+        "        key_0 = key_fn_of_0(value)\n"
+        "        set_key_0(key_0)\n"
+        "        for value_0 in count_fn_0(value, context_0) or ():\n"
+        "            if value_0.__class__ is tuple and is_tagged(value_0):\n"
+        "                continue\n"
+    ) in source
+    assert "str_1(value_0)" in source
+    assert "emit_0" not in source
+
+
+def test_one_with_timers_has_one_place_for_all_its_results() -> None:
+    source = module_of(keyed(CountLater()))
+    batch, _, later = source.partition("def emit_0(value, timestamp):")
+    assert "            emit_0(value_0, None)" in batch
+    assert "str_1" not in batch
+    assert later.count("str_1(value)") == 1
+
+
+def test_the_context_gets_the_timestamp_where_there_is_one() -> None:
+    assert "context_0._timestamp = timestamp" in module_of(keyed(Count(), has_times=True))
+    assert "_timestamp" not in module_of(keyed(Count()))
+
+
+def test_side_outputs_that_somebody_reads_leave_by_the_side() -> None:
+    def draw(env: Any, *, is_read: bool) -> None:
+        out = env.from_sequence(1, 9).process(Split())
+        (out.get_side_output(SIDE) if is_read else out).print()
+
+    read = module_of(lambda env: draw(env, is_read=True))
+    assert "                emit_side_1(value_1, None)\n                continue" in read
+    assert "def emit_1_0(value, timestamp):" in read
+    assert "emit_side" not in module_of(lambda env: draw(env, is_read=False))
+
+
+@pytest.mark.parametrize(
+    "function", [Pair(), PairLater(), PlainPair()], ids=["pair", "later", "plain"]
+)
+def test_each_of_two_inputs_has_its_method_and_its_key(function: Any) -> None:
+    def draw(env: Any) -> None:
+        one, other = env.from_sequence(1, 9), env.from_sequence(1, 9)
+        if not isinstance(function, PlainPair):
+            one, other = one.key_by(lambda value: value), other.key_by(lambda value: -value)
+        one.connect(other).process(function).print()
+
+    source = module_of(draw)
+    first, second = source.split("def process_1(values)")
+    kind = {Pair: "pair", PairLater: "pair_later", PlainPair: "plain_pair"}[type(function)]
+    assert f"in {kind}_0_1(value, context_0) or ():" in first
+    assert f"in {kind}_0_2(value, context_0) or ():" in second
+    if not isinstance(function, PlainPair):
+        assert "key_0 = key_fn_of_0(value)" in first
+        assert "key_0 = key_fn_of_0_2(value)" in second
+    assert source.count("def emit_0(") == (1 if isinstance(function, PairLater) else 0)
