@@ -20,6 +20,7 @@ from opchain.runtime.functions.window_functions import ProcessWindowFunction
 from opchain.runtime.operators.specs import WindowSpec
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
 from opchain.runtime.operators.windows.merging_window_operator import MergingWindowOperator
+from opchain.runtime.operators.windows.session_window_operator import SessionWindowOperator
 from opchain.runtime.operators.windows.window_operator import WindowOperator
 from opchain.runtime.output_tag import OutputTag
 from opchain.runtime.testing.input_harnesses import KeyedOneInputOperatorHarness
@@ -318,7 +319,10 @@ def test_sessions_give_what_their_definition_says(
         expected = session_model(elements, lateness, lambda _: gap)
         assigner = EventTimeSessionWindows.with_gap(gap)
     kind, seen = run(elements, assigner, lateness, shape)
-    assert issubclass(kind, MergingWindowOperator)
+    assert kind is SessionWindowOperator
+    kind, general = run(elements, assigner, lateness, shape, trigger=SameTrigger())
+    assert kind is MergingWindowOperator
+    assert seen == general
     for fired in seen.fired:
         ends = [window[1] for _, window, _, _ in fired]
         assert ends == sorted(ends)

@@ -1,4 +1,4 @@
-"""Which operator runs a window: the general one, the one that merges, or the cheap one."""
+"""Which operator runs a window: the general one, the one that merges, or one that is cheap."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from opchain.runtime.operators.windows.aligned_window_operator import (
     is_aligned,
 )
 from opchain.runtime.operators.windows.merging_window_operator import MergingWindowOperator
+from opchain.runtime.operators.windows.session_window_operator import (
+    SessionWindowOperator,
+    has_plain_sessions,
+)
 from opchain.runtime.operators.windows.window_operator import WindowOperator
 from opchain.runtime.windows.assigners import MergingWindowAssigner
 
@@ -25,7 +29,7 @@ def window_operator_class(spec: WindowSpec, *, is_batch: bool) -> type[KeyedWind
     if is_aligned(spec, is_batch=is_batch):
         return AlignedWindowOperator
     if isinstance(spec.assigner, MergingWindowAssigner):
-        return MergingWindowOperator
+        return SessionWindowOperator if has_plain_sessions(spec) else MergingWindowOperator
     return WindowOperator
 
 

@@ -13,6 +13,8 @@ from opchain.runtime.operators.windows.merging_window_set import MergingWindowSe
 from opchain.runtime.operators.windows.window_operator import WindowOperator
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.task.vertex_program import OperatorProgram
@@ -40,6 +42,10 @@ class MergingWindowOperator(WindowOperator):
         self.backend.set_current_key(self.select_key(value))
         event_time = MIN_LONG_VALUE if timestamp is None else timestamp
         windows = self.assigner.assign_windows(value, event_time, self.assigner_context)
+        self.put_into(windows, value, timestamp)
+
+    def put_into(self, windows: Iterable[Any], value: Any, timestamp: int | None) -> None:
+        """Puts a record of the current key into its windows."""
         in_flight = self._windows_in_flight()
         is_skipped = True
         for new in windows:

@@ -8,11 +8,15 @@ from opchain.runtime.operators.specs import WindowSpec
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
 from opchain.runtime.operators.windows.choice import window_operator_class
 from opchain.runtime.operators.windows.merging_window_operator import MergingWindowOperator
+from opchain.runtime.operators.windows.session_window_operator import SessionWindowOperator
 from opchain.runtime.operators.windows.window_operator import WindowOperator
 from opchain.runtime.windows.count_windows import CountTumblingWindowAssigner
 from opchain.runtime.windows.evictors import CountEvictor
 from opchain.runtime.windows.global_windows import GlobalWindows
-from opchain.runtime.windows.session_windows import EventTimeSessionWindows
+from opchain.runtime.windows.session_windows import (
+    EventTimeSessionWindows,
+    ProcessingTimeSessionWindows,
+)
 from opchain.runtime.windows.time_triggers import EventTimeTrigger
 from opchain.runtime.windows.time_windows import (
     SlidingEventTimeWindows,
@@ -52,8 +56,22 @@ class Clears(ProcessWindowFunction[Any, Any, Any, Any]):
         (WindowOperator, {"assigner": TumblingProcessingTimeWindows.of(10)}, False),
         (WindowOperator, {"assigner": GlobalWindows.create()}, False),
         (WindowOperator, {"assigner": CountTumblingWindowAssigner.of(3)}, False),
-        (MergingWindowOperator, {"assigner": EventTimeSessionWindows.with_gap(3)}, False),
-        (MergingWindowOperator, {"assigner": EventTimeSessionWindows.with_gap(3)}, True),
+        (SessionWindowOperator, {"assigner": EventTimeSessionWindows.with_gap(3)}, False),
+        (SessionWindowOperator, {"assigner": EventTimeSessionWindows.with_gap(3)}, True),
+        (
+            SessionWindowOperator,
+            {"assigner": EventTimeSessionWindows.with_dynamic_gap(len), "allowed_lateness_ms": 5},
+            False,
+        ),
+        (
+            MergingWindowOperator,
+            {
+                "assigner": EventTimeSessionWindows.with_gap(3),
+                "trigger": PurgingTrigger(EventTimeTrigger()),
+            },
+            False,
+        ),
+        (MergingWindowOperator, {"assigner": ProcessingTimeSessionWindows.with_gap(3)}, False),
     ],
 )
 def test_the_cheap_operator_runs_what_it_can(
