@@ -302,6 +302,9 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
     def clear_all(self) -> None:
         """See KeyedStateBackend."""
         for table in self._tables.values():
+            if len(table.spaces) == 1:
+                table.spaces[VOID].clear()
+                continue
             for namespace in list(table.spaces):
                 table.spaces[namespace].clear()
                 table.leave(namespace)

@@ -174,6 +174,8 @@ class BatchTimerService(InternalTimerService):
 
     def end_key(self) -> None:
         """Fires everything that the key at hand has registered."""
+        if not (self._event_timers or self._processing_timers):
+            return
         super().advance_watermark(MAX_LONG_VALUE)
         self._on_processing_time(MAX_LONG_VALUE)
         self.current_watermark = MIN_LONG_VALUE
