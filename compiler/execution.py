@@ -8,12 +8,14 @@ from opchain.compiler.dsl.interception import job_started
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.settings.dependencies_reader import job_dependencies
+from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.slot_resources import SlotResources
 
 if TYPE_CHECKING:
     from opchain.compiler.graph.plan import Plan, Program
     from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
     from opchain.runtime.job_run import JobRun
+    from opchain.runtime.task.vertex_program import JobProgram
 
 
 def submit(program: Program, *, wait: bool = False) -> JobRun:
@@ -32,9 +34,22 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
     else:
         from opchain.runtime.spark.bounded_job import spark_run  # noqa: PLC0415 - likewise
 
+        _check_ends(job)
         run = spark_run(job, dependencies, slot_resources(plan))
     job_started(job.job_name, run)
     return run.run_here() if wait else run.start()
+
+
+def _check_ends(job: JobProgram) -> None:
+    """Refuses what would read for ever before its first result."""
+    from opchain.runtime.live_run import endless_sources  # noqa: PLC0415 - likewise
+
+    for source in endless_sources(job):
+        raise UnsupportedFeatureError(
+            f"'{source.name}' ({source.call_site}) never ends, and jobs on Spark do not run without end yet; "
+            "run it in this process ('opchain run --local', or execution.target = local), or give the source "
+            "an end"
+        )
 
 
 def slot_resources(plan: Plan) -> tuple[SlotResources | None, ...]:

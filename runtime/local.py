@@ -7,14 +7,15 @@ here as well.
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 from opchain.runtime.job_dependencies import NO_DEPENDENCIES
 from opchain.runtime.job_outcome import commit, read_outcome
 from opchain.runtime.job_run import JobRun
+from opchain.runtime.live_run import LiveRun, endless_sources
 from opchain.runtime.local_files import local_files
 from opchain.runtime.shipping import ship_vertices, shipped_task
+from opchain.runtime.stop_switch import StopSwitch
 from opchain.runtime.task.relaxed_collector import relaxed_collector
 from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
 from opchain.runtime.task.vertex_program import DRIVER
@@ -28,28 +29,40 @@ if TYPE_CHECKING:
     from opchain.runtime.task.vertex_program import JobProgram
 
 
-class JobStoppedError(Exception):
-    """The job was cancelled while it ran."""
-
-
 def local_run(job: JobProgram, dependencies: JobDependencies = NO_DEPENDENCIES) -> JobRun:
-    """The run of a job in this process; it can be stopped between two buffers.
+    """The run of a job in this process; it can be stopped between two batches.
 
     Raises:
         UnpicklableFunctionError: A function cannot be pickled.
     """
+    if endless_sources(job):
+        return _live_run(job, dependencies)
     shipped = ship_vertices(job)
-    stopped = threading.Event()
+    switch = StopSwitch()
 
     def run() -> JobOutcome:
         with local_files(dependencies) as files:
             environment = TaskEnvironment(files=files)
-            buffers = run_tasks(job, shipped, environment=environment, stopped=stopped)
+            buffers = run_tasks(job, shipped, environment=environment, switch=switch)
             outcome = read_outcome(job, buffers)
         commit(job, outcome)
         return outcome
 
-    return JobRun(run, stopped.set)
+    return JobRun(run, switch.stop)
+
+
+def _live_run(job: JobProgram, dependencies: JobDependencies) -> JobRun:
+    """The run of a job that never ends by itself."""
+    switch = StopSwitch()
+
+    def run() -> JobOutcome:
+        with local_files(dependencies) as files:
+            live = LiveRun(job, TaskEnvironment(files=files), switch)
+            outcome = read_outcome(job, live.buffers())
+        commit(job, outcome)
+        return outcome
+
+    return JobRun(run, switch.stop)
 
 
 def run_in_process(job: JobProgram, environment: TaskEnvironment | None = None) -> JobOutcome:
@@ -66,26 +79,28 @@ def run_tasks(
     shipped: Sequence[bytes],
     *,
     environment: TaskEnvironment | None = None,
-    stopped: threading.Event | None = None,
+    switch: StopSwitch | None = None,
 ) -> Iterator[Buffer]:
     """Runs all stages; yields the buffers for the driver.
 
     Raises:
-        JobStoppedError: `stopped` was set.
+        JobStoppedError: The switch was turned.
     """
     waiting: dict[int, list[Buffer]] = {}
+    switch = switch or StopSwitch()
     with relaxed_collector():
         for stage in job.stages:
             for task in range(stage.first_task, stage.first_task + stage.parallelism):
                 buffers = sorted(waiting.pop(task, []), key=_reading_order)
                 program = shipped_task(job, shipped, task)
-                for buffer in StreamTask(program, task, iter(buffers), environment).run():
-                    if stopped is not None and stopped.is_set():
-                        raise JobStoppedError
+                running = StreamTask(program, task, iter(buffers), environment)
+                switch.watch(running)
+                for buffer in running.run():
                     if buffer.target == DRIVER:
                         yield buffer
                     else:
                         waiting.setdefault(buffer.target, []).append(buffer)
+                switch.forget(running)
     assert not waiting, f"buffers are left for tasks {sorted(waiting)}"
 
 

@@ -134,6 +134,13 @@ class ChainedSources:
         self._read = InterleavedInputs(gate, numbers, self._sources, input_watermarks)
         return self._read
 
+    def alone(self, input_watermarks: Sequence[int]) -> Iterable[InputElement]:
+        """What the sources bring, without an input gate."""
+        if not self._sources:
+            return ()
+        self._read = InterleavedInputs((), (), self._sources, input_watermarks)
+        return self._read
+
     def close(self) -> None:
         """Closes what the sources have open."""
         if self._read is not None:

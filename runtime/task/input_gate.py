@@ -98,18 +98,33 @@ class InputGate:
                     "expected them in ascending order"
                 )
             last = key
-            channel = self._accept(buffer)
-            for element in self._decode(buffer, channel):
-                if channel.has_ended:
-                    raise self._lost(buffer.channel, "goes on behind its end of input")
-                if isinstance(element, EndOfInput):
-                    channel.has_ended = True
-                    if not self._close_one(channel.input_number):
-                        continue
-                elif isinstance(element, RecordBatch):
-                    self.records_in += len(element.values)
-                yield InputElement(channel.input_number, buffer.channel, element)
+            yield from self.read(buffer)
         self._check_ends()
+
+    def read(self, buffer: Buffer) -> Iterator[InputElement]:
+        """The elements of one buffer, the next of its channel.
+
+        Raises:
+            LostBufferError: As `__iter__`, but for a channel's missing end.
+            WireFormatError: If the buffer is damaged.
+            UnreadableRecordError: If records cannot be unpickled here.
+        """
+        channel = self._accept(buffer)
+        for element in self._decode(buffer, channel):
+            if channel.has_ended:
+                raise self._lost(buffer.channel, "goes on behind its end of input")
+            if isinstance(element, EndOfInput):
+                channel.has_ended = True
+                if not self._close_one(channel.input_number):
+                    continue
+            elif isinstance(element, RecordBatch):
+                self.records_in += len(element.values)
+            yield InputElement(channel.input_number, buffer.channel, element)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether all channels have."""
+        return not any(self._open_channels.values())
 
     def _accept(self, buffer: Buffer) -> _Channel:
         """The buffer's channel, if the buffer is the next one that the channel must bring."""

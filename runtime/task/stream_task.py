@@ -22,6 +22,7 @@ from opchain.runtime.task.chained_sources import ChainedSources
 from opchain.runtime.task.failure_site import add_failure_site
 from opchain.runtime.task.input_gate import InputGate
 from opchain.runtime.task.input_valves import InputValves
+from opchain.runtime.task.live_input import LiveBuffers, LiveInput
 from opchain.runtime.task.mailbox.mail import MIN_PRIORITY
 from opchain.runtime.task.mailbox.mailbox_processor import MailboxProcessor
 from opchain.runtime.task.mailbox.task_action_executor import (
@@ -66,14 +67,14 @@ class TaskEnvironment:
 class StreamTask:
     """One attempt of one subtask.
 
-    `buffers` are those for this task, sorted as Buffer says. `run` may be called once.
+    `buffers` are those for this task, sorted as Buffer says, or come while it runs. `run` may be called once.
     """
 
     def __init__(
         self,
         job: JobProgram,
         task: int,
-        buffers: Iterator[Buffer],
+        buffers: Iterator[Buffer] | LiveBuffers,
         environment: TaskEnvironment | None = None,
     ) -> None:
         self.environment = environment or TaskEnvironment()
@@ -210,7 +211,7 @@ class StreamTask:
             return error
         return None
 
-    def _make_input(self, buffers: Iterator[Buffer]) -> TaskInput:
+    def _make_input(self, buffers: Iterator[Buffer] | LiveBuffers) -> TaskInput:
         head, vertex = self.chain.head, self.info.vertex
         if isinstance(head, LegacySourceOperator):
             assert isinstance(self._action_executor, SynchronizedTaskActionExecutor)
@@ -220,14 +221,19 @@ class StreamTask:
         if isinstance(head, SourceOperator):
             return SourceInput(head, self.chain)
         subtask, parallelism = self.info.subtask, vertex.parallelism
+        valves = InputValves(vertex.inputs, subtask, parallelism, vertex.chained_sources)
+        watermarks = self.chain.input_watermarks
+        if isinstance(buffers, LiveBuffers):
+            self._gate = InputGate(vertex.inputs, subtask, parallelism, ())
+            feeder, pulled = GateInput((), valves, self.chain), self._sources.alone(watermarks)
+            return LiveInput(buffers, self._gate, feeder, pulled, self.processor)
         self._gate = InputGate(vertex.inputs, subtask, parallelism, self._awaited(buffers))
-        elements = self._sources.beside(self._gate, vertex.inputs, self.chain.input_watermarks)
+        elements = self._sources.beside(self._gate, vertex.inputs, watermarks)
         if vertex.is_batch:
             if head.context.keyed_state is not None and head.sorts_batch_input:
                 return KeySortedInput(elements, self.chain)
             if isinstance(head, BroadcastProcessOperator):
                 return BroadcastFirstInput(elements, self.chain)
-        valves = InputValves(vertex.inputs, subtask, parallelism, vertex.chained_sources)
         return GateInput(elements, valves, self.chain)
 
     def _awaited(self, buffers: Iterator[Buffer]) -> Iterator[Buffer]:

@@ -54,7 +54,11 @@ class GateInput:
         item = next(self._elements, None)
         if item is None:
             controller.all_actions_completed()
-            return
+        else:
+            self.feed(item)
+
+    def feed(self, item: InputElement) -> None:
+        """Feeds one element."""
         number, channel, element = item
         chain = self._chain
         if element.__class__ is RecordBatch:

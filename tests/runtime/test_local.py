@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import job_of, run_job, seen
@@ -10,8 +9,12 @@ from opchain.datastream import MapFunction, RuntimeContext
 from opchain.runtime.errors import TaskFailedError, UnpicklableFunctionError
 from opchain.runtime.job_dependencies import CachedFile, JobDependencies
 from opchain.runtime.job_status import JobStatus
-from opchain.runtime.local import JobStoppedError, local_run, run_in_process, run_tasks
+from opchain.runtime.local import local_run, run_in_process, run_tasks
 from opchain.runtime.shipping import ship_vertices
+from opchain.runtime.stop_switch import JobStoppedError, StopSwitch
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class CountsItsCalls(MapFunction[int, int]):
@@ -68,10 +71,10 @@ def test_what_cannot_travel_fails_before_anything_runs() -> None:
 
 def test_a_job_can_be_cancelled_between_two_buffers() -> None:
     job = job_of(lambda env: env.from_sequence(1, 10).rebalance().map(str).print())
-    stopped = threading.Event()
-    stopped.set()
+    switch = StopSwitch()
+    switch.stop()
     with pytest.raises(JobStoppedError):
-        list(run_tasks(job, ship_vertices(job), stopped=stopped))
+        list(run_tasks(job, ship_vertices(job), switch=switch))
 
 
 def test_a_cancelled_job_says_so() -> None:
