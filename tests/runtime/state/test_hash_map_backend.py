@@ -15,7 +15,6 @@ from opchain.runtime.state.descriptors import (
 from opchain.runtime.state.hash_map_backend import HashMapKeyedStateBackend
 from opchain.runtime.state.key_hashers import hasher_named
 from opchain.runtime.state.key_identity import key_identity, state_key
-from opchain.runtime.state.keyed_backend import VOID
 
 COUNT: ValueStateDescriptor[int] = ValueStateDescriptor("count", Types.LONG())
 TTL = StateTtlConfig.new_builder(1000).build()
@@ -189,10 +188,3 @@ def test_in_batch_mode_a_key_ends_when_another_one_comes(
     backend.clear_current_key()
     backend.set_current_key("c")
     assert len(ended) == 2
-
-
-def test_void_is_itself_after_a_journey() -> None:
-    import pickle  # noqa: PLC0415 - for this one line
-
-    assert pickle.loads(pickle.dumps(VOID)) is VOID
-    assert repr(VOID) == "VOID"
