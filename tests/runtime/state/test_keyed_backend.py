@@ -16,7 +16,7 @@ def test_void_is_itself_after_a_journey() -> None:
 
 
 def test_void_equals_no_window_and_no_key() -> None:
-    assert VOID != TimeWindow(0, 1)
+    assert TimeWindow(0, 1) != VOID
     assert VOID not in ("VOID", None, 0)
     assert len({VOID, TimeWindow(0, 1), None}) == 3
 
