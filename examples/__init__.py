@@ -1,0 +1,1 @@
+"""Programs to learn from; run them from the repository's root."""

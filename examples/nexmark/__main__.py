@@ -1,0 +1,94 @@
+"""The command line: runs a query, or generates events for all of them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from opchain import Configuration, StreamExecutionEnvironment
+from opchain.datastream import RuntimeExecutionMode
+
+from examples.nexmark import generator
+from examples.nexmark.job import QUERIES, draw
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Does what the command line asks for; 0 when the whole input was processed."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if words[:1] == ["generate"]:
+        return generator.main(words[1:])
+    options = _parser().parse_args(words)
+    if _has_files(options.output):
+        # The sink would put its files beside them, and both be read as one result.
+        sys.stderr.write(f"{options.output} has files in it already: give an empty folder\n")
+        return 2
+    options.output.mkdir(parents=True, exist_ok=True)
+    env = environment(options.mode, options.parallelism, is_local=options.local)
+    try:
+        draw(
+            env,
+            options.query,
+            options.input,
+            str(options.output),
+            side_input=options.side_input,
+            late_folder=options.late,
+            watermark_after_every_event=options.watermark == "every-event",
+        )
+    except ValueError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    env.execute(f"nexmark {options.query}")
+    return 0
+
+
+def environment(mode: str, parallelism: int, *, is_local: bool) -> StreamExecutionEnvironment:
+    """An environment on Spark, or in this process."""
+    configuration = Configuration()
+    if is_local:
+        configuration.set_string("execution.target", "local")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.set_runtime_mode(RuntimeExecutionMode[mode])
+    env.set_parallelism(parallelism)
+    return env
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m examples.nexmark",
+        description="Runs a query of the Nexmark benchmark. What each returns, examples/nexmark/q*.py say.",
+        epilog="python -m examples.nexmark generate --help: events to run them on.",
+    )
+    parser.add_argument("query", choices=QUERIES, metavar="qN", help="q0 to q22, or generate")
+    parser.add_argument("--input", required=True, help="file of JSON lines, or folder of such files")
+    parser.add_argument("--output", required=True, type=Path, help="empty or new folder")
+    parser.add_argument("--side-input", metavar="FILE", help="CSV of key and value, for q13")
+    parser.add_argument("--parallelism", type=int, default=os.cpu_count() or 1, metavar="N")
+    parser.add_argument("--local", action="store_true", help="run in this process, without Spark")
+    parser.add_argument(
+        "--mode",
+        choices=("STREAMING", "BATCH"),
+        default="STREAMING",
+        help="BATCH: everything is sorted and nothing is late (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--watermark",
+        choices=("periodic", "every-event"),
+        default="periodic",
+        help="every-event: read in one subtask, with a watermark after each event (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--late", metavar="DIR", help="where the events go that the windows of q5, q7, q8, q11 drop"
+    )
+    return parser
+
+
+def _has_files(folder: Path) -> bool:
+    return folder.is_dir() and any(
+        file.is_file() and not file.name.startswith((".", "_")) for file in folder.rglob("*")
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

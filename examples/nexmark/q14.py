@@ -1,0 +1,38 @@
+"""q14 - calculation: bids of a middling price in the other currency, with what the time of day is called."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from examples.nexmark.calendar import hour
+from examples.nexmark.streams import Result
+
+if TYPE_CHECKING:
+    from examples.nexmark.model import Bid, Row
+    from examples.nexmark.streams import Events
+
+RATE = Decimal("0.908")
+DAY, NIGHT, OTHER = "dayTime", "nightTime", "otherTime"
+TIMES = (*[NIGHT] * 7, OTHER, *[DAY] * 11, OTHER, *[NIGHT] * 4)
+"""Hour of the day -> what it is called."""
+
+
+def build(events: Events) -> Result:
+    """A filter, in whole thousandths, and a map."""
+    bids = events.bids("auction", "bidder", "price", "dateTime", "extra")
+    found = bids.filter(lambda bid: 1_000_000_000 < bid.price * 908 < 50_000_000_000)
+    return Result(found.map(row))
+
+
+def row(bid: Bid) -> Row:
+    """One row of the result."""
+    return {
+        "auction": bid.auction,
+        "bidder": bid.bidder,
+        "price": bid.price * RATE,
+        "bidTimeType": TIMES[hour(bid.dateTime)],
+        "dateTime": bid.dateTime,
+        "extra": bid.extra,
+        "c_counts": bid.extra.count("c"),
+    }

@@ -1,0 +1,95 @@
+"""q20 - bids with their auction, if that is of category 10.
+
+Not bound in time, whichever comes first. Auctions of other categories take part, too: once they are known,
+nobody need keep their bids.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opchain.common import Types
+from opchain.datastream.functions import KeyedCoProcessFunction
+from opchain.datastream.state import ListStateDescriptor, ValueStateDescriptor
+
+from examples.nexmark.model import Auction, Bid
+from examples.nexmark.streams import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opchain.datastream.functions import RuntimeContext
+
+    from examples.nexmark.model import Row
+    from examples.nexmark.streams import Events
+
+CATEGORY = 10
+
+
+def build(events: Events) -> Result:
+    """Two streams, keyed by the auction, meet in one operator."""
+    auctions = events.auctions(*Auction._fields).map(in_category)
+    bids = events.tuples(events.bids(*Bid._fields))
+    keyed = auctions.key_by(lambda auction: auction[0])
+    return Result(keyed.connect(bids.key_by(lambda bid: bid[0])).process(BidsOfCategory()))
+
+
+def in_category(auction: Auction) -> Any:
+    """The columns of an auction; its id alone where it is of another category."""
+    if auction.category != CATEGORY:
+        return (auction.id, None)
+    columns = {
+        "itemName": auction.itemName,
+        "description": auction.description,
+        "initialBid": auction.initialBid,
+        "reserve": auction.reserve,
+        "auction_dateTime": auction.dateTime,
+        "expires": auction.expires,
+        "seller": auction.seller,
+        "category": auction.category,
+        "auction_extra": auction.extra,
+    }
+    return (auction.id, columns)
+
+
+class BidsOfCategory(KeyedCoProcessFunction[int, Any, Any, "Row"]):
+    """For one auction: joins its bids, now or later."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        """Declares the state."""
+        anything = Types.PICKLED_BYTE_ARRAY()
+        self.auction = runtime_context.get_state(ValueStateDescriptor("auction", anything))
+        self.early = runtime_context.get_list_state(
+            ListStateDescriptor("bids before their auction", anything)
+        )
+
+    def process_element1(self, value: Any, ctx: Any) -> Iterator[Row]:  # noqa: ARG002 - the contract
+        """An auction, to which the bids belong that came before."""
+        self.auction.update(value)
+        if value[1] is not None:
+            for bid in self.early.get():
+                yield row(bid, value[1])
+        self.early.clear()
+
+    def process_element2(self, value: Any, ctx: Any) -> Iterator[Row]:  # noqa: ARG002 - the contract
+        """A bid, whose auction is known or not."""
+        auction = self.auction.value()
+        if auction is None:
+            self.early.add(value)
+        elif auction[1] is not None:
+            yield row(value, auction[1])
+
+
+def row(bid: Any, auction: Row) -> Row:
+    """One row of the result."""
+    auction_id, bidder, price, channel, url, time, extra = bid
+    return {
+        "auction": auction_id,
+        "bidder": bidder,
+        "price": price,
+        "channel": channel,
+        "url": url,
+        "bid_dateTime": time,
+        "bid_extra": extra,
+        **auction,
+    }

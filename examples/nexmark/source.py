@@ -1,0 +1,72 @@
+"""Events out of files of JSON lines, each file read by as many subtasks as there are."""
+
+from __future__ import annotations
+
+import heapq
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.connectors.source import Source
+from opchain.runtime.connectors.text_files import FileRange, TextLineSource
+
+from examples.nexmark.json_lines import event_decoder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+
+class EventSource(Source[Any]):
+    """The events of a file, or of all files of a folder.
+
+    `fields` says what is read: kind of event -> fields. With `is_timed` a subtask that has several files
+    reads them at the same pace: whatever their order, no event comes more out of order than it is in
+    its own file, so that none is late just because its file was read last.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.lines = TextLineSource(path)
+        self.fields: dict[str, tuple[str, ...]] = {}
+        self.is_timed = False
+
+    def splits(self, parallelism: int) -> Sequence[Sequence[tuple[FileRange, ...]]]:
+        """The parts of the files that each subtask reads, as one split."""
+        return [[tuple(ranges)] if ranges else [] for ranges in self.lines.splits(parallelism)]
+
+    def read(self, split: tuple[FileRange, ...], batch_size: int) -> Iterator[Sequence[Any]]:
+        """The events that start in the ranges."""
+        decode = event_decoder(self.fields)
+        blocks = [self._decoded(part, decode) for part in split]
+        if self.is_timed and len(blocks) > 1:
+            merged = heapq.merge(*map(chain.from_iterable, blocks), key=event_time)
+            while batch := list(islice(merged, batch_size)):
+                yield batch
+            return
+        for events in chain.from_iterable(blocks):
+            for first in range(0, len(events), batch_size):
+                yield events[first : first + batch_size]
+
+    def _decoded(
+        self, part: FileRange, decode: Callable[[bytes], list[Any]]
+    ) -> Iterator[list[Any]]:
+        for block in self.lines.read_blocks(part):
+            try:
+                events = decode(block)
+            except Exception as error:
+                raise _malformed(part, block, decode) from error
+            yield events
+
+
+def event_time(event: Any) -> int:
+    """When an event of any kind happened, in milliseconds since the epoch."""
+    time: int = (event.bid or event.auction or event.person).dateTime
+    return time
+
+
+def _malformed(part: FileRange, block: bytes, decode: Callable[[bytes], list[Any]]) -> ValueError:
+    """The error that shows the first line that is no event."""
+    for line in block.splitlines():
+        try:
+            decode(line)
+        except Exception as error:  # noqa: BLE001 - the library's own, of three libraries
+            return ValueError(f"{part.path}: {line[:80]!r} is no Nexmark event ({error})")
+    return ValueError(f"{part.path}: a block that begins with {block[:80]!r} can't be decoded")
