@@ -175,15 +175,24 @@ def _same_code(definition: ast.Lambda | ast.FunctionDef, code: CodeType) -> bool
 
 
 def _key(code: CodeType) -> tuple[Any, ...]:
-    constants = tuple(
-        _key(item) if isinstance(item, CodeType) else (type(item), repr(item))
-        for item in code.co_consts
-    )
+    constants = []
+    within: CodeType | None = None
+    for item in code.co_consts:
+        # Python 3.10 keeps the qualified name of an inner function behind its code: it says where the
+        # function around it stands, which is no matter.
+        if within is None or item != _qualified_name(item, within):
+            constants.append(_key(item) if isinstance(item, CodeType) else (type(item), repr(item)))
+        within = item if isinstance(item, CodeType) else None
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     flags = code.co_flags & (
         inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
     )
-    return (code.co_code, constants, names, code.co_argcount, flags)
+    return (code.co_code, tuple(constants), names, code.co_argcount, flags)
+
+
+def _qualified_name(item: Any, within: CodeType) -> str | None:
+    is_name = isinstance(item, str) and item.endswith(f".<locals>.{within.co_name}")
+    return item if is_name else None
 
 
 def _checked(
