@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import shutil
 import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,7 +87,8 @@ def _cached(context: SparkContext, path: str, name: str) -> str:
         # Spark copies local folders to executors as archives alone.
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w") as file:
-            file.add(source, arcname=".")
+            for item in sorted(source.iterdir()):
+                file.add(item, arcname=item.name)
         place = f"{_digest(buffer.getvalue())}-{source.name}"
         archive = temporary_folder() / f"{place}.tar"
         archive.write_bytes(buffer.getvalue())
@@ -95,11 +97,19 @@ def _cached(context: SparkContext, path: str, name: str) -> str:
     facts = source.stat()
     version = f"{name}\n{source}\n{facts.st_size}\n{facts.st_mtime_ns}"
     place = f"{_digest(version.encode())}-{source.name}"
-    link = temporary_folder() / place
-    if not link.exists():
-        link.symlink_to(source)
-    add_once(context, str(link), context.addFile)
+    again = temporary_folder() / place
+    if not again.exists():
+        _give_another_name(source, again)
+    add_once(context, str(again), context.addFile)
     return place
+
+
+def _give_another_name(source: Path, name: Path) -> None:
+    """By a hard link, since Spark follows the others; by a copy on another file system."""
+    try:
+        name.hardlink_to(source)
+    except OSError:
+        shutil.copyfile(source, name)
 
 
 def _digest(data: bytes) -> str:

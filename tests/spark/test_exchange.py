@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import random
+import struct
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.spark import exchange
+from opchain.runtime.spark.exchange import (
+    addressed,
+    collected,
+    from_frame,
+    receive,
+    shuffled,
+    to_frame,
+    written_raw,
+)
+from opchain.runtime.task.buffer import Buffer
+from opchain.runtime.task.buffer_store import BufferStore
+from opchain.runtime.task.vertex_program import DRIVER, StageProgram
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STAGE = StageProgram(index=1, first_task=10, parallelism=3, vertices=(0,))
+
+
+def buffers() -> st.SearchStrategy[Buffer]:
+    long = st.integers(-(2**63), 2**63 - 1)
+    short = st.integers(0, 2**31 - 1)
+    return st.builds(Buffer, st.integers(-1, 2**31 - 1), long, short, short, st.binary())
+
+
+@given(buffer=buffers())
+def test_a_buffer_comes_out_of_its_frame(buffer: Buffer) -> None:
+    back = from_frame(to_frame(buffer))
+    assert back == buffer
+    assert isinstance(back.payload, memoryview)  # the bytes are not copied
+
+
+def test_a_buffer_too_long_for_spark_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "MOST_BYTES", 30)
+    to_frame(Buffer(1, 0, 0, 0, b"x" * 6))
+    with pytest.raises(UnsupportedFeatureError, match="a buffer of 31 bytes, more than the 30"):
+        to_frame(Buffer(1, 0, 0, 0, b"x" * 7))
+
+
+def places(items: list[Buffer | bytes]) -> list[tuple[int, Buffer]]:
+    """The partition of each buffer."""
+    written = list(addressed(items, STAGE))
+    return [
+        (struct.unpack("!q", written[index])[0], from_frame(written[index + 1]))
+        for index in range(0, len(written), 2)
+    ]
+
+
+@pytest.mark.parametrize("as_frame", [False, True])
+@pytest.mark.parametrize(
+    ("target", "channel", "place"),
+    [(10, 0, 0), (12, 7, 2), (13, 4, 1), (DRIVER, 8, 2), (5, 3, 0)],
+)
+def test_a_buffer_goes_to_its_task_or_passes_by_its_channel(
+    target: int, channel: int, place: int, as_frame: bool
+) -> None:
+    buffer = Buffer(target, 1, channel, 2, b"payload")
+    assert places([to_frame(buffer) if as_frame else buffer]) == [(place, buffer)]
+
+
+def test_a_task_keeps_its_own_and_passes_on_the_others_untouched() -> None:
+    own, other, driver = (Buffer(target, 0, 0, 0, b"x") for target in (11, 13, DRIVER))
+    frames = [to_frame(buffer) for buffer in (own, other, driver)]
+    with BufferStore() as store:
+        passing = list(receive(frames, 11, store))
+        assert list(store) == [own]
+    assert passing == frames[1:]
+    assert passing[0] is frames[1]
+
+
+@pytest.mark.spark
+def test_every_buffer_arrives_once_at_its_place(session: SparkSession) -> None:
+    draw = random.Random(1)
+    sent = [
+        Buffer(
+            draw.choice([10, 11, 12, 13, DRIVER]),
+            0,
+            channel,
+            sequence,
+            draw.randbytes(draw.randrange(9)),
+        )
+        for channel in range(4)
+        for sequence in range(50)
+    ]
+
+    def send(partition: int, _: Any) -> Any:
+        return addressed((b for b in sent if b.channel == partition), STAGE)
+
+    context = session.sparkContext
+    output = written_raw(context.parallelize((), 4).mapPartitionsWithIndex(send))
+    arrived = shuffled(output, STAGE.parallelism, "test").mapPartitionsWithIndex(
+        lambda partition, frames: [bytes([partition]) + frame for frame in frames]
+    )
+    found = [(frame[0], from_frame(frame[1:])) for frame in collected(written_raw(arrived))]
+    assert sorted(found) == sorted(places(list(sent)))

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import shutil
+import sys
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from forms import job_of
+from opchain.datastream import MapFunction, RuntimeContext
+from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.job_dependencies import CachedFile, JobDependencies, PythonArchive
+from opchain.runtime.spark.bounded_job import spark_run
+from opchain.runtime.spark.job_files import provide_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+class ReadsFiles(MapFunction[str, str]):
+    """Appends what the registered file `name`, or the file `inner` in it, says."""
+
+    def __init__(self, inner: str = "") -> None:
+        self.inner = inner
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.cache = runtime_context.get_distributed_cache()
+
+    def map(self, value: str) -> str:
+        return (self.cache.get_file(value) / self.inner).read_text("utf-8")
+
+
+def ran(dependencies: JobDependencies, values: list[Any], function: Any) -> list[Any]:
+    job = job_of(lambda env: env.from_collection(values).rebalance().map(function).collect_async())
+    (uid,) = [
+        o.uid for vertex in job.vertices for o in vertex.operators if o.spec.kind == "collect_sink"
+    ]
+    assert uid is not None
+    return list(spark_run(job, dependencies).run_here().collected(uid))
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    for folder in ("one", "other"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "text.txt").write_text(folder, "utf-8")
+    return tmp_path
+
+
+def test_cached_files_of_one_name_do_not_get_in_each_others_way(
+    session: SparkSession, texts: Path
+) -> None:
+    files = tuple(CachedFile(str(texts / name / "text.txt"), name) for name in ("one", "other"))
+    assert ran(JobDependencies(cached_files=files), ["one", "other"], ReadsFiles()) == [
+        "one",
+        "other",
+    ]
+
+
+def test_a_changed_file_is_copied_again(session: SparkSession, texts: Path) -> None:
+    dependencies = JobDependencies(cached_files=(CachedFile(str(texts / "one" / "text.txt"), "f"),))
+    assert ran(dependencies, ["f"], ReadsFiles()) == ["one"]
+    (texts / "one" / "text.txt").write_text("changed", "utf-8")
+    assert ran(dependencies, ["f"], ReadsFiles()) == ["changed"]
+
+
+def test_a_folder_can_be_cached(session: SparkSession, texts: Path) -> None:
+    dependencies = JobDependencies(cached_files=(CachedFile(f"file://{texts / 'one'}", "folder"),))
+    assert ran(dependencies, ["folder"], ReadsFiles("text.txt")) == ["one"]
+
+
+def test_an_archive_is_unpacked(session: SparkSession, texts: Path) -> None:
+    archive = shutil.make_archive(str(texts / "packed"), "zip", texts / "one")
+    dependencies = JobDependencies(archives=(PythonArchive(archive, "unpacked"),))
+    assert ran(dependencies, ["unpacked"], ReadsFiles("text.txt")) == ["one"]
+
+
+def imports(module: str) -> Any:
+    def read(_: int) -> Any:
+        import importlib  # noqa: PLC0415 - on the executor
+
+        return importlib.import_module(module).NAME
+
+    return read
+
+
+@pytest.mark.parametrize("shape", ["module", "package", "folder", "zip", "whl"])
+def test_python_files_of_every_shape_can_be_imported(
+    session: SparkSession, tmp_path: Path, shape: str
+) -> None:
+    name = f"added_{shape}"
+    text = f"NAME = {shape!r}"
+    if shape in {"zip", "whl"}:
+        path = tmp_path / f"{name}.{shape}"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr(f"{name}.py", text)
+    else:
+        path, inside = {
+            "module": (tmp_path / f"{name}.py", tmp_path / f"{name}.py"),
+            "package": (tmp_path / name, tmp_path / name / "__init__.py"),
+            "folder": (tmp_path / "folder", tmp_path / "folder" / f"{name}.py"),
+        }[shape]
+        inside.parent.mkdir(exist_ok=True)
+        inside.write_text(text, "utf-8")
+    before = sys.path[:]
+    assert ran(JobDependencies(python_files=(str(path),)), [1], imports(name)) == [shape]
+    assert sys.path == before
+
+
+@pytest.mark.parametrize(
+    "dependencies",
+    [
+        JobDependencies(cached_files=(CachedFile("/nowhere/file", "f"),)),
+        JobDependencies(python_files=("/nowhere/file",)),
+        JobDependencies(archives=(PythonArchive("/nowhere/file", "f"),)),
+    ],
+)
+def test_a_missing_file_is_named(session: SparkSession, dependencies: JobDependencies) -> None:
+    with pytest.raises(FileNotFoundError, match="the job needs the file '/nowhere/file'"):
+        provide_files(session, dependencies)
+
+
+def test_an_interpreter_of_the_jobs_own_is_used(session: SparkSession, tmp_path: Path) -> None:
+    wrapper = tmp_path / "python"
+    wrapper.write_text(f'#!/bin/sh\nMARK=wrapped exec {sys.executable} "$@"\n', "utf-8")
+    wrapper.chmod(0o755)
+
+    def mark(_: int) -> Any:
+        import os  # noqa: PLC0415
+
+        return os.environ.get("MARK")
+
+    assert ran(JobDependencies(python_executable=str(wrapper)), [1], mark) == ["wrapped"]
+    assert ran(JobDependencies(), [1], mark) == [None]
+
+
+def test_nothing_can_be_installed_on_a_cluster(
+    session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requirements = JobDependencies(requirements="requirements.txt")
+    assert provide_files(session, requirements) == {}
+    monkeypatch.setattr(session.sparkContext, "master", "spark://host:7077")
+    with pytest.raises(UnsupportedFeatureError, match=r"requirements.txt.*add_python_archive"):
+        provide_files(session, requirements)

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from forms import job_of
+from opchain.runtime.spark.job_label import job_group, stage_label, stage_name
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+
+class Properties:
+    """The local properties of a SparkContext."""
+
+    def __init__(self, **values: str) -> None:
+        self.values: dict[str, str | None] = dict(values)
+
+    def getLocalProperty(self, name: str) -> str | None:  # noqa: N802 - Spark's name
+        return self.values.get(name)
+
+    def setLocalProperty(self, name: str, value: str | None) -> None:  # noqa: N802
+        self.values[name] = value
+
+    def setJobGroup(self, group: str, description: str) -> None:  # noqa: N802
+        self.values |= {"spark.jobGroup.id": group, "spark.job.description": description}
+
+
+def context(**values: str) -> tuple[SparkContext, Properties]:
+    properties = Properties(**values)
+    return cast("SparkContext", properties), properties
+
+
+def test_a_job_belongs_to_its_group_and_pool_and_what_was_before_comes_back() -> None:
+    spark, properties = context(
+        **{"spark.jobGroup.id": "theirs", "spark.scheduler.pool": "their pool"}
+    )
+    with job_group(spark, "ours", "words", "our pool"):
+        assert properties.values["spark.jobGroup.id"] == "ours"
+        assert properties.values["spark.job.description"] == "words"
+        assert properties.values["spark.scheduler.pool"] == "our pool"
+    assert properties.values["spark.jobGroup.id"] == "theirs"
+    assert properties.values["spark.job.description"] is None
+    assert properties.values["spark.scheduler.pool"] == "their pool"
+
+
+def test_a_stage_has_the_names_of_its_vertices_and_the_lines_that_drew_them() -> None:
+    job = job_of(
+        lambda env: env.from_collection([1]).rebalance().map(str).name("text").print(),
+        parallelism=2,
+    )
+    assert stage_name(job, job.stages[1]) == "text -> Sink: Print to Std. Out x2"
+    spark, properties = context()
+    with stage_label(spark, job, job.stages[0]):
+        details = properties.values["callSite.long"]
+    assert details is not None
+    assert details.splitlines()[0].startswith("Source: ")
+    assert "(test_job_label.py:" in details
+    assert details.splitlines()[-1] == "  -> text (rebalance)"

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from opchain.runtime.spark.worker_path import add_once, provide_modules
+
+
+class Context:
+    """As much of a SparkContext as shipping needs."""
+
+    def __init__(self, master: str, python: str = sys.executable) -> None:
+        self.master = master
+        self.pythonExec = python
+        self.added: list[str] = []
+
+    def addPyFile(self, path: str) -> None:  # noqa: N802 - Spark's name
+        self.added.append(Path(path).name)
+        sys.path.insert(1, path)  # as Spark does
+
+
+def provided(context: Context, python: str | None = None) -> tuple[str, ...]:
+    return provide_modules(cast("Any", context), python)
+
+
+@pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", "local[2,3]"])
+def test_on_a_local_master_nothing_is_shipped_and_workers_get_this_path(
+    master: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend("")
+    context = Context(master)
+    path = provided(context)
+    assert context.added == []
+    assert path[0] == str(tmp_path)
+    assert all(Path(entry).is_absolute() for entry in path)
+    assert set(map(os.path.abspath, sys.path)) == set(path)
+
+
+@pytest.mark.parametrize(
+    ("master", "python", "of_the_job"),
+    [
+        ("spark://host:7077", sys.executable, None),
+        ("yarn", sys.executable, None),
+        ("local-cluster[2,1,1024]", sys.executable, None),
+        ("local[2]", "/usr/bin/false", None),
+        ("local[2]", "no-such-python", None),
+        ("local[2]", sys.executable, "/usr/bin/false"),
+    ],
+)
+def test_elsewhere_opchain_and_the_program_travel_once(
+    master: str, python: str, of_the_job: str | None
+) -> None:
+    context = Context(master, python)
+    before = sys.path[:]
+    for _ in range(2):
+        assert provided(context, of_the_job) == ()
+    assert [name.partition("-")[0] for name in context.added] == ["opchain", "program"]
+    assert sys.path == before
+
+
+def test_another_context_gets_its_own() -> None:
+    one, other = Context("yarn"), Context("yarn")
+    for context in (one, other):
+        add_once(cast("Any", context), "x.zip", context.addPyFile)
+    assert one.added == other.added == ["x.zip"]
