@@ -91,6 +91,10 @@ class PairContext(ProcessJoinFunction.Context):
     def __init__(self) -> None:
         self.left = self.right = self.timestamp = MIN_LONG_VALUE
 
+    def set_times(self, left: Any, right: Any) -> None:
+        """Makes a pair the one at hand."""
+        self.left, self.right, self.timestamp = left, right, max(left, right)
+
     def get_left_timestamp(self) -> int:
         """The left record's, in milliseconds."""
         return self.left
@@ -141,14 +145,18 @@ class IntervalJoinOperator(UserFunctionOperator):
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Joins a left record with the right ones that are there."""
         self.backend.set_current_key(self.select_left_key(value))
+        context = self.function_context
         for time, partner in self._partners(self.left, self.right, value, timestamp):
-            self._emit(value, partner, timestamp, time)
+            context.set_times(timestamp, time)
+            emit_results(self.output, self.call(value, partner, context), context.timestamp)
 
     def process_element2(self, value: Any, timestamp: int | None) -> None:
         """Joins a right record with the left ones that are there."""
         self.backend.set_current_key(self.select_right_key(value))
+        context = self.function_context
         for time, partner in self._partners(self.right, self.left, value, timestamp):
-            self._emit(partner, value, time, timestamp)
+            context.set_times(time, timestamp)
+            emit_results(self.output, self.call(partner, value, context), context.timestamp)
 
     def _partners(
         self, own: _Side, other: _Side, value: Any, timestamp: int | None
@@ -173,12 +181,6 @@ class IntervalJoinOperator(UserFunctionOperator):
         if partners is None:
             return ()
         return partners.between(timestamp + own.lower_ms, timestamp + own.upper_ms)
-
-    def _emit(self, left: Any, right: Any, left_time: Any, right_time: Any) -> None:
-        context = self.function_context
-        context.left, context.right = left_time, right_time
-        context.timestamp = max(right_time, left_time)
-        emit_results(self.output, self.call(left, right, context), context.timestamp)
 
     def on_event_time(self, time: int, namespace: str) -> None:
         """Drops the records that have waited until this time."""
