@@ -216,6 +216,19 @@ def _draw_reduce(of: str) -> Any:
     return draw
 
 
+def _draw_plain_sum(inputs: list[DataStream[Any]], constant: int, sized: Any) -> list[Any]:
+    """The sum of a key's records belongs to another key."""
+    sums = sized(inputs[0].key_by(lambda x: x % constant).reduce(lambda a, b: a + b))
+    return [sized(sums.map(lambda x: x % BOUND))]
+
+
+def _model_plain_sum(inputs: list[list[Record]], constant: int, is_batch: bool) -> Any:
+    totals: Counter[int] = Counter()
+    for value, _ in inputs[0]:
+        totals[value % constant] += value
+    return ([(total % BOUND, LAST) for total in totals.values()],)
+
+
 def _model_reduce(of: str) -> Any:
     def model(inputs: list[list[Record]], constant: int, is_batch: bool) -> Any:
         totals: Counter[int] = Counter()
@@ -302,6 +315,9 @@ OPERATORS: dict[str, RandomOperator] = {
     "count": RandomOperator(_draw_reduce("count"), _model_reduce("count"), times="by order"),
     "sum": RandomOperator(
         _draw_reduce("sum"), _model_reduce("sum"), times="by order", only_batch=True
+    ),
+    "plain sum": RandomOperator(
+        _draw_plain_sum, _model_plain_sum, times="by order", only_batch=True
     ),
 }
 

@@ -131,7 +131,13 @@ def emit_reduce(
     names.bind("ABSENT", "shared")
     table = names.bind(f"table_{index}", "table", index)
     key, previous, result = f"key_{index}", f"previous_{index}", f"value_{index}"
-    body.add(depth, f"{key} = {key_code(generator, operator, place, 0)}{comment(operator)}", index)
+    if isinstance(operator.spec, specs.CombinedReduceSpec):
+        item = f"item_{index}"
+        body.add(depth, f"{key}, {item} = {place.value}{comment(operator)}", index)
+        place = replace(place, value=item)
+    else:
+        selected = key_code(generator, operator, place, 0)
+        body.add(depth, f"{key} = {selected}{comment(operator)}", index)
     plain_keys = names.bind(f"plain_keys_{index}", "plain_keys", index)
     body.add(depth, f"if {key}.__class__ not in {plain_keys}:", index)
     identify = names.bind(f"identify_{index}", "identify", index)
@@ -259,6 +265,7 @@ EMITTERS: dict[type[specs.OperatorSpec], Emitter] = {
     specs.KeyedProcessSpec: emit_keyed_process,
     specs.KeyedCoProcessSpec: emit_keyed_process,
     specs.ReduceSpec: emit_reduce,
+    specs.CombinedReduceSpec: emit_reduce,
     specs.WindowSpec: emit_window,
     specs.CoMapSpec: emit_co_map,
     specs.CoFlatMapSpec: emit_co_flat_map,

@@ -83,16 +83,18 @@ def _assigned(
     generator: VertexGenerator, operator: OperatorProgram, place: Place, assigner: Any
 ) -> str:
     """The call of the assigner with the record and the timestamp that it has so far."""
-    generator.names.bind("NO_TIMESTAMP", "shared")
     so_far = "NO_TIMESTAMP"
     if place.timestamp is not None:
         so_far = f"NO_TIMESTAMP if {place.timestamp} is None else {place.timestamp}"
     if isinstance(assigner, FunctionTimestampAssigner):
         expression = generator.expression(assigner.function)
         # Written in, it would be evaluated as often as the function reads it.
-        if expression is not None and (
-            place.timestamp is None or not expression.reads(expression.parameters[1])
-        ):
-            return expression.applied_to(place.value, so_far)
+        if expression is not None:
+            reads = expression.reads(expression.parameters[1])
+            if reads and place.timestamp is None:
+                generator.names.bind("NO_TIMESTAMP", "shared")
+            if not reads or place.timestamp is None:
+                return expression.applied_to(place.value, so_far)
+    generator.names.bind("NO_TIMESTAMP", "shared")
     name = generator.names.bind(f"time_of_{operator.index}", "attribute", operator.index, "time_of")
     return f"{name}({place.value}, {so_far})"

@@ -17,7 +17,7 @@ _LONGEST = 40
 _OURS = frozenset(
     {
         *("combined", "context", "count", "create", "emit", "emit_side", "greatest", "held"),
-        *("identify", "time_of"),
+        *("identify", "item", "time_of"),
         *("identify_to", "key", "keys", "op", "pane", "pane_for", "panes", "plain_keys"),
         *("plain_keys_to", "previous", "process", "refuse", "run", "set_key", "skip", "start"),
         *("sum", "table", "timestamp", "timestamps"),

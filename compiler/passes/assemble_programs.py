@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.graph.partitioner import PartitionerKind
 from opchain.compiler.graph.plan import made
+from opchain.compiler.passes.combine_before_sending import combining_vertices
 from opchain.compiler.passes.track_timestamps import edges_with_timestamps
 from opchain.runtime.errors import InternalError
 from opchain.runtime.operators import specs
@@ -64,6 +66,7 @@ class _Assembly:
         self.execution_plan: ExecutionPlan = made(plan.execution_plan)
         self.placed = self.execution_plan.placed()
         self.timestamps = edges_with_timestamps(made(plan.stream_graph))
+        self.combining = combining_vertices(made(plan.job_graph))
         self.keys: dict[int, KeyProgram] = {}
         self.into: dict[str, list[Exchange]] = {}
         self.out_of: dict[str, list[Exchange]] = {}
@@ -99,6 +102,8 @@ class _Assembly:
             self._operator(index, item, indexes, carries)
             for index, item in enumerate(vertex.operators)
         )
+        if vertex.id in self.combining:
+            operators = (self._of_pairs(operators[0]), *operators[1:])
         input_numbers = {edge.source: edge.type_number - 1 for edge in vertex.head.inputs}
         sources = tuple(
             ChainedSourceProgram(
@@ -160,6 +165,17 @@ class _Assembly:
             timestamps=node.id in carries,
         )
 
+    def _of_pairs(self, reduce: OperatorProgram) -> OperatorProgram:
+        """A reduce that gets (key, value) pairs."""
+        assert isinstance(reduce.spec, specs.ReduceSpec)
+        (key,) = reduce.keys
+        assert key is not None
+        return replace(
+            reduce,
+            spec=specs.CombinedReduceSpec(reduce.spec.function),
+            keys=(replace(key, selector=itemgetter(0)),),
+        )
+
     def _key(self, key_by: KeyBy, call_site: str) -> KeyProgram:
         """One program per `key_by` call, so that what is equal stays equal when shipped."""
         known = self.keys.get(id(key_by))
@@ -202,22 +218,15 @@ class _Assembly:
             label=exchange.label,
             key=key,
             custom_partitioner=partitioner.custom,
-            combine=self._combine(exchange),
+            combine=self._function_of(target) if target.vertex.id in self.combining else None,
             carries_timestamps=edge.edge.index in self.timestamps,
             buffer_timeout_ms=self._buffer_timeout(exchange),
         )
 
-    def _combine(self, exchange: Exchange) -> Any:
-        """In batch mode the function of a reduce that reads this exchange alone."""
-        edge = exchange.edge
-        head = self.placed[edge.target_vertex].vertex.head.node
-        if (
-            made(self.plan.job_graph).is_batch
-            and isinstance(head.spec, specs.ReduceSpec)
-            and edge.partitioner.kind is PartitionerKind.HASH
-        ):
-            return head.spec.function
-        return None
+    def _function_of(self, reducing: PlacedVertex) -> Any:
+        spec = reducing.vertex.head.node.spec
+        assert isinstance(spec, specs.ReduceSpec)
+        return spec.function
 
     def _buffer_timeout(self, exchange: Exchange) -> int:
         source = made(self.plan.stream_graph).node(exchange.edge.edge.source)

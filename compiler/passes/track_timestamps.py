@@ -26,11 +26,17 @@ def edges_with_timestamps(graph: StreamGraph) -> frozenset[int]:
     carrying = []
     for node in reversed(nodes):
         out_edges = graph.out_edges(node.id)
-        read[node.id] = node.spec.reads_timestamps() or (
+        read[node.id] = _reads_timestamps(graph, node) or (
             not _makes_timestamps(graph, node) and any(read[edge.target] for edge in out_edges)
         )
         carrying += [edge.index for edge in out_edges if made[node.id] and read[edge.target]]
     return frozenset(carrying)
+
+
+def _reads_timestamps(graph: StreamGraph, node: StreamNode) -> bool:
+    """In batch mode the input of a keyed operator is sorted by them; a reduce takes it as it comes."""
+    sorts = graph.is_batch and node.is_keyed and not isinstance(node.spec, ReduceSpec)
+    return sorts or node.spec.reads_timestamps()
 
 
 def _makes_timestamps(graph: StreamGraph, node: StreamNode) -> bool:

@@ -49,7 +49,11 @@ class ReduceOperator(UserFunctionOperator):
 
     def reduced(self, value: Any) -> Any:
         """Folds a record into its key's state and gives the new state."""
-        key = self._key = self.select_key(value)
+        return self.folded(self.select_key(value), value)
+
+    def folded(self, key: Any, value: Any) -> Any:
+        """Folds a value into a key's state and gives the new state."""
+        self._key = key
         if key.__class__ not in self.plain:
             key = self.identify(key)
         previous = self.table.get(key, ABSENT)
@@ -87,3 +91,15 @@ class BatchReduceOperator(ReduceOperator):
             collect(value, MAX_TIMESTAMP)
         self.table.clear()
         self.output.emit_watermark(self.current_watermark)
+
+
+class CombinedReduceOperator(BatchReduceOperator):
+    """The same behind senders that have combined: what comes in are (key, value) pairs.
+
+    No counterpart in Flink, which combines in its table runtime only.
+    """
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        """Folds a pair in."""
+        del timestamp
+        self.folded(*value)

@@ -18,7 +18,11 @@ from opchain.runtime.operators.keyed_process import KeyedCoProcessOperator, Keye
 from opchain.runtime.operators.map_partition import FullWindowOperator, MapPartitionOperator
 from opchain.runtime.operators.multi_input import MultiInputOperator
 from opchain.runtime.operators.process import CoProcessOperator, ProcessOperator
-from opchain.runtime.operators.reduce import BatchReduceOperator, ReduceOperator
+from opchain.runtime.operators.reduce import (
+    BatchReduceOperator,
+    CombinedReduceOperator,
+    ReduceOperator,
+)
 from opchain.runtime.operators.sinks import (
     CollectSinkOperator,
     LegacySinkOperator,
@@ -70,6 +74,7 @@ OPERATORS: dict[type[specs.OperatorSpec], Create] = {
 
 BATCH_OPERATORS: dict[type[specs.OperatorSpec], Create] = {
     specs.ReduceSpec: BatchReduceOperator,
+    specs.CombinedReduceSpec: CombinedReduceOperator,
 }
 """Those that run differently in batch mode."""
 

@@ -232,6 +232,16 @@ class ReduceSpec(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True)
+class CombinedReduceSpec(ReduceSpec):
+    """In batch mode, a reduce whose senders have combined records: it gets (key, value) pairs.
+
+    A combined value need not have the key of what it was combined from. Only executors know this spec.
+    """
+
+    kind: ClassVar[str] = "combined_reduce"
+
+
+@dataclass(frozen=True, slots=True)
 class KeyedProcessSpec(OperatorSpec):
     """`process` on a keyed stream."""
 

@@ -89,7 +89,10 @@ def _in_generated_code(frame: FrameType, line: int, vertex: VertexProgram) -> _S
         operator = vertex.operators[output.operator]
         return _Site(operator, _newest_value(variables, operator.index, vertex), output=output)
     operator = vertex.operators[number]
-    record = _newest_value(variables, operator.parent, vertex)
+    if f"item_{number}" in variables:
+        record: Sequence[Any] = [variables[f"item_{number}"]]
+    else:
+        record = _newest_value(variables, operator.parent, vertex)
     return _Site(operator, record, variables.get(f"key_{operator.index}"))
 
 

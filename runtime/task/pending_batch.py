@@ -77,6 +77,7 @@ class PendingBatch:
 class CombiningBatch(PendingBatch):
     """Folds records of one key into one before they are sent: batch mode's combine.
 
+    What is sent are (key, value) pairs, since the folded value may have another key, or none.
     Generated code works on `combined` itself, whose keys are state keys by `identity`; the interpreted
     way is `append`.
     """
@@ -118,5 +119,6 @@ class CombiningBatch(PendingBatch):
         if combined:
             timestamps = None if self.timestamps is None else [None] * len(combined)
             keys = list(map(key_of, combined))
-            self.target.write_batch(list(combined.values()), timestamps, keys)
+            pairs = list(zip(keys, combined.values(), strict=True))
+            self.target.write_batch(pairs, timestamps, keys)
             combined.clear()

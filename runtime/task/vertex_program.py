@@ -86,7 +86,7 @@ class OutputProgram:
     `first_target` is the task number of the consumer's subtask 0 and `channel_base` the number, at
     each consumer, of the channel from this vertex's subtask 0: producer subtask s writes channel
     `channel_base + s` of task `first_target + t`. With `combine`, a reduce function, records of one
-    key are folded into one before they are sent (batch mode only).
+    key are folded into one before they are sent, as a (key, value) pair (batch mode only).
     """
 
     operator: int

@@ -1,0 +1,41 @@
+"""Finds the reduces whose senders may fold records of one key into one before they send them.
+
+In batch mode only the last result of a key is seen, and a reduce must be associative, so the way to it
+may be shorter: one record per key and sender travels. It does not where the function is opened or
+closed, since senders call it as it is, or where records come without being sorted by key (a forward
+that stands for a hash). Flink combines in its table runtime only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.graph.partitioner import PartitionerKind
+from opchain.runtime.functions.function import Function
+from opchain.runtime.operators.specs import ReduceSpec
+
+if TYPE_CHECKING:
+    from opchain.compiler.graph.job_graph import JobGraph
+
+
+def combining_vertices(job_graph: JobGraph) -> frozenset[str]:
+    """The ids of the vertices that such a reduce heads."""
+    if not job_graph.is_batch:
+        return frozenset()
+    return frozenset(
+        vertex.id
+        for vertex in job_graph.vertices
+        if isinstance(vertex.head.node.spec, ReduceSpec)
+        and not _is_opened_or_closed(vertex.head.node.spec.function)
+        and all(
+            edge.partitioner.kind is PartitionerKind.HASH for edge in job_graph.in_edges(vertex.id)
+        )
+    )
+
+
+def _is_opened_or_closed(function: Any) -> bool:
+    kind = type(function)
+    return isinstance(function, Function) and (kind.open, kind.close) != (
+        Function.open,
+        Function.close,
+    )

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from opchain.compiler.graph.execution_plan import ExecutionPlan, PlacedVertex, Stage
+
+
+def placed(name: str, stage: int, first_task: int, parallelism: int) -> PlacedVertex:
+    vertex: Any = SimpleNamespace(id=name)
+    return PlacedVertex(vertex, stage, first_task, parallelism, 128)
+
+
+A, B, C = placed("a", 0, 0, 3), placed("b", 1, 3, 2), placed("c", 1, 5, 4)
+PLAN = ExecutionPlan((Stage(0, (A,)), Stage(1, (B, C))), ())
+
+
+def test_a_stage_has_the_tasks_of_its_vertices() -> None:
+    first, second = PLAN.stages
+    assert (first.first_task, first.parallelism) == (0, 3)
+    assert (second.first_task, second.parallelism) == (3, 6)
+
+
+def test_vertices_are_found_by_id() -> None:
+    assert PLAN.placed() == {"a": A, "b": B, "c": C}

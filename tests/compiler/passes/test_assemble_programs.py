@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from forms import FORMS, run_form, seen
+from opchain.common import Types, WatermarkStrategy
+from opchain.compiler.graph.partitioner import PartitionerKind
+from opchain.compiler.passes.assemble_programs import SHIPPING, every_task_has_a_program
+from opchain.datastream import OutputTag
+from opchain.datastream.functions import (
+    CoMapFunction,
+    KeySelector,
+    ProcessFunction,
+    ReduceFunction,
+)
+from opchain.runtime.errors import InternalError
+from opchain.runtime.task.vertex_program import Shipping
+
+if TYPE_CHECKING:
+    from opchain.runtime.task.vertex_program import JobProgram, VertexProgram
+
+STAMPED: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+    lambda value, _: value
+)
+
+
+class Splits(ProcessFunction[int, int]):
+    def process_element(self, value: int, ctx: ProcessFunction.Context) -> Any:
+        yield OutputTag("side"), value
+
+
+class Both(CoMapFunction[int, int, int]):
+    def map1(self, value: int) -> int:
+        return value
+
+    map2 = map1
+
+
+class Sum(ReduceFunction[int]):
+    def reduce(self, value1: int, value2: int) -> int:
+        return value1 + value2
+
+
+class OpenedSum(Sum):
+    def open(self, runtime_context: Any) -> None:
+        self.start = 0
+
+    def reduce(self, value1: int, value2: int) -> int:
+        return self.start + value1 + value2
+
+
+class ClosedSum(Sum):
+    def close(self) -> None:
+        pass
+
+
+class First(KeySelector[Any, Any]):
+    def get_key(self, value: Any) -> Any:
+        return value[0]
+
+
+def programs(env: Any, compiled: Any, **keys: Any) -> dict[str, VertexProgram]:
+    """The vertices by the names of their heads."""
+    job = compiled(env, "programs", **keys).job_program
+    return {vertex.operators[0].name: vertex for vertex in job.vertices}
+
+
+def test_a_chain_is_a_tree_by_parents_and_tags(env: Any, source: Any, compiled: Any) -> None:
+    processed = source(env, "in").process(Splits())
+    processed.map(int).name("main")
+    processed.get_side_output(OutputTag("side")).map(int).name("side").map(int).name("end")
+    (vertex,) = programs(env, compiled).values()
+    assert [(op.name, op.parent, op.tag) for op in vertex.operators] == [
+        ("Source: in", -1, None),
+        ("Process", 0, None),
+        ("main", 1, None),
+        ("side", 1, "side"),
+        ("end", 3, None),
+    ]
+    assert [operator.index for operator in vertex.operators] == [0, 1, 2, 3, 4]
+    assert all("test_assemble_programs.py" in op.call_site for op in vertex.operators[1:])
+
+
+def test_an_exchange_fits_at_both_ends(env: Any, source: Any, compiled: Any) -> None:
+    numbers = source(env, "in").set_parallelism(3)
+    numbers.rescale().map(int).name("end").set_parallelism(6).set_max_parallelism(12)
+    vertices = programs(env, compiled)
+    (output,), (edge,) = vertices["Source: in"].outputs, vertices["end"].inputs
+    assert output.shipping is Shipping.RESCALE
+    assert (output.first_target, output.target_parallelism) == (3, 6)
+    assert output.target_max_parallelism == 12
+    assert (output.operator, output.tag, output.key) == (0, None, None)
+    assert (edge.channel_base, edge.producer_parallelism) == (output.channel_base, 3)
+    assert (edge.input_number, edge.is_pointwise) == (0, True)
+    assert (output.label, edge.label) == ("end (rescale)", "Source: in -> end (rescale)")
+
+
+def test_inputs_are_numbered_and_legs_of_a_union_share_one(
+    env: Any, source: Any, compiled: Any
+) -> None:
+    left, right = source(env, "l"), source(env, "r").rebalance().union(source(env, "s"))
+    left.connect(right).map(Both()).name("both")
+    vertex = programs(env, compiled)["both"]
+    assert sorted(edge.input_number for edge in vertex.inputs) == [0, 1, 1]
+    assert vertex.operators[0].keys == (None, None)
+    (only,) = programs(env, compiled)["Source: l"].outputs
+    assert only.shipping is Shipping.FORWARD
+
+
+def test_every_partitioner_is_shipped_somehow() -> None:
+    assert set(SHIPPING) == set(PartitionerKind)
+    assert set(SHIPPING.values()) == set(Shipping)
+
+
+def test_keys_are_selectors_with_the_hash_of_their_type(
+    env: Any, source: Any, compiled: Any
+) -> None:
+    keyed = source(env, "in").map(lambda x: (x, x)).key_by(First(), Types.INT())
+    keyed.reduce(max).name("a")
+    keyed.reduce(min).name("b")
+    vertices = programs(env, compiled)
+    (key,) = vertices["a"].operators[0].keys
+    assert key is not None
+    assert key.selector(("k", 1)) == "k"
+    assert key.name == "First"
+    assert key.hasher is not None
+    assert key.hasher(7) == 7
+    keys = {id(output.key) for output in vertices["Source: in"].outputs}
+    assert keys == {id(key)}
+    assert vertices["b"].operators[0].keys == (key,)
+
+
+def test_a_custom_partitioner_brings_its_key(env: Any, source: Any, compiled: Any) -> None:
+    source(env, "in").partition_custom(max, itemgetter(0)).map(int)
+    (output,) = programs(env, compiled)["Source: in"].outputs
+    assert output.custom_partitioner is max
+    assert output.key is not None
+    assert output.key.selector([5]) == 5
+
+
+@pytest.mark.parametrize(
+    ("mode", "function", "combines"),
+    [
+        ("batch_env", lambda a, b: a + b, True),
+        ("batch_env", Sum(), True),
+        ("batch_env", OpenedSum(), False),
+        ("batch_env", ClosedSum(), False),
+        ("env", Sum(), False),
+    ],
+)
+def test_batch_mode_combines_what_needs_no_opening(
+    request: pytest.FixtureRequest,
+    source: Any,
+    compiled: Any,
+    mode: str,
+    function: Any,
+    combines: bool,
+) -> None:
+    env = request.getfixturevalue(mode)
+    source(env, "in").key_by(str).reduce(function)
+    (output,) = programs(env, compiled)["Source: in"].outputs
+    assert (output.combine is function) is combines
+    assert (output.combine is None) is not combines
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("function", [Sum(), OpenedSum(), ClosedSum()])
+def test_a_rich_reduce_sums_in_batch_mode_all_the_same(function: Any, form: str) -> None:
+    def draw(env: Any) -> None:
+        seen(env.from_sequence(1, 6).key_by(lambda x: x % 2).reduce(function), "sums")
+
+    assert sorted(run_form(draw, form, mode="BATCH", parallelism=2).records("sums")) == [9, 12]
+
+
+def test_timestamps_are_marked_at_both_ends(env: Any, source: Any, compiled: Any) -> None:
+    stamped = source(env, "in").assign_timestamps_and_watermarks(STAMPED)
+    stamped.rebalance().process(Splits()).name("reads")
+    stamped.rebalance().map(int).name("does not")
+    vertices = programs(env, compiled)
+    assert [output.carries_timestamps for output in vertices["Source: in"].outputs] == [True, False]
+    for name, carries in (("reads", True), ("does not", False)):
+        assert vertices[name].inputs[0].carries_timestamps is carries
+        assert vertices[name].operators[0].timestamps is carries
+    assert [operator.timestamps for operator in vertices["Source: in"].operators] == [False, False]
+
+
+@pytest.mark.parametrize(("own", "expected"), [(None, 100), (0, 0), (-1, -1), (7, 7)])
+def test_the_buffer_timeout_is_the_operators_or_the_environments(
+    env: Any, source: Any, compiled: Any, own: int | None, expected: int
+) -> None:
+    numbers = source(env, "in")
+    if own is not None:
+        numbers.set_buffer_timeout(own)
+    numbers.rebalance().map(int)
+    (output,) = programs(env, compiled)["Source: in"].outputs
+    assert output.buffer_timeout_ms == expected
+
+
+def test_stages_know_their_vertices_and_tasks(env: Any, source: Any, compiled: Any) -> None:
+    numbers = source(env, "in")
+    numbers.rebalance().map(int).name("a").set_parallelism(2)
+    numbers.rebalance().map(int).name("b").set_parallelism(3)
+    job: JobProgram = compiled(env, "programs").job_program
+    assert [(stage.index, stage.first_task, stage.parallelism) for stage in job.stages] == [
+        *((0, 0, 4), (1, 4, 5)),
+    ]
+    names = [[job.vertices[number].name for number in stage.vertices] for stage in job.stages]
+    assert names == [["Source: in"], ["a", "b"]]
+    assert [job.vertex_of(task)[1] for task in range(9)] == [0, 1, 2, 3, 0, 1, 0, 1, 2]
+
+
+def test_job_parameters_travel_as_text(env: Any, source: Any, compiled: Any) -> None:
+    env.get_config().set_global_job_parameters({"limit": "3", "name": "x"})
+    source(env, "in").map(int)
+    assert compiled(env, "programs").job_program.job_parameters == {"limit": "3", "name": "x"}
+
+
+def test_the_invariant(env: Any, source: Any, compiled: Any) -> None:
+    source(env).map(int)
+    plan = compiled(env, "programs")
+    lost = replace(plan, job_program=replace(plan.job_program, vertices=()))
+    with pytest.raises(InternalError, match="lost or doubled a task"):
+        every_task_has_a_program(lost)
+
+
+def test_programs_hold_no_compiler(env: Any, source: Any, compiled: Any) -> None:
+    """What is shipped must be read where the compiler is not installed."""
+    import cloudpickle  # noqa: PLC0415
+
+    source(env).key_by(str).reduce(max).print()
+    shipped = cloudpickle.dumps(compiled(env, "generated").job_program)
+    assert b"opchain.runtime" in shipped
+    assert b"opchain.compiler" not in shipped

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from forms import FORMS, run_form, seen
+from opchain.common import WatermarkStrategy
+from opchain.compiler.passes.track_timestamps import edges_with_timestamps
+from opchain.datastream.functions import FlatMapFunction, ProcessFunction, SourceFunction
+
+STAMPED: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+    lambda value, _: -value
+)
+
+
+class Reads(ProcessFunction[int, int]):
+    def process_element(self, value: int, ctx: ProcessFunction.Context) -> Any:
+        yield value
+
+
+class Function(SourceFunction[int]):
+    def run(self, ctx: SourceFunction.SourceContext[int]) -> None:
+        pass
+
+    def cancel(self) -> None:
+        pass
+
+
+def carried(env: Any, compiled: Any) -> set[str]:
+    """The edges with timestamps, by the names of their ends."""
+    graph = compiled(env, "stream-graph").stream_graph
+    return {
+        f"{graph.node(edge.source).name} -> {graph.node(edge.target).name}"
+        for edge in graph.edges()
+        if edge.index in edges_with_timestamps(graph)
+    }
+
+
+def test_nobody_makes_them(env: Any, source: Any, compiled: Any) -> None:
+    source(env).map(str).process(Reads()).print()
+    assert carried(env, compiled) == set()
+
+
+def test_nobody_reads_them(env: Any, source: Any, compiled: Any) -> None:
+    stamped = source(env).assign_timestamps_and_watermarks(STAMPED)
+    stamped.map(str).key_by(str).reduce(max).collect_async()
+    assert carried(env, compiled) == set()
+
+
+def test_only_the_way_from_maker_to_reader(env: Any, source: Any, compiled: Any) -> None:
+    before = source(env, "in").map(int).name("before")
+    stamped = before.assign_timestamps_and_watermarks(STAMPED).name("stamp").map(int).name("a")
+    stamped.process(Reads()).name("reads").map(int).name("behind").collect_async()
+    stamped.filter(bool).name("b").collect_async()
+    assert carried(env, compiled) == {"stamp -> a", "a -> reads"}
+
+
+def test_a_new_stamp_ends_the_way_of_the_old(env: Any, source: Any, compiled: Any) -> None:
+    first = source(env, "in").assign_timestamps_and_watermarks(STAMPED).name("first").map(int)
+    first.name("between").assign_timestamps_and_watermarks(STAMPED).name("second").process(
+        Reads()
+    ).name("reads").collect_async()
+    # An assigner sees the old timestamp.
+    assert carried(env, compiled) == {
+        *("first -> between", "between -> second"),
+        "second -> reads",
+    }
+
+
+def test_a_strategy_without_an_assigner_makes_none(env: Any, source: Any, compiled: Any) -> None:
+    strategy = WatermarkStrategy.for_monotonous_timestamps()
+    source(env, "in").assign_timestamps_and_watermarks(strategy).name("none").process(Reads())
+    assert carried(env, compiled) == set()
+
+
+def test_a_source_function_may_bring_them(env: Any, compiled: Any) -> None:
+    env.add_source(Function(), "f").map(int).name("a").process(Reads()).name("reads")
+    assert carried(env, compiled) == {"Source: f -> a", "a -> reads"}
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("env", set()), ("batch_env", {"sum -> reads"})])
+def test_in_batch_mode_the_result_of_a_reduce_has_one(
+    request: pytest.FixtureRequest, source: Any, compiled: Any, mode: str, expected: set[str]
+) -> None:
+    env = request.getfixturevalue(mode)
+    source(env).key_by(str).reduce(max).name("sum").process(Reads()).name("reads")
+    assert carried(env, compiled) == expected
+
+
+class KeepsOrder(FlatMapFunction[int, int]):
+    def open(self, runtime_context: Any) -> None:
+        pass
+
+    def flat_map(self, value: int) -> Any:
+        yield value
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_in_batch_mode_a_key_sees_its_records_by_time(form: str) -> None:
+    def draw(env: Any) -> None:
+        stamped = env.from_sequence(1, 6).assign_timestamps_and_watermarks(STAMPED)
+        seen(stamped.key_by(lambda x: x % 2).flat_map(KeepsOrder()), "s", reads_timestamps=False)
+
+    records = run_form(draw, form, mode="BATCH").records("s")
+    assert [x for x in records if x % 2] == [5, 3, 1]
+    assert [x for x in records if not x % 2] == [6, 4, 2]
