@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import codecs
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Generic
 
 from opchain.runtime.errors import short_repr
@@ -12,7 +13,7 @@ from opchain.runtime.type_variables import T, T_contra
 from opchain.runtime.types.types import Types
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from opchain.runtime.types.record_types import RowTypeInfo
     from opchain.runtime.types.row import Row
@@ -147,9 +148,13 @@ class Encoder(ABC, Generic[T_contra]):
         for element in elements:
             self.encode(element, stream)
 
+    def for_type(self, record_type: TypeInformation[Any]) -> Encoder[T_contra]:  # noqa: ARG002 - as it is
+        """The encoder for records of a declared type: this one, unless overridden."""
+        return self
+
     @staticmethod
     def simple_string_encoder(charset_name: str = "UTF-8") -> Encoder[Any]:
-        """Writes `str(record)` and a line feed.
+        """Writes a record's text and a line feed.
 
         Raises:
             ValueError: There is no such character set.
@@ -159,9 +164,13 @@ class Encoder(ABC, Generic[T_contra]):
 
 @dataclass(frozen=True)
 class SimpleStringEncoder(Encoder[Any]):
-    """Writes `str(record)` and a line feed, which is always the single byte 10, as in Flink."""
+    """Writes a record's text and a line feed, which is always the single byte 10, as in Flink.
+
+    The text of a record of a declared type is Java's, as `print` shows it; of any other it is `str`.
+    """
 
     charset_name: str = "UTF-8"
+    record_type: TypeInformation[Any] | None = None
     _codec: _Charset = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -169,7 +178,18 @@ class SimpleStringEncoder(Encoder[Any]):
 
     def encode(self, element: Any, stream: BinaryIO) -> None:
         """Appends one line."""
-        stream.write(self._codec.encode(str(element)) + b"\n")
+        stream.write(self._codec.encode(self._text(element)) + b"\n")
+
+    def for_type(self, record_type: TypeInformation[Any]) -> SimpleStringEncoder:
+        """The same for records of the type."""
+        return replace(self, record_type=record_type)
+
+    @cached_property
+    def _text(self) -> Callable[[Any], str]:
+        # Made where it is used: it cannot be pickled, its type can.
+        from opchain.runtime.connectors.printed_form import printer_of  # noqa: PLC0415 - likewise
+
+        return printer_of(self.record_type)
 
 
 class BulkWriter(ABC, Generic[T_contra]):

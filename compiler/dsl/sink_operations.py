@@ -30,6 +30,9 @@ class SinkOperations(Stream[T]):
     def sink_to(self, sink: Sink[T]) -> DataStreamSink[T]:
         """Ends the stream in a Sink: a writer, and a committer where the sink has one."""
         checked_function(sink, Sink, "sink_to")
+        record_type = declared_type(self.transformation)
+        if record_type is not None:
+            sink = sink.for_type(record_type)
         transformation = SinkTransformation(
             self._environment.next_transformation_id(),
             SinkSpec.default_name,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from opchain.runtime.functions.function import RuntimeContext
+    from opchain.runtime.types.type_information import TypeInformation
 
 T = TypeVar("T")
 _BUFFER_SIZE = 1 << 20
@@ -73,6 +74,13 @@ class FileSink(Sink[T]):
         if not isinstance(writer_factory, BulkWriterFactory):
             raise TypeError(f"for_bulk_format got {writer_factory!r}; it takes a BulkWriterFactory")
         return FileSink.BulkFormatBuilder(base_path, writer_factory)
+
+    def for_type(self, record_type: TypeInformation[Any]) -> FileSink[T]:
+        """The same sink, whose encoder writes records of the type as Java would."""
+        if not isinstance(self.row_format, Encoder):
+            return self
+        encoder = self.row_format.for_type(record_type)
+        return FileSink(self.base_path, encoder, self.buckets, self.rolling, self.naming)
 
     @property
     def has_committer(self) -> bool:

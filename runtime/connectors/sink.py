@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from opchain.runtime.functions.function import RuntimeContext
+    from opchain.runtime.types.type_information import TypeInformation
 
 T = TypeVar("T")
 
@@ -68,6 +69,10 @@ class Sink(ABC, Generic[T]):
     def create_committer(self) -> Committer | None:
         """The committer, or None for a sink whose writes are final."""
         return None
+
+    def for_type(self, record_type: TypeInformation[Any]) -> Sink[T]:  # noqa: ARG002 - for most no difference
+        """The sink for records of a declared type: this one, or one that writes them as it says."""
+        return self
 
     @property
     def has_committer(self) -> bool:

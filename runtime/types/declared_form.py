@@ -1,17 +1,21 @@
 """Records in the form of their declared type.
 
 In PyFlink a record of a declared type passes through Java, and comes back in that type's form: a tuple
-declared as a row is a Row with the row's field names. Types that keep their records' form cost nothing.
+declared as a row is a Row with the row's field names, a FLOAT has 32 bits. Types that keep their records'
+form cost nothing.
 """
 
 from __future__ import annotations
 
+import math
+import struct
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import short_repr
 from opchain.runtime.types.container_types import ListTypeInfo, MapTypeInfo
 from opchain.runtime.types.record_types import ExternalTypeInfo, RowTypeInfo, TupleTypeInfo
 from opchain.runtime.types.row import Row, RowKind
+from opchain.runtime.types.type_information import BasicType, BasicTypeInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,6 +23,8 @@ if TYPE_CHECKING:
     from opchain.runtime.types.type_information import TypeInformation
 
     Converter = Callable[[Any], Any]
+
+_FLOAT32 = struct.Struct("f")
 
 
 def converter_to(record_type: TypeInformation[Any] | None) -> Converter | None:
@@ -29,23 +35,25 @@ def converter_to(record_type: TypeInformation[Any] | None) -> Converter | None:
     >>> convert(("a",))
     Row(word='a')
     """
-    if isinstance(record_type, ExternalTypeInfo):
-        return converter_to(record_type.type_info)
-    if isinstance(record_type, RowTypeInfo):
-        return _to_row(record_type)
-    if isinstance(record_type, TupleTypeInfo):
-        return _unless_none(_to_tuple(record_type))
-    if isinstance(record_type, ListTypeInfo):
-        element = converter_to(record_type.element_type)
-        return _unless_none(lambda value: list(map(element, value))) if element else None
-    if isinstance(record_type, MapTypeInfo):
-        item = converter_to(record_type.value_type_info)
-        return (
-            _unless_none(lambda value: {key: item(each) for key, each in value.items()})
-            if item
-            else None
-        )
+    for of_type, make in _MAKERS:
+        if isinstance(record_type, of_type):
+            return make(record_type)
     return None
+
+
+def _to_float32(value: Any) -> Any:
+    """The nearest float of 32 bits; beyond those infinity, as in Java."""
+    if not isinstance(value, float):
+        return value
+    try:
+        single: float = _FLOAT32.unpack(_FLOAT32.pack(value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    return single
+
+
+def _to_basic(record_type: BasicTypeInfo[Any]) -> Converter | None:
+    return _to_float32 if record_type.basic_type is BasicType.FLOAT else None
 
 
 def _to_row(record_type: RowTypeInfo) -> Converter:
@@ -68,6 +76,18 @@ def _to_tuple(record_type: TupleTypeInfo) -> Converter:
     return lambda record: tuple(convert_fields(list(record)))
 
 
+def _to_list(record_type: ListTypeInfo[Any]) -> Converter | None:
+    element = converter_to(record_type.element_type)
+    return _unless_none(lambda value: list(map(element, value))) if element else None
+
+
+def _to_map(record_type: MapTypeInfo[Any, Any]) -> Converter | None:
+    item = converter_to(record_type.value_type_info)
+    if item is None:
+        return None
+    return _unless_none(lambda value: {key: item(each) for key, each in value.items()})
+
+
 def _fields_converter(types: Sequence[TypeInformation[Any]]) -> Converter:
     converters = [converter_to(each) for each in types]
 
@@ -86,3 +106,13 @@ def _fields_converter(types: Sequence[TypeInformation[Any]]) -> Converter:
 
 def _unless_none(convert: Converter) -> Converter:
     return lambda value: None if value is None else convert(value)
+
+
+_MAKERS: tuple[tuple[Any, Callable[[Any], Converter | None]], ...] = (
+    (ExternalTypeInfo, lambda record_type: converter_to(record_type.type_info)),
+    (RowTypeInfo, _to_row),
+    (TupleTypeInfo, lambda record_type: _unless_none(_to_tuple(record_type))),
+    (ListTypeInfo, _to_list),
+    (MapTypeInfo, _to_map),
+    (BasicTypeInfo, _to_basic),
+)

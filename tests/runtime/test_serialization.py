@@ -17,6 +17,7 @@ from opchain.runtime.serialization import (
     RowDataBulkWriterFactory,
     RowFieldExtractorSchema,
     SerializationSchema,
+    SimpleStringEncoder,
     SimpleStringSchema,
 )
 from opchain.runtime.types.row import Row
@@ -170,3 +171,13 @@ def test_a_bulk_writer_is_made_for_each_file() -> None:
     writer.flush()
     writer.finish()
     assert stream.getvalue() == b"3"
+
+
+def test_a_declared_type_is_written_as_java_shows_it() -> None:
+    record_type = Types.TUPLE([Types.STRING(), Types.BOOLEAN()])
+    encoder = Encoder.simple_string_encoder().for_type(record_type)
+    for each in (encoder, pickle.loads(pickle.dumps(encoder))):
+        stream = BytesIO()
+        each.encode(("a", True), stream)
+        assert stream.getvalue() == b"(a,true)\n"
+    assert encoder == SimpleStringEncoder(record_type=record_type)

@@ -29,6 +29,22 @@ def test_a_sink_of_sink_to(env: StreamExecutionEnvironment, numbers: DataStream[
     assert (added.parallelism, added.parallelism_configured) == (4, False)
 
 
+def test_a_sink_is_told_the_declared_type(numbers: DataStream[int]) -> None:
+    class Typed(DiscardingSink):
+        record_type: Any = None
+
+        def for_type(self, record_type: Any) -> Any:
+            typed = Typed()
+            typed.record_type = record_type
+            return typed
+
+    sink = Typed()
+    untyped = numbers.map(str).sink_to(sink).transformation
+    typed = numbers.map(str, output_type=Types.STRING()).sink_to(sink).transformation
+    assert untyped.spec.sink is sink
+    assert typed.spec.sink.record_type == Types.STRING()
+
+
 def test_a_sink_of_add_sink(env: StreamExecutionEnvironment, numbers: DataStream[int]) -> None:
     function = DiscardingSinkFunction()
     added = numbers.add_sink(function).transformation

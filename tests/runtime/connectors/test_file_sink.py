@@ -5,7 +5,7 @@ import pickle
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import pytest
-from opchain.common import Encoder
+from opchain.common import Encoder, Types
 from opchain.runtime.connectors.file_buckets import BucketAssigner
 from opchain.runtime.connectors.file_naming import OutputFileConfig, RollingPolicy
 from opchain.runtime.connectors.file_sink import FileSink
@@ -226,6 +226,14 @@ class Counted(BulkWriter[str]):
 class CountedFactory(BulkWriterFactory[str]):
     def create(self, stream: BinaryIO) -> Counted:
         return Counted(stream)
+
+
+def test_records_of_a_declared_type_are_written_as_java_shows_them(tmp_path: Path) -> None:
+    record_type = Types.TUPLE([Types.STRING(), Types.INT()])
+    sink = sink_to(tmp_path).for_type(record_type)
+    commit(sink, written(sink, cast("Any", ("word", 3))))
+    (file,) = tmp_path.iterdir()
+    assert file.read_text() == "(word,3)\n"
 
 
 def test_a_bulk_format_is_complete_at_its_end(tmp_path: Path) -> None:
