@@ -218,7 +218,8 @@ def _draw_reduce(of: str) -> Any:
 
 def _draw_plain_sum(inputs: list[DataStream[Any]], constant: int, sized: Any) -> list[Any]:
     """The sum of a key's records belongs to another key."""
-    sums = sized(inputs[0].key_by(lambda x: x % constant).reduce(lambda a, b: a + b))
+    values = sized(inputs[0].map(lambda x: x))
+    sums = sized(values.key_by(lambda x: x % constant).reduce(lambda a, b: a + b))
     return [sized(sums.map(lambda x: x % BOUND))]
 
 
