@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections import namedtuple
-from collections.abc import Callable
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional, get_type_hints
 
@@ -25,12 +24,9 @@ except ImportError:
     orjson = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from examples.nexmark.model import Row
-
-as_tuple: Callable[[Any], tuple[Any, ...]] = tuple if msgspec is None else msgspec.structs.astuple
-"""The fields of a decoded record as a plain tuple."""
 
 
 def event_decoder(fields: Mapping[str, Sequence[str]]) -> Callable[[bytes], list[Any]]:
@@ -42,6 +38,11 @@ def event_decoder(fields: Mapping[str, Sequence[str]]) -> Callable[[bytes], list
         fields: Kind of event -> fields that are read.
     """
     return _struct_decoder(fields) if msgspec is not None else _dict_decoder(fields)
+
+
+def tuple_maker() -> Callable[[Any], tuple[Any, ...]]:
+    """A function from a decoded record to the tuple of its fields."""
+    return tuple if msgspec is None else msgspec.structs.astuple
 
 
 def line_encoder() -> Callable[[Sequence[Row]], bytes]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.common import Duration, WatermarkStrategy
 from opchain.datastream import OutputTag
 
-from examples.nexmark.json_lines import as_tuple
+from examples.nexmark.json_lines import tuple_maker
 from examples.nexmark.model import KINDS
 from examples.nexmark.watermarks import WatermarkAfterEveryEvent
 
@@ -102,7 +102,7 @@ class Events:
 
         Plain tuples are what an exchange takes cheapest.
         """
-        return self._as_parallel_as_the_source(records.map(as_tuple).name("tuples"))
+        return self._as_parallel_as_the_source(records.map(tuple_maker()).name("tuples"))
 
     def _members(self, found: DataStream[Any], member: Any) -> DataStream[Any]:
         return self._as_parallel_as_the_source(
