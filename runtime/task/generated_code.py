@@ -33,13 +33,17 @@ SHARED_NAMES: dict[str, Any] = {
 
 @lru_cache(maxsize=1024)
 def compiled(source: str, file_name: str) -> CodeType:
-    """The code object of a generated module.
+    """The code object of a generated module."""
+    return compile(source, file_name, "exec", dont_inherit=True)
 
-    The linecache entry lets tracebacks and debuggers show the generated line; its mtime is None,
-    which keeps `linecache.checkcache` from dropping it.
+
+def show_in_tracebacks(source: str, file_name: str) -> None:
+    """Lets tracebacks and debuggers show generated lines.
+
+    Done for each task, since vertices of one name share a file name. The entry's mtime is None, which
+    keeps `linecache.checkcache` from dropping it.
     """
     linecache.cache[file_name] = (len(source), None, source.splitlines(keepends=True), file_name)
-    return compile(source, file_name, "exec", dont_inherit=True)
 
 
 def bind_generated_code(chain: OperatorChain) -> None:
@@ -54,6 +58,7 @@ def bind_generated_code(chain: OperatorChain) -> None:
     for name, (kind, *where) in program.names.items():
         if kind != "shared":
             module[name] = _MEANINGS[kind](chain, *where)
+    show_in_tracebacks(program.source, program.file_name)
     exec(compiled(program.source, program.file_name), module)  # noqa: S102 - our own text
     for number in range(max(1, len(chain.head.program.keys))):
         function = module.get(f"process_{number}")

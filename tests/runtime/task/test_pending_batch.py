@@ -1,96 +1,124 @@
 from __future__ import annotations
 
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from opchain.runtime.state.key_hashers import hasher_named
 from opchain.runtime.state.key_identity import key_identity
 from opchain.runtime.task import pending_batch
 from opchain.runtime.task.pending_batch import CombiningBatch, PendingBatch
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 class Target:
-    """Keeps copies: a target must not keep the lists."""
+    """Keeps copies of what it is handed."""
 
     def __init__(self) -> None:
         self.batches: list[Any] = []
 
-    def write_batch(
-        self, values: Sequence[Any], timestamps: Sequence[Any] | None, keys: Sequence[Any] | None
-    ) -> None:
-        self.batches.append((list(values), timestamps and list(timestamps), keys and list(keys)))
+    def write_batch(self, values: Any, timestamps: Any, keys: Any) -> None:
+        copies = [None if column is None else list(column) for column in (values, timestamps, keys)]
+        self.batches.append(tuple(copies))
 
 
-def combining(target: Target, java_class: str | None = None) -> CombiningBatch:
-    hasher = None if java_class is None else hasher_named(java_class)
-    return CombiningBatch(
-        target,
-        carries_timestamps=True,
-        select_key=itemgetter(0),
-        reduce=lambda one, other: (one[0], one[1] + other[1]),
-        identity=key_identity(hasher),
+@pytest.mark.parametrize(
+    ("carries", "select", "expected"),
+    [
+        (False, None, ([1, 2], None, None)),
+        (True, None, ([1, 2], [10, None], None)),
+        (False, str, ([1, 2], None, ["1", "2"])),
+        (True, str, ([1, 2], [10, None], ["1", "2"])),
+    ],
+)
+def test_columns_that_the_target_wants_are_filled(
+    carries: bool, select: Any, expected: tuple[Any, ...]
+) -> None:
+    target = Target()
+    batch = PendingBatch(target, carries_timestamps=carries, select_key=select)
+    batch.append(1, 10)
+    batch.append(2, None)
+    batch.flush()
+    assert target.batches == [expected]
+
+
+def test_the_lists_stay_the_same_since_generated_code_holds_them() -> None:
+    batch = PendingBatch(Target(), carries_timestamps=True, select_key=str)
+    lists = batch.values, batch.timestamps, batch.keys
+    batch.append(1, 2)
+    batch.flush()
+    batch.append(3, 4)
+    assert (batch.values, batch.timestamps, batch.keys) == ([3], [4], ["3"])
+    assert all(
+        one is other
+        for one, other in zip(lists, (batch.values, batch.timestamps, batch.keys), strict=True)
     )
 
 
-@pytest.mark.parametrize("carries_timestamps", [True, False])
-@pytest.mark.parametrize("select_key", [None, itemgetter(0)])
-def test_a_batch_has_the_columns_that_its_target_takes(
-    carries_timestamps: bool, select_key: Any
-) -> None:
+@pytest.mark.parametrize("end", ["flush", "finish"])
+def test_nothing_is_handed_over_where_nothing_waits(end: str) -> None:
     target = Target()
-    batch = PendingBatch(target, carries_timestamps=carries_timestamps, select_key=select_key)
-    batch.append("ab", 5)
-    batch.append("cd", None)
-    assert target.batches == []
+    batch = PendingBatch(target, carries_timestamps=False, select_key=None)
+    getattr(batch, end)()
+    batch.append(1, None)
+    getattr(batch, end)()
+    getattr(batch, end)()
+    assert target.batches == [([1], None, None)]
+
+
+def test_a_key_that_fails_leaves_no_half_record() -> None:
+    target = Target()
+    batch = PendingBatch(target, carries_timestamps=True, select_key=lambda value: 1 // value)
+    with pytest.raises(ZeroDivisionError):
+        batch.append(0, 5)
+    batch.append(1, 6)
     batch.flush()
-    batch.finish()
-    timestamps = [5, None] if carries_timestamps else None
-    keys = ["a", "c"] if select_key else None
-    assert target.batches == [(["ab", "cd"], timestamps, keys)]
+    assert target.batches == [([1], [6], [1])]
 
 
-def test_combining_waits_for_the_end_and_sends_one_record_per_key() -> None:
+def combining(target: Target, select: Any, reduce: Any, *, carries: bool = False) -> CombiningBatch:
+    return CombiningBatch(
+        target,
+        carries_timestamps=carries,
+        select_key=select,
+        reduce=reduce,
+        identity=key_identity(),
+    )
+
+
+def test_records_of_a_key_are_folded_in_their_order_and_sent_with_it() -> None:
     target = Target()
-    batch = combining(target)
-    for record in (("a", 1), ("b", 2), ("a", 3)):
-        batch.append(record, 7)
-        batch.flush()
+    batch = combining(target, lambda word: word[0], lambda a, b: a + b, carries=True)
+    for word in ("ab", "cd", "ae", "ce", "af"):
+        batch.append(word, 7)
+    batch.flush()
     assert target.batches == []
     batch.finish()
+    assert target.batches == [
+        ([("a", "abaeaf"), ("c", "cdce")], [None, None], ["a", "c"]),
+    ]
     batch.finish()
-    assert target.batches == [([("a", 4), ("b", 2)], [None, None], ["a", "b"])]
+    assert len(target.batches) == 1
 
 
-def test_combining_lets_go_when_there_are_too_many_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pending_batch, "COMBINED_KEYS", 2)
+def test_keys_are_told_apart_as_java_does() -> None:
     target = Target()
-    batch = combining(target)
-    for key in "aabc":
-        batch.append((key, 1), None)
-        batch.flush()
+    batch = combining(target, lambda value: value, lambda a, b: (a, b))
+    for value in (1, True, 1.0, [1], [1]):
+        batch.append(value, None)
     batch.finish()
-    assert [values for values, _, _ in target.batches] == [[("a", 2), ("b", 1)], [("c", 1)]]
+    ((pairs, _, keys),) = target.batches
+    assert [type(key) for key in keys] == [int, bool, float, list]
+    assert pairs[-1] == ([1], ([1], [1]))
 
 
-def test_keys_that_python_mixes_up_are_combined_apart_and_sent_as_they_are() -> None:
+def test_too_many_keys_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pending_batch, "COMBINED_KEYS", 3)
     target = Target()
-    batch = combining(target)
-    for key in (1, True, 1.0, True):
-        batch.append((key, 1), None)
+    batch = combining(target, lambda value: value, max)
+    for value in (1, 2):
+        batch.append(value, None)
+    batch.flush()
+    assert target.batches == []
+    batch.append(3, None)
+    batch.flush()
+    batch.append(1, None)
     batch.finish()
-    ((values, _, keys),) = target.batches
-    assert list(map(repr, keys)) == ["1", "True", "1.0"]
-    assert list(map(repr, values)) == ["(1, 1)", "(True, 2)", "(1.0, 1)"]
-
-
-def test_keys_of_a_declared_type_are_combined_as_it_says() -> None:
-    target = Target()
-    batch = combining(target, "Long")
-    for key in (1, True):
-        batch.append((key, 1), None)
-    batch.finish()
-    assert target.batches[0][0] == [(1, 2)]
+    assert [keys for _, _, keys in target.batches] == [[1, 2, 3], [1]]
