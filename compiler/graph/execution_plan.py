@@ -27,8 +27,10 @@ class PlacedVertex:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A job edge with its channels: producer subtask s writes channel `channel_base + s` of each
-    consumer subtask that it reaches. `label` names it in plans and errors.
+    """A job edge with its channels.
+
+    Producer subtask s writes channel `channel_base + s` of each consumer subtask that it reaches.
+    `label` names the exchange in plans and errors.
     """
 
     edge: JobEdge
@@ -63,6 +65,4 @@ class ExecutionPlan:
 
     def placed(self) -> dict[str, PlacedVertex]:
         """The vertices by id."""
-        return {
-            vertex.vertex.id: vertex for stage in self.stages for vertex in stage.vertices
-        }
+        return {vertex.vertex.id: vertex for stage in self.stages for vertex in stage.vertices}

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 def is_tagged(result: Any) -> bool:
     """Whether a result of a process function is meant for a side output: a (tag, value) pair."""
-    return result.__class__ is tuple and len(result) == 2 and isinstance(result[0], OutputTag)
+    return (
+        result.__class__ is tuple
+        and len(result) == 2  # noqa: PLR2004 - a pair
+        and isinstance(result[0], OutputTag)
+    )
 
 
 def emit_results(output: Output, results: Iterable[Any] | None, timestamp: int | None) -> None:

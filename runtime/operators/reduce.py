@@ -75,7 +75,7 @@ class BatchReduceOperator(ReduceOperator):
     wait for them, as they do behind the sorted input of Flink's batch mode.
     """
 
-    def process_element(self, value: Any, timestamp: int | None) -> None:
+    def process_element(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - the contract
         """Folds the record in; nothing comes out yet."""
         self.reduced(value)
 

@@ -69,7 +69,7 @@ class SinkCommitterOperator(StreamOperator):
     sees the results of exactly one attempt.
     """
 
-    def process_element(self, value: Any, timestamp: int | None) -> None:
+    def process_element(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - the contract
         """Acknowledges one committable."""
         self.context.acknowledge(("commit", self.program.index, value))
 

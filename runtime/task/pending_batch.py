@@ -98,7 +98,7 @@ class CombiningBatch(PendingBatch):
         self.combined: dict[Any, Any] = {}
         self.reduce = reduce
 
-    def append(self, value: Any, timestamp: int | None) -> None:
+    def append(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - the contract
         """Folds one record in."""
         assert self.select_key is not None
         key = self.identity.of(self.select_key(value))

@@ -32,7 +32,9 @@ def told(job: JobProgram) -> list[Buffer]:
     return list(run_tasks(job, ship_vertices(job), environment=environment))
 
 
-def test_everything_is_found_whatever_the_order_of_arrival(capsys: pytest.CaptureFixture[str]) -> None:
+def test_everything_is_found_whatever_the_order_of_arrival(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     job = job_of(draw, parallelism=2)
     buffers = told(job)
     random.Random(1).shuffle(buffers)
@@ -70,7 +72,10 @@ def is_report(buffer: Buffer) -> bool:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda buffers: [b for b in buffers if not (is_report(b) and b.channel == 1)], "tasks \\[1\\]"),
+        (
+            lambda buffers: [b for b in buffers if not (is_report(b) and b.channel == 1)],
+            "tasks \\[1\\]",
+        ),
         (lambda buffers: [b for b in buffers if is_report(b) or b.sequence != 1], "buffers 0 to"),
         (lambda buffers: [*buffers, next(b for b in buffers if not is_report(b))], "buffers 0 to"),
     ],

@@ -52,7 +52,9 @@ def test_python_files_can_be_imported_while_the_job_runs(
     assert sys.path == before
 
 
-def test_what_the_job_adds_to_the_path_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_job_adds_to_the_path_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "path", sys.path[:])
     with importable([str(tmp_path)]):
         sys.path.append("added")

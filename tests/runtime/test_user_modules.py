@@ -56,7 +56,9 @@ def test_loaded_modules_beside_the_program_are_found(program: Path) -> None:
 def test_neither_python_nor_installed_packages_nor_opchain_are_found() -> None:
     sources = user_sources()
     for installed in ("pytest", "json", "networkx", "opchain", "cloudpickle"):
-        assert not [place for place in sources if place.split("/")[0].removesuffix(".py") == installed]
+        assert not [
+            place for place in sources if place.split("/")[0].removesuffix(".py") == installed
+        ]
 
 
 @pytest.mark.parametrize("file", [None, "/nowhere/gone.py", "built.so"])
