@@ -119,4 +119,5 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "flush": lambda chain, number: chain.pending[number].flush,
     "sink_values": lambda chain, index: chain.sink_pending[index].values,
     "sink_timestamps": lambda chain, index: chain.sink_pending[index].timestamps,
+    "value": lambda _chain, value: value,
 }
