@@ -201,7 +201,7 @@ class LegacySourceInput:
                 self._has_output.execute(_do_nothing, "yield what a legacy source filled")
         elif element.__class__ is Watermark:
             self._emit_watermark(element.timestamp)
-        else:
+        elif not self._is_idle:
             self._hand_over()
             self._is_idle = True
             self._chain.head.process_status(is_idle=True)

@@ -73,4 +73,7 @@ def test_a_task_has_its_vertex_and_subtask() -> None:
 
 def test_programs_travel_by_plain_pickle() -> None:
     job = job_of(lambda env: env.from_sequence(1, 9).map(str.upper).rebalance().map(str))
-    assert pickle.loads(pickle.dumps(job)) == job
+    travelled = pickle.loads(pickle.dumps(job))
+    assert travelled.stages == job.stages
+    assert [vertex.source for vertex in travelled.vertices] == [v.source for v in job.vertices]
+    assert travelled.vertices[0].operators[1] == job.vertices[0].operators[1]
