@@ -35,12 +35,15 @@ def with_resources(rdd: RDD[Any], slots: SlotResources | None, stage: str) -> RD
     context = rdd.ctx
     if is_local(context):
         return _unchanged(rdd, slots, stage, f"the master is {context.master}")
+    profile = resource_profile(context, slots)
     try:
-        return rdd.withResources(resource_profile(context, slots))
+        # Asked of an RDD that nobody runs: one that was refused a profile keeps it, and breaks the scheduler.
+        context.parallelize((), 1).withResources(profile)
     except (Py4JError, PySparkException) as error:
         java_error = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
         reason = error if java_error is None else java_error.getMessage()
         return _unchanged(rdd, slots, stage, str(reason).splitlines()[0])
+    return rdd.withResources(profile)
 
 
 def resource_profile(context: SparkContext, slots: SlotResources) -> ResourceProfile:
