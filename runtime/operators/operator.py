@@ -189,9 +189,10 @@ class StreamOperator:
             return
         was_idle = len(self.idle_inputs) == inputs
         (self.idle_inputs.add if is_idle else self.idle_inputs.discard)(number)
-        self._raise_watermark()
+        # Flink passes on the watermark first, which the valve behind an exchange ignores while it is idle.
         if (len(self.idle_inputs) == inputs) is not was_idle:
             self.process_status(is_idle)
+        self._raise_watermark()
 
     def process_latency_marker(self, marker: Any) -> None:
         """Notes how long a marker took from its source, and passes it on.

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+
+import pytest
+from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.operators import specs
+from opchain.runtime.operators.registry import BATCH_OPERATORS, OPERATORS
+from opchain.runtime.testing.input_harnesses import OneInputOperatorHarness
+
+DRAWN_ONLY = {specs.OperatorSpec, specs.SinkSpec}
+"""The root, and what the compiler takes apart into a writer and a committer."""
+
+
+def test_every_spec_has_an_operator() -> None:
+    kinds = {
+        kind
+        for _, kind in inspect.getmembers(specs, inspect.isclass)
+        if issubclass(kind, specs.OperatorSpec)
+    }
+    assert kinds - DRAWN_ONLY == OPERATORS.keys() | BATCH_OPERATORS.keys()
+
+
+def test_a_spec_without_one_is_refused_by_name() -> None:
+    @dataclass(frozen=True)
+    class NewSpec(specs.OperatorSpec):
+        kind = "novelty"
+        default_name = "New"
+
+    with pytest.raises(UnsupportedFeatureError, match=r"'New' \(test harness\) is a novelty"):
+        OneInputOperatorHarness(NewSpec())
