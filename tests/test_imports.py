@@ -1,0 +1,81 @@
+"""The import law, read from the source of every module."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parent.parent
+MODULES = sorted(path for half in ("compiler", "runtime") for path in (ROOT / half).rglob("*.py"))
+ALLOWED_AT_IMPORT = {
+    "compiler": {"click", "mmh3", "networkx", "pydantic", "pydantic_core", "pytest", "rich"},
+    "runtime": set[str](),
+    "runtime/spark": {"pyspark", "py4j"},
+}
+"""Beyond the standard library and opchain itself; what is imported inside functions is free."""
+
+
+def imports(path: Path, *, at_import_time: bool) -> Iterator[str]:
+    """The full names that a module imports; those under TYPE_CHECKING left out."""
+    work: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    while work:
+        node = work.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            work += node.orelse
+            continue
+        if at_import_time and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            continue
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+        work += ast.iter_child_nodes(node)
+
+
+def half(path: Path) -> str:
+    """The part of the house whose law a module is under."""
+    where = path.relative_to(ROOT).as_posix()
+    return "runtime/spark" if where.startswith("runtime/spark/") else where.split("/")[0]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_module_imports_only_what_its_half_may(path: Path) -> None:
+    allowed = ALLOWED_AT_IMPORT[half(path)] | sys.stdlib_module_names | {"opchain"}
+    foreign = {
+        name for name in imports(path, at_import_time=True) if name.split(".")[0] not in allowed
+    }
+    assert not foreign
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in MODULES if half(path) != "compiler" and "_root" not in path.parts],
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
+)
+def test_the_runtime_never_imports_the_compiler(path: Path) -> None:
+    names = set(imports(path, at_import_time=False))
+    assert not {name for name in names if name.startswith("opchain.compiler")}
+
+
+def test_spark_is_imported_in_one_folder() -> None:
+    elsewhere = [
+        path.relative_to(ROOT).as_posix()
+        for path in MODULES
+        if half(path) != "runtime/spark"
+        and any(name.split(".")[0] == "pyspark" for name in imports(path, at_import_time=False))
+    ]
+    assert elsewhere == []
+
+
+def test_drawing_needs_neither_networkx_nor_pydantic() -> None:
+    heavy = {"networkx", "pydantic", "mmh3"}
+    for path in sorted((ROOT / "compiler/dsl").rglob("*.py")):
+        found = {name.split(".")[0] for name in imports(path, at_import_time=True)} & heavy
+        assert not found, path
