@@ -6,6 +6,7 @@ and spark-defaults.conf say; what we add comes first on the command line, so tha
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import sys
@@ -62,6 +63,7 @@ def _new_session() -> SparkSession:
     from pyspark.errors import PySparkException  # noqa: PLC0415
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
+    keep_py4j_quiet()
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not is_submitted and SparkContext._gateway is None:  # noqa: SLF001 - no JVM yet
         require_java()
@@ -81,6 +83,16 @@ def _new_session() -> SparkSession:
         ) from error
 
 
+def keep_py4j_quiet() -> None:
+    """Lets py4j log warnings only, unless its logger was configured.
+
+    To a program that logs on INFO it tells each time that a connection to the JVM ends.
+    """
+    logger = logging.getLogger("py4j")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.WARNING)
+
+
 def launch_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables for starting a JVM that keeps quiet where the user has not said otherwise.
 
@@ -97,8 +109,8 @@ def launch_environment(environment: Mapping[str, str]) -> dict[str, str]:
         word in said for word in ("log4j", "extraJavaOptions", "--driver-java-options")
     )
     if not is_configured and _LOG_CONFIGURATION.is_file():  # it is none inside a zip
-        logging = f"-Dlog4j2.configurationFile={_LOG_CONFIGURATION.as_uri()}"
-        ours += ["--conf", f"spark.driver.extraJavaOptions={logging}"]
+        log4j = f"-Dlog4j2.configurationFile={_LOG_CONFIGURATION.as_uri()}"
+        ours += ["--conf", f"spark.driver.extraJavaOptions={log4j}"]
     variables = {"PYSPARK_SUBMIT_ARGS": f"{shlex.join(ours)} {submit_arguments}"}
     if "--master" not in said and "spark.master" not in said:
         # Else Spark warns that the host's name means the loopback address, where it does.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
@@ -11,7 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from opchain.runtime.spark.session import active_or_new_session, launch_environment
+from opchain.runtime.spark.session import (
+    active_or_new_session,
+    keep_py4j_quiet,
+    launch_environment,
+)
 from own_process import Program, run_program
 
 if TYPE_CHECKING:
@@ -127,6 +132,21 @@ def test_a_configuration_folder_is_heeded(tmp_path: Path) -> None:
     launched = launch_environment({"SPARK_CONF_DIR": str(tmp_path)})
     assert "SPARK_LOCAL_IP" not in launched
     assert "log4j2" not in launched["PYSPARK_SUBMIT_ARGS"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(logging.NOTSET, logging.WARNING), (logging.DEBUG, logging.DEBUG)],
+)
+def test_py4j_is_quiet_unless_it_was_configured(before: int, after: int) -> None:
+    logger = logging.getLogger("py4j")
+    found = logger.level
+    try:
+        logger.setLevel(before)
+        keep_py4j_quiet()
+        assert logger.level == after
+    finally:
+        logger.setLevel(found)
 
 
 def test_a_local_address_of_the_users_is_kept() -> None:
