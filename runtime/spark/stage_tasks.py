@@ -81,8 +81,8 @@ class StageTasks:
     def _run(self, task: int, frames: Iterable[bytes]) -> Iterator[Buffer | bytes]:
         try:
             with relaxed_collector(), BufferStore() as store:
-                if self.stage.index > 0:
-                    yield from receive(frames, task, store)
+                # The first stage has none; read it must be all the same, or Spark drops the worker process.
+                yield from receive(frames, task, store)
                 yield from StreamTask(
                     self._load(task), task, iter(store), self._environment()
                 ).run()

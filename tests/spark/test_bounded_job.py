@@ -361,3 +361,11 @@ def test_spark_shows_the_names_of_the_job_graph(session: SparkSession) -> None:
     assert info is not None
     names = [tracker.getStageInfo(stage).name for stage in sorted(info.stageIds)]  # type: ignore[union-attr]
     assert names == ["Source: numbers x1", "text -> Sink: Print to Std. Out x2"]
+
+
+def test_python_processes_serve_one_task_after_another() -> None:
+    def draw(env: Any) -> None:
+        seen(env.from_sequence(1, 2).map(lambda _: os.getpid()).rebalance().map(lambda x: x), "pids")
+
+    job = job_of(draw, parallelism=2)
+    assert len({pid for _ in range(4) for pid in run(job).records("pids")}) <= 2
