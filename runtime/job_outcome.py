@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.errors import InternalError
+from opchain.runtime.errors import InternalError, add_note
 from opchain.runtime.metrics.job_metrics import (
     JobMetrics,
     merge_task_accumulators,
@@ -18,11 +18,11 @@ from opchain.runtime.task.report import TaskReport, read_items, read_records, re
 from opchain.runtime.task.wire import PayloadKind, kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from opchain.runtime.task.buffer import Buffer
     from opchain.runtime.task.report import RecordKey
-    from opchain.runtime.task.vertex_program import JobProgram
+    from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram
 
 
 @dataclass(slots=True)
@@ -102,15 +102,29 @@ def print_lines(outcome: JobOutcome) -> None:
 def commit(job: JobProgram, outcome: JobOutcome) -> None:
     """Commits what the sinks wrote; called once all tasks have succeeded."""
     for (vertex, index), committables in outcome.committables.items():
-        spec = job.vertices[vertex].operators[index].spec
-        assert isinstance(spec, SinkCommitterSpec)
-        committer = spec.sink.create_committer()
-        if committer is None:
-            raise InternalError(f"{spec.sink!r} has committables and no committer")
+        program = job.vertices[vertex].operators[index]
         try:
-            committer.commit(committables)
-        finally:
+            _commit_one(program, committables)
+        except Exception as error:
+            add_note(error, f"while committing '{program.name}' ({program.call_site})")
+            raise
+
+
+def _commit_one(program: OperatorProgram, committables: Sequence[Any]) -> None:
+    spec = program.spec
+    assert isinstance(spec, SinkCommitterSpec)
+    committer = spec.sink.create_committer()
+    if committer is None:
+        raise InternalError(f"{spec.sink!r} has committables and no committer")
+    try:
+        committer.commit(committables)
+    except BaseException as failure:
+        try:
             committer.close()
+        except Exception as error:  # noqa: BLE001 - the first failure is what counts
+            add_note(failure, f"and then closing failed: {type(error).__name__}: {error}")
+        raise
+    committer.close()
 
 
 def _read_acknowledgements(job: JobProgram, outcome: JobOutcome, buffers: list[Buffer]) -> None:
