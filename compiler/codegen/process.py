@@ -16,13 +16,10 @@ and `emit_2` is the one place for all of them.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen.record_code import comment, key_code, method_name
-from opchain.runtime.functions.process_functions import (
-    KeyedCoProcessFunction,
-    KeyedProcessFunction,
-)
+from opchain.runtime.functions.on_timer import has_on_timer
 from opchain.runtime.operators import specs
 
 if TYPE_CHECKING:
@@ -60,7 +57,7 @@ def emit_keyed_process(
     key, set_key = f"key_{index}", generator.names.bind(f"set_key_{index}", "set_key", index)
     body.add(place.depth, f"{key} = {key_code(generator, operator, place, number)}", index)
     body.add(place.depth, f"{set_key}({key})", index)
-    if not _has_timers(operator.spec.function):  # type: ignore[attr-defined]
+    if not has_on_timer(operator.spec.function):  # type: ignore[attr-defined]
         return emit_process(generator, body, operator, place, number)
     result, depth = _loop(generator, body, operator, place, number)
     body.add(depth, f"emit_{index}({result}, {place.timestamp})", index)
@@ -95,9 +92,3 @@ def _loop(
         body.add(depth + 1, f"emit_side_{index}({result}, {place.timestamp})", index)
     body.add(depth + 1, "continue")
     return result, depth
-
-
-def _has_timers(function: Any) -> bool:
-    """Whether the function has an `on_timer` of its own."""
-    inherited = (KeyedProcessFunction.on_timer, KeyedCoProcessFunction.on_timer)
-    return getattr(type(function), "on_timer", None) not in inherited

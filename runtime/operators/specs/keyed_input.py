@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from opchain.runtime.functions.on_timer import has_on_timer
 from opchain.runtime.operators.specs.operator_spec import OperatorSpec
 
 if TYPE_CHECKING:
@@ -44,6 +45,10 @@ class KeyedProcessSpec(OperatorSpec):
     kind: ClassVar[str] = "keyed_process"
     default_name: ClassVar[str] = "KeyedProcess"
     function: Any
+
+    def makes_timestamps(self) -> bool:
+        """Where its timers give results."""
+        return has_on_timer(self.function)
 
 
 @dataclass(frozen=True, slots=True)

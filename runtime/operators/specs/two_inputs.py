@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from opchain.runtime.functions.on_timer import has_on_timer
 from opchain.runtime.operators.specs.operator_spec import OperatorSpec
 
 if TYPE_CHECKING:
@@ -57,6 +58,10 @@ class KeyedCoProcessSpec(OperatorSpec):
     default_name: ClassVar[str] = "Co-Keyed-Process"
     function: Any
 
+    def makes_timestamps(self) -> bool:
+        """Where its timers give results."""
+        return has_on_timer(self.function)
+
 
 @dataclass(frozen=True, slots=True)
 class BroadcastProcessSpec(OperatorSpec):
@@ -76,6 +81,10 @@ class KeyedBroadcastProcessSpec(OperatorSpec):
     default_name: ClassVar[str] = "Co-Process-Broadcast-Keyed"
     function: Any
     descriptors: tuple[MapStateDescriptor, ...] = ()
+
+    def makes_timestamps(self) -> bool:
+        """Where its timers give results."""
+        return has_on_timer(self.function)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,12 @@ import pytest
 from forms import FORMS, run_form, seen
 from opchain.common import WatermarkStrategy
 from opchain.compiler.passes.track_timestamps import edges_with_timestamps
-from opchain.datastream.functions import FlatMapFunction, ProcessFunction, SourceFunction
+from opchain.datastream.functions import (
+    FlatMapFunction,
+    KeyedProcessFunction,
+    ProcessFunction,
+    SourceFunction,
+)
 
 STAMPED: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
     lambda value, _: -value
@@ -104,3 +109,30 @@ def test_in_batch_mode_a_key_sees_its_records_by_time(form: str) -> None:
     records = run_form(draw, form, mode="BATCH").records("s")
     assert [x for x in records if x % 2] == [5, 3, 1]
     assert [x for x in records if not x % 2] == [6, 4, 2]
+
+
+class Alarm(KeyedProcessFunction[int, int, int]):
+    def process_element(self, value: int, ctx: KeyedProcessFunction.Context[int]) -> Any:
+        ctx.timer_service().register_event_time_timer(value)
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext[int]) -> Any:
+        yield timestamp
+
+
+class Tells(ProcessFunction[int, Any]):
+    def process_element(self, value: int, ctx: ProcessFunction.Context) -> Any:
+        yield value, ctx.timestamp()
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("between", [lambda stream: stream, lambda stream: stream.rebalance()])
+def test_results_of_timers_have_the_timer_s_time(between: Any, form: str) -> None:
+    """Also where no record had a timestamp."""
+
+    def draw(env: Any) -> None:
+        alarms = env.from_sequence(1, 3).key_by(lambda x: x % 2).process(Alarm())
+        seen(between(alarms).process(Tells()), "all")
+
+    ran = run_form(draw, form)
+    assert sorted(ran.records("all")) == [(1, 1), (2, 2), (3, 3)]
+    assert sorted(ran.timestamps("all")) == [1, 2, 3]  # type: ignore[type-var]
