@@ -1,0 +1,234 @@
+"""The lines that each kind of operator becomes; that they do the same as its class is tests/properties."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+from forms import job_of, seen
+from opchain.compiler.codegen.emitters import EMITTERS
+from opchain.datastream.functions import (
+    CoFlatMapFunction,
+    CoMapFunction,
+    MapFunction,
+    SinkFunction,
+)
+from opchain.runtime.operators import specs
+
+
+def module_of(draw: Any, vertex: int = 0, form: str = "inlined", **settings: Any) -> list[str]:
+    """The generated lines without their comments, from the loop on."""
+    source = job_of(draw, form, **settings).vertices[vertex].source
+    assert source is not None
+    return [line.split("  #")[0].strip() for line in source.splitlines()]
+
+
+def body_of(draw: Any, **settings: Any) -> list[str]:
+    """The lines of the loop over the first batch."""
+    lines = module_of(draw, **settings)
+    start = lines.index("for value in values:") + 1
+    end = next(i for i, line in enumerate(lines) if line.startswith("op_0.count("))
+    return lines[start:end]
+
+
+def parse(value: int) -> int:
+    print(value)  # noqa: T201 - keeps it from being written in
+    return value
+
+
+class Rich(MapFunction[int, int]):
+    def open(self, runtime_context: Any) -> None:
+        pass
+
+    def map(self, value: int) -> int:
+        return value
+
+
+class Either(CoMapFunction[int, int, int]):
+    def map1(self, value: int) -> int:
+        return value
+
+    map2 = map1
+
+
+class EitherMany(CoFlatMapFunction[int, int, int]):
+    def flat_map1(self, value: int) -> Any:
+        yield value
+
+    flat_map2 = flat_map1
+
+
+class Sink(SinkFunction[int]):
+    def invoke(self, value: int, context: SinkFunction.Context) -> None:
+        pass
+
+
+def numbers(env: Any) -> Any:
+    return env.from_sequence(1, 9)
+
+
+COPIED = ["if value_1.__class__ not in FROZEN:", "value_1 = private(value_1)"]
+
+
+@pytest.mark.parametrize(
+    ("draw", "lines"),
+    [
+        (
+            lambda env: numbers(env).map(parse).collect_async(),
+            ["value_1 = parse_1(value)", *COPIED, "values_0.append(value_1)"],
+        ),
+        (
+            lambda env: numbers(env).map(lambda x: x + 1).collect_async(),
+            ["value_1 = value + 1", "values_0.append(value_1)"],
+        ),
+        (
+            lambda env: numbers(env).filter(parse).rebalance().map(str),
+            ["if not parse_1(value):", "continue", "values_0.append(value)"],
+        ),
+        (
+            lambda env: numbers(env).filter(lambda x: x > 1).rebalance().map(str),
+            ["if not (value > 1):", "continue", "values_0.append(value)"],
+        ),
+        (
+            lambda env: numbers(env).flat_map(range).rebalance().map(str),
+            ["for value_1 in range_1(value):", *COPIED, "values_0.append(value_1)"],
+        ),
+        (
+            lambda env: numbers(env).key_by(parse).reduce(max),
+            ["keys_0.append(parse_to_0(value))", "values_0.append(value)"],
+        ),
+        (
+            lambda env: numbers(env).partition_custom(lambda k, n: k % n, lambda x: x + 1).map(str),
+            ["keys_0.append(value + 1)", "values_0.append(value)"],
+        ),
+        (
+            lambda env: numbers(env).add_sink(Sink()),
+            ["sink_1(value, context_1)"],
+        ),
+    ],
+    ids=[
+        *("map", "inlined map", "filter", "inlined filter", "flat map"),
+        *("keyed exchange", "custom exchange", "legacy sink"),
+    ],
+)
+def test_the_lines_of_an_operator(draw: Any, lines: list[str]) -> None:
+    body = body_of(draw)
+    if "collect" in lines[-1] or lines[-1] == "values_0.append(value_1)":
+        body = [line.replace("values_of_2", "values_0") for line in body]
+    assert body == lines
+
+
+def test_a_filter_with_siblings_behind_it_is_an_if() -> None:
+    def draw(env: Any) -> None:
+        kept = numbers(env)
+        kept.filter(lambda x: x > 1).add_sink(Sink())
+        kept.filter(lambda x: x > 2).add_sink(Sink())
+
+    assert body_of(draw) == [
+        *("value_for_1 = value", "if value_for_1.__class__ not in FROZEN:"),
+        "value_for_1 = private(value_for_1)",
+        *("if (value_for_1 > 1):", "count_1 += 1", "sink_2(value_for_1, context_2)"),
+        *("if not (value > 2):", "continue", "count_3 += 1", "sink_4(value, context_4)"),
+    ]
+
+
+def test_a_filter_that_nobody_reads_still_calls_its_function() -> None:
+    def draw(env: Any) -> None:
+        stream = numbers(env)
+        stream.filter(parse)
+        stream.filter(parse)
+
+    body = body_of(draw, object_reuse=True)
+    assert body == [
+        *("if parse_1(value):", "count_1 += 1"),
+        *("if not parse_2(value):", "continue", "count_2 += 1"),
+    ]
+
+
+def test_a_rich_function_on_a_keyed_stream_gets_its_key_set() -> None:
+    def draw(env: Any) -> None:
+        seen(numbers(env).key_by(lambda x: x % 3).map(Rich()), "s")
+
+    lines = module_of(draw, vertex=1)
+    start = lines.index("key_0 = value % 3")
+    assert lines[start : start + 3] == [
+        *("key_0 = value % 3", "set_key_0(key_0)", "value_0 = rich_0(value)"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("function", "method", "lines"),
+    [
+        (Either(), "map", ["value_0 = either_0_1(value)", "if value_0 is None:", "continue"]),
+        (EitherMany(), "flat_map", ["for value_0 in either_many_0_1(value) or ():"]),
+    ],
+)
+def test_two_inputs_have_a_function_each(function: Any, method: str, lines: list[str]) -> None:
+    def draw(env: Any) -> None:
+        seen(getattr(numbers(env).connect(numbers(env)), method)(function), "s")
+
+    module = module_of(draw, vertex=2)
+    start = module.index(lines[0])
+    assert module[start : start + len(lines)] == lines
+    assert "def process_1(values):" in module
+    assert lines[0].replace("_1(value)", "_2(value)") in module
+
+
+@pytest.mark.parametrize(
+    ("mode", "lines"),
+    [
+        (
+            "STREAMING",
+            [
+                "key_0 = value % 3",
+                *("if key_0.__class__ not in plain_keys_0:", "key_0 = identify_0(key_0)"),
+                "previous_0 = table_0.get(key_0, ABSENT)",
+                *("if previous_0 is ABSENT:", "value_0 = value", "else:"),
+                *("value_0 = previous_0 + value", "table_0[key_0] = value_0"),
+            ],
+        ),
+        (
+            "BATCH",
+            [
+                "key_0, item_0 = value",
+                *("if key_0.__class__ not in plain_keys_0:", "key_0 = identify_0(key_0)"),
+                "previous_0 = table_0.get(key_0, ABSENT)",
+                *("if previous_0 is ABSENT:", "value_0 = item_0", "else:"),
+                *("value_0 = previous_0 + item_0", "table_0[key_0] = value_0"),
+            ],
+        ),
+    ],
+)
+def test_a_reduce_folds_into_its_table(mode: str, lines: list[str]) -> None:
+    def draw(env: Any) -> None:
+        seen(numbers(env).key_by(lambda x: x % 3).reduce(lambda a, b: a + b), "s")
+
+    module = module_of(draw, vertex=1, mode=mode)
+    start = module.index(lines[0])
+    assert module[start : start + len(lines)] == lines
+
+
+def test_an_operator_that_emits_by_itself_is_called_and_what_follows_is_a_function() -> None:
+    def draw(env: Any) -> None:
+        partitions = numbers(env).full_window_partition().map_partition(list)
+        partitions.map(parse).print()
+
+    module = module_of(draw, vertex=1)
+    assert "map_partition_0_0(value, None)" in module
+    start = module.index("def emit_0(value, timestamp):")
+    assert "value_1 = parse_1(value)" in module[start:]
+
+
+def test_every_spec_that_is_written_out_is_one() -> None:
+    kinds = {kind for _, kind in inspect.getmembers(specs, inspect.isclass)}
+    assert EMITTERS.keys() <= kinds
+
+
+def test_without_inlining_everything_is_a_call() -> None:
+    def draw(env: Any) -> None:
+        numbers(env).map(lambda x: x + 1).filter(lambda x: x > 1).print()
+
+    body = body_of(draw, form="generated")
+    assert body[0] == "value_1 = map_1(value)"
+    assert "if not filter_2(value_1):" in body
