@@ -1,0 +1,384 @@
+"""Streams without key and with one, as PyFlink programs use them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from opchain.common import Row, RowKind, Types, WatermarkStrategy
+from opchain.common.watermark_strategy import TimestampAssigner
+from opchain.datastream import (
+    AggregateFunction,
+    FilterFunction,
+    FlatMapFunction,
+    KeyedProcessFunction,
+    KeySelector,
+    MapFunction,
+    Partitioner,
+    ProcessFunction,
+    ReduceFunction,
+    RuntimeContext,
+)
+from opchain.datastream.state import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    ValueStateDescriptor,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opchain.datastream import DataStream, StreamExecutionEnvironment
+
+NOON = dt.datetime(2024, 2, 29, 12)  # noqa: DTZ001 - SQL's timestamps have no zone
+PETS = [("cat", 3), ("dog", 4), ("cat", 1), ("emu", 2), ("dog", 5)]
+
+
+def collected(stream: DataStream[Any]) -> list[Any]:
+    with stream.execute_and_collect() as found:
+        return list(found)
+
+
+def is_batch(env: StreamExecutionEnvironment) -> bool:
+    return "BATCH" in env.get_configuration().to_dict().values()
+
+
+# Functions
+
+
+class Louder(MapFunction):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.mark = "!" * runtime_context.get_number_of_parallel_subtasks()
+
+    def map(self, value: Any) -> Any:
+        return value[0].upper() + self.mark, value[1]
+
+
+class Letters(FlatMapFunction):
+    def flat_map(self, value: Any) -> Iterator[str]:
+        yield from value[0]
+
+
+class Odd(FilterFunction):
+    def filter(self, value: Any) -> bool:
+        return bool(value[1] % 2)
+
+
+def test_functions_may_be_objects_or_callables(env: StreamExecutionEnvironment) -> None:
+    pets = env.from_collection(PETS)
+    assert sorted(collected(pets.map(Louder()).filter(Odd()))) == [
+        *(("CAT!!", 1), ("CAT!!", 3), ("DOG!!", 5))
+    ]
+    assert sorted(collected(pets.flat_map(Letters()))) == sorted("catdogcatemudog")
+    assert sorted(collected(pets.map(lambda pet: pet[1]).filter(lambda n: n > 3))) == [4, 5]
+
+
+def test_a_flat_map_may_return_a_list_or_yield_nothing(env: StreamExecutionEnvironment) -> None:
+    stream = env.from_collection([0, 1, 2])
+    assert sorted(collected(stream.flat_map(lambda n: [n] * n))) == [1, 2, 2]
+
+
+@dataclass
+class Pet:
+    name: str
+    age: int
+
+
+def test_any_object_is_a_record(env: StreamExecutionEnvironment) -> None:
+    stream = env.from_collection([Pet("cat", 3), Pet("dog", 4), Pet("cat", 1)])
+    oldest = stream.key_by(lambda pet: pet.name).reduce(lambda a, b: max(a, b, key=lambda p: p.age))
+    assert {(pet.name, pet.age) for pet in collected(oldest)} == {("cat", 3), ("dog", 4)}
+
+
+def test_a_failing_function_fails_the_job(env: StreamExecutionEnvironment) -> None:
+    env.from_collection([1, 0]).map(lambda n: 1 // n).print()
+    with pytest.raises(ZeroDivisionError):
+        env.execute("divides")
+
+
+# Declared types
+
+
+def test_tuples_of_a_named_row_type_have_attributes(env: StreamExecutionEnvironment) -> None:
+    rows = env.from_collection(
+        PETS, type_info=Types.ROW_NAMED(["kind", "age"], [Types.STRING(), Types.INT()])
+    )
+    assert sorted(collected(rows.map(lambda row: (row.kind, row["age"] + row[1])))) == [
+        *(("cat", 2), ("cat", 6), ("dog", 8), ("dog", 10), ("emu", 4))
+    ]
+
+
+def test_values_of_every_type_come_back(env: StreamExecutionEnvironment) -> None:
+    record = Row(
+        *(1, "text", True, 1.5, b"bytes", decimal.Decimal("1.20"), dt.date(2024, 2, 29)),
+        *(dt.time(12, 30, 1), NOON, [1, 2], {"a": 1.0}, None),
+    )
+    types = Types.ROW(
+        [
+            *(Types.LONG(), Types.STRING(), Types.BOOLEAN(), Types.DOUBLE()),
+            *(Types.PICKLED_BYTE_ARRAY(), Types.BIG_DEC(), Types.SQL_DATE(), Types.SQL_TIME()),
+            *(Types.SQL_TIMESTAMP(), Types.LIST(Types.LONG())),
+            *(Types.MAP(Types.STRING(), Types.DOUBLE()), Types.STRING()),
+        ]
+    )
+    (found,) = collected(env.from_collection([record], type_info=types).map(lambda row: row))
+    assert list(found) == list(record)
+    assert found.get_row_kind() is RowKind.INSERT
+
+
+# Keys
+
+
+class ByKind(KeySelector):
+    def get_key(self, value: Any) -> Any:
+        return value[0]
+
+
+@pytest.mark.parametrize("selector", [ByKind(), lambda pet: pet[0]])
+def test_a_rolling_reduce_emits_each_step(env: StreamExecutionEnvironment, selector: Any) -> None:
+    reduced = env.from_collection(PETS).key_by(selector).reduce(lambda a, b: (a[0], a[1] + b[1]))
+    by_key: dict[str, list[int]] = {}
+    for kind, total in collected(reduced):
+        by_key.setdefault(kind, []).append(total)
+    assert by_key == {"cat": [3, 4], "dog": [4, 9], "emu": [2]}
+
+
+AGGREGATED = [
+    ("sum", [("cat", 3), ("cat", 4), ("dog", 4), ("dog", 9), ("emu", 2)]),
+    ("min", [("cat", 3), ("cat", 1), ("dog", 4), ("dog", 4), ("emu", 2)]),
+    ("max", [("cat", 3), ("cat", 3), ("dog", 4), ("dog", 5), ("emu", 2)]),
+    ("min_by", [("cat", 3), ("cat", 1), ("dog", 4), ("dog", 4), ("emu", 2)]),
+    ("max_by", [("cat", 3), ("cat", 3), ("dog", 4), ("dog", 5), ("emu", 2)]),
+]
+
+
+@pytest.mark.parametrize(("aggregation", "expected"), AGGREGATED)
+def test_rolling_aggregations(
+    env: StreamExecutionEnvironment, aggregation: str, expected: list[Any]
+) -> None:
+    keyed = env.from_collection(PETS).key_by(lambda pet: pet[0])
+    found = collected(getattr(keyed, aggregation)(1))
+    assert sorted(found) == sorted(expected)
+
+
+def test_an_aggregation_may_name_a_field_of_rows(env: StreamExecutionEnvironment) -> None:
+    rows = env.from_collection(
+        PETS, type_info=Types.ROW_NAMED(["kind", "age"], [Types.STRING(), Types.INT()])
+    )
+    found = collected(rows.key_by(lambda row: row.kind).sum("age"))
+    assert sorted(row.age for row in found) == [2, 3, 4, 4, 9]
+
+
+def test_batch_mode_gives_final_results_only(env_of_each_mode: StreamExecutionEnvironment) -> None:
+    keyed = env_of_each_mode.from_collection(PETS).key_by(lambda pet: pet[0])
+    reduced = collected(keyed.reduce(lambda a, b: (a[0], a[1] + b[1])))
+    assert dict(reduced) == {"cat": 4, "dog": 9, "emu": 2}
+    assert len(reduced) == (3 if is_batch(env_of_each_mode) else 5)
+
+
+def test_a_stream_may_be_keyed_again(env: StreamExecutionEnvironment) -> None:
+    counted = (
+        env.from_collection(PETS)
+        .key_by(lambda pet: pet[0])
+        .reduce(lambda a, b: (a[0], a[1] + b[1]))
+        .key_by(lambda pet: pet[1] % 2, key_type=Types.INT())
+        .map(lambda pet: pet[1])
+    )
+    assert sorted(collected(counted)) == [2, 3, 4, 4, 9]
+
+
+# State
+
+
+class EveryState(KeyedProcessFunction):
+    """Counts, remembers, groups, sums and averages with one state of each kind."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        class Add(ReduceFunction):
+            def reduce(self, value1: int, value2: int) -> int:
+                return value1 + value2
+
+        class Mean(AggregateFunction):
+            def create_accumulator(self) -> tuple[int, int]:
+                return 0, 0
+
+            def add(self, value: int, accumulator: tuple[int, int]) -> tuple[int, int]:
+                return accumulator[0] + value, accumulator[1] + 1
+
+            def get_result(self, accumulator: tuple[int, int]) -> float:
+                return accumulator[0] / accumulator[1]
+
+            def merge(self, acc_a: tuple[int, int], acc_b: tuple[int, int]) -> tuple[int, int]:
+                return acc_a[0] + acc_b[0], acc_a[1] + acc_b[1]
+
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+        self.all = runtime_context.get_list_state(ListStateDescriptor("all", Types.LONG()))
+        self.times = runtime_context.get_map_state(
+            MapStateDescriptor("times", Types.LONG(), Types.LONG())
+        )
+        self.total = runtime_context.get_reducing_state(
+            ReducingStateDescriptor("total", Add(), Types.LONG())
+        )
+        self.mean = runtime_context.get_aggregating_state(
+            AggregatingStateDescriptor("mean", Mean(), Types.PICKLED_BYTE_ARRAY())
+        )
+
+    def process_element(self, value: Any, ctx: Any) -> Iterator[Any]:
+        number = value[1]
+        self.count.update((self.count.value() or 0) + 1)
+        self.all.add(number)
+        self.times.put(number, (self.times.get(number) or 0) + 1)
+        self.total.add(number)
+        self.mean.add(number)
+        yield (
+            *(ctx.get_current_key(), self.count.value(), list(self.all.get())),
+            *(sorted(self.times.items()), self.total.get(), self.mean.get()),
+        )
+
+
+def test_states_of_every_kind_belong_to_a_key(env_of_each_mode: StreamExecutionEnvironment) -> None:
+    data = [("a", 1), ("b", 10), ("a", 3), ("a", 3), ("b", 20)]
+    found = collected(
+        env_of_each_mode.from_collection(data).key_by(lambda pair: pair[0]).process(EveryState())
+    )
+    assert sorted(found, key=lambda each: each[:2]) == [
+        ("a", 1, [1], [(1, 1)], 1, 1.0),
+        ("a", 2, [1, 3], [(1, 1), (3, 1)], 4, 2.0),
+        ("a", 3, [1, 3, 3], [(1, 1), (3, 2)], 7, 7 / 3),
+        ("b", 1, [10], [(10, 1)], 10, 10.0),
+        ("b", 2, [10, 20], [(10, 1), (20, 1)], 30, 15.0),
+    ]
+
+
+def test_rich_map_and_filter_may_use_keyed_state(env: StreamExecutionEnvironment) -> None:
+    class Numbered(MapFunction):
+        def open(self, runtime_context: RuntimeContext) -> None:
+            self.seen = runtime_context.get_state(ValueStateDescriptor("seen", Types.INT()))
+
+        def map(self, value: Any) -> Any:
+            number = (self.seen.value() or 0) + 1
+            self.seen.update(number)
+            return value[0], number
+
+    class FirstOnly(FilterFunction):
+        def open(self, runtime_context: RuntimeContext) -> None:
+            self.seen = runtime_context.get_state(ValueStateDescriptor("seen", Types.BOOLEAN()))
+
+        def filter(self, value: Any) -> bool:
+            is_new = self.seen.value() is None
+            self.seen.update(value=True)
+            return is_new
+
+    keyed = env.from_collection(PETS).key_by(lambda pet: pet[0])
+    assert sorted(collected(keyed.map(Numbered()))) == [
+        *(("cat", 1), ("cat", 2), ("dog", 1), ("dog", 2), ("emu", 1))
+    ]
+    assert sorted(collected(keyed.filter(FirstOnly()))) == [("cat", 3), ("dog", 4), ("emu", 2)]
+
+
+# Time
+
+
+class SecondField(TimestampAssigner):
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        return int(value[1])
+
+
+MONOTONOUS = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(SecondField())
+
+
+def test_a_process_function_sees_timestamps(env: StreamExecutionEnvironment) -> None:
+    class Timed(ProcessFunction):
+        def process_element(self, value: Any, ctx: Any) -> Iterator[Any]:
+            yield value[0], ctx.timestamp()
+
+    stream = env.from_collection(PETS).assign_timestamps_and_watermarks(MONOTONOUS)
+    assert sorted(collected(stream.process(Timed()))) == sorted(PETS)
+
+
+def test_event_time_timers_fire_in_order_and_may_be_deleted(
+    env_of_each_mode: StreamExecutionEnvironment,
+) -> None:
+    class Reminders(KeyedProcessFunction):
+        def process_element(self, value: Any, ctx: Any) -> Any:
+            timers = ctx.timer_service()
+            timers.register_event_time_timer(value[1] + 100)
+            timers.register_event_time_timer(value[1] + 100)
+            timers.register_event_time_timer(value[1] + 200)
+            timers.delete_event_time_timer(value[1] + 200)
+            return ()
+
+        def on_timer(self, timestamp: int, ctx: Any) -> Iterator[Any]:
+            yield ctx.get_current_key(), timestamp, ctx.time_domain().name
+            if timestamp == 104:
+                ctx.timer_service().register_event_time_timer(150)
+
+    stream = env_of_each_mode.from_collection(PETS).assign_timestamps_and_watermarks(MONOTONOUS)
+    fired = collected(stream.key_by(lambda pet: pet[0]).process(Reminders()))
+    by_key: dict[str, list[int]] = {}
+    for kind, timestamp, domain in fired:
+        assert domain == "EVENT_TIME"
+        by_key.setdefault(kind, []).append(timestamp)
+    # In batch mode a key has ended when its timers fire: Flink ignores what they register then.
+    later = [] if is_batch(env_of_each_mode) else [150]
+    assert by_key == {"cat": [101, 103], "dog": [104, 105, *later], "emu": [102]}
+
+
+# Partitioning
+
+
+@pytest.mark.parametrize("method", ["rebalance", "rescale", "shuffle", "forward"])
+def test_partitioning_loses_nothing(env: StreamExecutionEnvironment, method: str) -> None:
+    spread = getattr(env.from_sequence(1, 50), method)()
+    assert sorted(collected(spread.map(lambda n: n))) == list(range(1, 51))
+
+
+def test_broadcasting_gives_every_subtask_all(env: StreamExecutionEnvironment) -> None:
+    spread = env.from_sequence(1, 5).broadcast().map(lambda n: n)
+    assert sorted(collected(spread)) == sorted([*range(1, 6)] * 2)
+
+
+def test_a_custom_partitioner_chooses_subtasks(env: StreamExecutionEnvironment) -> None:
+    class Halves(Partitioner):
+        def partition(self, key: Any, num_partitions: int) -> int:
+            return 0 if key <= 3 else num_partitions - 1
+
+    class WithSubtask(MapFunction):
+        def open(self, runtime_context: RuntimeContext) -> None:
+            self.subtask = runtime_context.get_index_of_this_subtask()
+
+        def map(self, value: Any) -> Any:
+            return value, self.subtask
+
+    spread = env.from_sequence(1, 6).partition_custom(Halves(), lambda n: n).map(WithSubtask())
+    assert sorted(collected(spread)) == [(n, 0) for n in (1, 2, 3)] + [(n, 1) for n in (4, 5, 6)]
+
+
+def test_streams_of_any_key_may_be_united(env: StreamExecutionEnvironment) -> None:
+    by_name = env.from_collection(PETS).key_by(lambda pet: pet[0])
+    by_age = env.from_collection([("fox", 7)]).key_by(lambda pet: pet[1])
+    assert sorted(collected(by_name.union(by_age))) == sorted([*PETS, ("fox", 7)])
+
+
+def test_results_may_be_iterated_over_or_limited(env: StreamExecutionEnvironment) -> None:
+    with env.from_sequence(1, 3).execute_and_collect() as numbers:
+        assert sorted(numbers) == [1, 2, 3]
+    assert env.from_sequence(1, 100).set_parallelism(1).execute_and_collect(limit=4) == [1, 2, 3, 4]
+
+
+def test_job_parameters_reach_functions(env: StreamExecutionEnvironment) -> None:
+    class Greeting(MapFunction):
+        def open(self, runtime_context: RuntimeContext) -> None:
+            self.word = runtime_context.get_job_parameter("greeting", "hello")
+            self.other = runtime_context.get_job_parameter("other", "none")
+
+        def map(self, value: Any) -> str:
+            return f"{self.word} {value} {self.other}"
+
+    env.get_config().set_global_job_parameters({"greeting": "good morning"})
+    assert collected(env.from_collection(["you"]).map(Greeting())) == ["good morning you none"]
