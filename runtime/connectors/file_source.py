@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from opchain.runtime.connectors.text_files import TextLineSource
 from opchain.runtime.errors import UnsupportedFeatureError
@@ -40,6 +40,18 @@ class FileSource(TextLineSource):
             )
         return FileSourceBuilder(stream_format, paths)
 
+    @staticmethod
+    def for_bulk_file_format(bulk_format: Any, *paths: str | os.PathLike[str]) -> NoReturn:
+        """Not supported.
+
+        Raises:
+            UnsupportedFeatureError: Always.
+        """
+        raise UnsupportedFeatureError(
+            f"FileSource.for_bulk_file_format({bulk_format!r}, {', '.join(map(repr, paths))}) is not "
+            "supported: only lines of text are read; write a Source for another format, or read it with Spark"
+        )
+
 
 class FileSourceBuilder:
     """A file source in the making. Flink: FileSourceBuilder."""
@@ -63,6 +75,28 @@ class FileSourceBuilder:
         raise UnsupportedFeatureError(
             f"FileSource.monitor_continuously({discovery_interval}) is not supported: files are read "
             "once; leave it out, and run the job again for new files"
+        )
+
+    def set_file_enumerator(self, file_enumerator: Any) -> NoReturn:
+        """Not supported.
+
+        Raises:
+            UnsupportedFeatureError: Always.
+        """
+        raise UnsupportedFeatureError(
+            f"FileSource.set_file_enumerator({file_enumerator!r}) is not supported: files are found by their "
+            "paths, and cut into parts where the format allows it; leave it out"
+        )
+
+    def set_split_assigner(self, split_assigner: Any) -> NoReturn:
+        """Not supported.
+
+        Raises:
+            UnsupportedFeatureError: Always.
+        """
+        raise UnsupportedFeatureError(
+            f"FileSource.set_split_assigner({split_assigner!r}) is not supported: each subtask reads a "
+            "contiguous part, which makes results the same in every run; leave it out"
         )
 
     def build(self) -> FileSource:

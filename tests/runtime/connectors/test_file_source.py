@@ -37,3 +37,29 @@ def test_watching_a_folder_is_refused_by_name() -> None:
     builder = FileSource.for_record_stream_format(StreamFormat.text_line_format(), "a.txt")
     with pytest.raises(UnsupportedFeatureError, match="monitor_continuously"):
         builder.monitor_continuously(Duration.of_seconds(1))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: FileSource.for_bulk_file_format("parquet", "a"),
+            "for_bulk_file_format\\('parquet', 'a'",
+        ),
+        (lambda: lines().set_file_enumerator("own"), "set_file_enumerator\\('own'"),
+        (lambda: lines().set_split_assigner("own"), "set_split_assigner\\('own'"),
+    ],
+)
+def test_other_ways_to_read_are_refused_by_name(call: Any, message: str) -> None:
+    with pytest.raises(UnsupportedFeatureError, match=message):
+        call()
+
+
+def lines() -> Any:
+    return FileSource.for_record_stream_format(StreamFormat.text_line_format(), "a.txt")
+
+
+@pytest.mark.parametrize("name", ["BulkFormat", "FileCompactor", "StreamingFileSink"])
+def test_names_that_are_missing_are_refused_when_they_are_imported(name: str) -> None:
+    with pytest.raises(UnsupportedFeatureError, match=f"there is no {name}"):
+        exec(f"from opchain.datastream.connectors.file_system import {name}")  # noqa: S102
