@@ -21,17 +21,30 @@ if TYPE_CHECKING:
     from opchain.runtime.job_outcome import JobOutcome
 
 
+CANCELLING_S = 30
+"""How long Ctrl-C waits for the job's end before the program goes on."""
+
+
 class JobRun(JobClient):
     """One bounded job, from start to end.
 
     Args:
         run: Runs the job in the thread that calls it, and gives its outcome.
         stop: Makes `run` raise soon; called from another thread.
+        waits_for_others: `run` waits for another process most of its time, and Ctrl-C in the thread that
+            waits would break the connection.
     """
 
-    def __init__(self, run: Callable[[], JobOutcome], stop: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        run: Callable[[], JobOutcome],
+        stop: Callable[[], None],
+        *,
+        waits_for_others: bool = False,
+    ) -> None:
         self._run = run
         self._stop = stop
+        self._waits_for_others = waits_for_others
         self._id = JobID(uuid.uuid4().hex)
         self._status = JobStatus.CREATED
         self._outcome: CompletableFuture[JobOutcome] = CompletableFuture()
@@ -45,8 +58,23 @@ class JobRun(JobClient):
         return self
 
     def run_here(self) -> JobRun:
-        """Runs the job in this thread, so that a debugger and Ctrl-C find it."""
-        self._run_to_the_end()
+        """Runs the job to its end; Ctrl-C cancels it.
+
+        What runs in this process runs in this thread, where a debugger finds it.
+
+        Raises:
+            KeyboardInterrupt: The job was cancelled by it.
+        """
+        if not self._waits_for_others:
+            self._run_to_the_end()
+            return self
+        self.start()
+        try:
+            self._ended.wait()
+        except KeyboardInterrupt:
+            self.cancel()
+            self._ended.wait(CANCELLING_S)
+            raise
         return self
 
     def _run_to_the_end(self) -> None:

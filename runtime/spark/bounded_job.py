@@ -55,7 +55,7 @@ def spark_run(
     shipped = ship_vertices(job)
     session = active_or_new_session()
     bounded = BoundedJob(session, job, shipped, dependencies, resources)
-    return JobRun(bounded.run, bounded.cancel)
+    return JobRun(bounded.run, bounded.cancel, waits_for_others=True)
 
 
 class BoundedJob:

@@ -115,13 +115,12 @@ def written_raw(rdd: RDD[bytes]) -> RDD[bytes]:
 def collected(rdd: RDD[bytes]) -> Iterator[bytes]:
     """Runs the job; the elements of its last RDD, read one by one once the whole job has succeeded."""
     from pyspark.serializers import NoOpSerializer  # noqa: PLC0415
-    from pyspark.util import _load_from_socket  # noqa: PLC0415 - as in RDD.collect
+    from pyspark.util import local_connect_and_auth  # noqa: PLC0415 - as in RDD.collect
 
     jvm: Any = rdd.ctx._jvm  # noqa: SLF001
-    socket = jvm.PythonRDD.collectAndServe(rdd._jrdd.rdd())  # noqa: SLF001
-    stream: Any = _load_from_socket(socket, NoOpSerializer())
-    if hasattr(stream, "__enter__"):  # since Spark 4.2 it closes the socket afterwards
-        with stream as frames:
-            yield from frames
-    else:
-        yield from stream
+    served = jvm.PythonRDD.collectAndServe(rdd._jrdd.rdd())  # noqa: SLF001
+    file, socket = local_connect_and_auth(served[0], served[1])
+    with file, socket:
+        socket.settimeout(None)
+        serializer: Any = NoOpSerializer()
+        yield from serializer.load_stream(file)

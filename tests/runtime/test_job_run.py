@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 from concurrent.futures import CancelledError
@@ -89,6 +90,33 @@ def test_control_c_stops_the_job_and_goes_on_to_the_program() -> None:
         run.run_here()
     assert job.stops == 1
     assert run.get_job_status().result() is JobStatus.CANCELED
+
+
+def test_control_c_while_the_job_waits_for_others_cancels_it() -> None:
+    job = Job()
+    run = JobRun(job.run, job.stop, waits_for_others=True)
+
+    def interrupt() -> None:
+        assert job.running.wait(10)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        run.run_here()
+    assert job.stops == 1
+    assert run.get_job_status().result() is JobStatus.CANCELED
+
+
+@pytest.mark.parametrize("waits_for_others", [False, True])
+def test_a_job_that_waits_for_others_runs_in_a_thread_of_its_own(waits_for_others: bool) -> None:
+    threads: list[threading.Thread] = []
+
+    def run() -> JobOutcome:
+        threads.append(threading.current_thread())
+        return JobOutcome()
+
+    JobRun(run, lambda: None, waits_for_others=waits_for_others).run_here()
+    assert (threads == [threading.main_thread()]) is not waits_for_others
 
 
 def test_an_exit_goes_on_to_the_program() -> None:

@@ -183,7 +183,8 @@ def test_a_context_without_a_session_is_used(written: Path) -> None:
         "assert SparkContext.getOrCreate() is context\n",
         "utf-8",
     )
-    assert program(written).out.splitlines() == ["2", "4", "6", "mine"]
+    done = program(written, PYSPARK_PYTHON=sys.executable)
+    assert done.out.splitlines() == ["2", "4", "6", "mine"]
 
 
 @pytest.mark.spark
@@ -280,4 +281,5 @@ env.execute()
         process.kill()
     assert process.returncode != 0
     assert "KeyboardInterrupt" in err.splitlines()[-1]
+    assert "ERROR" not in err
     assert not (tmp_path / "finished").exists()
