@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+from forms import job_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -78,17 +81,70 @@ def test_the_wheel_has_every_module(wheel: Path) -> None:
     assert packed == expected
 
 
-def test_executors_load_their_half_from_a_zip_with_the_standard_library_alone(
-    wheel: Path, tmp_path: Path
+RUN_TASKS = """
+import pickle, sys
+sys.path.insert(0, sys.argv[1])
+from opchain.runtime.job_outcome import read_outcome
+from opchain.runtime.task.stream_task import StreamTask
+with open(sys.argv[2], "rb") as file:
+    job, uid = pickle.load(file)
+waiting = {}
+for task in range(sum(vertex.parallelism for vertex in job.vertices)):
+    buffers = sorted(waiting.pop(task, []), key=lambda buffer: buffer[1:4])
+    for buffer in StreamTask(job, task, iter(buffers)).run():
+        waiting.setdefault(buffer.target, []).append(buffer)
+print(sorted(read_outcome(job, waiting.pop(-1)).collected(uid)), waiting)
+assert not {name.partition(".")[0] for name in sys.modules} & {"numpy", "cloudpickle", "mmh3"}
+assert not any(name.startswith("opchain.compiler") for name in sys.modules)
+"""
+
+LOAD_ALL = """
+import importlib, sys, zipfile
+sys.path.insert(0, sys.argv[1])
+names = [
+    name[:-3].replace("/", ".").removesuffix(".__init__")
+    for name in zipfile.ZipFile(sys.argv[1]).namelist()
+    if name.startswith("opchain/runtime/") and name.endswith(".py")
+    and not name.startswith("opchain/runtime/spark/")
+]
+for name in names:
+    importlib.import_module(name)
+assert len(names) > 100, len(names)
+assert "opchain.zip" in sys.modules["opchain.runtime"].__file__
+assert not any(name.startswith("opchain.compiler") for name in sys.modules)
+"""
+
+
+@pytest.fixture
+def archive(wheel: Path, tmp_path: Path) -> Path:
+    """The wheel as Spark ships it: a zip on the import path."""
+    copy = tmp_path / "opchain.zip"
+    copy.write_bytes(wheel.read_bytes())
+    return copy
+
+
+def bare(program: str, *arguments: Path) -> str:
+    """Runs a program by an interpreter that has the standard library alone; its output."""
+    command = [sys.executable, "-I", "-S", "-W", "error", "-c", program, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_executors_load_all_of_their_half_with_the_standard_library_alone(archive: Path) -> None:
+    bare(LOAD_ALL, archive)
+
+
+@pytest.mark.parametrize("form", ["interpreted", "inlined"])
+def test_executors_run_tasks_with_the_standard_library_alone(
+    archive: Path, tmp_path: Path, form: str
 ) -> None:
-    archive = tmp_path / "opchain.zip"
-    archive.write_bytes(wheel.read_bytes())
-    program = (
-        "import sys\n"
-        "sys.path.insert(0, sys.argv[1])\n"
-        "import opchain.runtime.task.stream_task as task\n"
-        "from opchain.datastream import MapFunction\n"
-        "assert 'opchain.zip' in task.__file__, task.__file__\n"
-        "assert not {'networkx', 'pydantic', 'opchain.compiler'} & set(sys.modules)\n"
-    )
-    subprocess.run([sys.executable, "-I", "-S", "-c", program, str(archive)], check=True)
+    def draw(env: Any) -> None:
+        words = env.from_collection(["to be or", "not to be"]).rebalance().flat_map(str.split)
+        words.map(str.upper).key_by(len).map(str.title).rebalance().collect_async()
+
+    job = job_of(draw, form, parallelism=2)
+    uid = job.vertices[-1].operators[-1].uid
+    pickled = tmp_path / "job"
+    pickled.write_bytes(pickle.dumps((job, uid)))
+    assert bare(RUN_TASKS, archive, pickled) == "['Be', 'Be', 'Not', 'Or', 'To', 'To'] {}\n"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from forms import job_of, seen
+from opchain.common import WatermarkStrategy
 from opchain.compiler.codegen.emitters import EMITTERS
 from opchain.datastream.functions import (
     CoFlatMapFunction,
@@ -68,6 +69,7 @@ def numbers(env: Any) -> Any:
     return env.from_sequence(1, 9)
 
 
+PUNCTUATED: Any = WatermarkStrategy.for_generator(lambda _: None)  # type: ignore[arg-type,return-value]
 COPIED = ["if value_1.__class__ not in FROZEN:", "value_1 = private(value_1)"]
 
 
@@ -211,13 +213,13 @@ def test_a_reduce_folds_into_its_table(mode: str, lines: list[str]) -> None:
 
 def test_an_operator_that_emits_by_itself_is_called_and_what_follows_is_a_function() -> None:
     def draw(env: Any) -> None:
-        partitions = numbers(env).full_window_partition().map_partition(list)
-        partitions.map(parse).print()
+        stamped = numbers(env).assign_timestamps_and_watermarks(PUNCTUATED)
+        stamped.map(parse).print()
 
-    module = module_of(draw, vertex=1)
-    assert "map_partition_0_0(value, None)" in module
-    start = module.index("def emit_0(value, timestamp):")
-    assert "value_1 = parse_1(value)" in module[start:]
+    module = module_of(draw)
+    assert "assign_watermarks_1_0(value, None)" in module
+    start = module.index("def emit_1(value, timestamp):")
+    assert "value_2 = parse_2(value)" in module[start:]
 
 
 def test_every_spec_that_is_written_out_is_one() -> None:

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from opchain.compiler.passes.combine_before_sending import combining_vertices
+from opchain.datastream.functions import ReduceFunction
+
+
+class Sum(ReduceFunction[int]):
+    def reduce(self, value1: int, value2: int) -> int:
+        return value1 + value2
+
+
+class Opened(Sum):
+    def open(self, runtime_context: Any) -> None:
+        pass
+
+
+class Closed(Sum):
+    def close(self) -> None:
+        pass
+
+
+def combining(plan: Any) -> list[str]:
+    graph = plan.job_graph
+    return [graph.vertex(vertex_id).head.node.name for vertex_id in combining_vertices(graph)]
+
+
+@pytest.mark.parametrize(
+    ("function", "combines"),
+    [(max, True), (lambda a, b: a, True), (Sum(), True), (Opened(), False), (Closed(), False)],
+)
+def test_a_function_that_is_opened_or_closed_stays_where_it_is(
+    batch_env: Any, source: Any, compiled: Any, function: Any, combines: bool
+) -> None:
+    source(batch_env).key_by(str).reduce(function).name("sum")
+    assert combining(compiled(batch_env)) == (["sum"] if combines else [])
+
+
+def test_streaming_sends_every_record(env: Any, source: Any, compiled: Any) -> None:
+    source(env).key_by(str).reduce(max)
+    assert combining(compiled(env)) == []
+
+
+def test_rolling_aggregations_combine_and_other_keyed_operators_do_not(
+    batch_env: Any, source: Any, compiled: Any
+) -> None:
+    pairs = source(batch_env).map(lambda x: (x, x))
+    pairs.key_by(lambda pair: pair[0]).sum(1).name("sum")
+    pairs.key_by(lambda pair: pair[0]).map(str).name("map")
+    assert combining(compiled(batch_env)) == ["sum"]
+
+
+def test_all_legs_of_a_union_combine(batch_env: Any, source: Any, compiled: Any) -> None:
+    both = source(batch_env, "x").union(source(batch_env, "y"))
+    both.key_by(str).reduce(max).name("sum")
+    plan = compiled(batch_env)
+    assert combining(plan) == ["sum"]
+    programs = compiled(batch_env, "programs").job_program.vertices
+    outputs = [output for vertex in programs for output in vertex.outputs]
+    assert [output.combine for output in outputs] == [max, max]

@@ -1,0 +1,122 @@
+"""Every module has its tests in a file that mirrors its place, or says here where they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
+
+ELSEWHERE = {
+    "compiler/codegen/place.py": (
+        "compiler/codegen/test_vertex.py",
+        "a value without behaviour, that emitters pass on",
+    ),
+    "compiler/graph/chain.py": (
+        "compiler/passes/test_form_chains.py",
+        "values without behaviour, made by one pass",
+    ),
+    "compiler/graph/plan.py": (
+        "compiler/passes/test_pipeline.py",
+        "the plan grows from pass to pass",
+    ),
+    "compiler/passes/rejections.py": (
+        "compiler/passes/test_pipeline.py",
+        "two names of exceptions; each refusal is tested where it is raised",
+    ),
+    "compiler/settings/job_settings.py": (
+        "compiler/settings/test_settings_reader.py",
+        "fields with defaults, which the reader fills",
+    ),
+    "runtime/connectors/source.py": (
+        "runtime/operators/test_source.py",
+        "an abstract class without behaviour",
+    ),
+    "runtime/job_dependencies.py": (
+        "compiler/settings/test_dependencies_reader.py",
+        "values without behaviour, which the reader makes",
+    ),
+    "runtime/operators/specs": (
+        "runtime/operators/test_specs.py",
+        "one table shows the answers of all specs",
+    ),
+    "runtime/operators/windows/session_window_operator.py": (
+        "properties/test_windows.py",
+        "it must give, in the same order, what the operator gives that it spares work",
+    ),
+    "runtime/spark/stage_tasks.py": (
+        "spark/test_bounded_job.py",
+        "only executors run it",
+    ),
+    "runtime/task/buffer.py": (
+        "runtime/task/test_record_writer.py",
+        "a tuple with names",
+    ),
+    "runtime/testing/standalone_cluster.py": (
+        "spark/test_cluster.py",
+        "what it starts must run jobs",
+    ),
+}
+"""Module or folder: the file that tests it, and why it has none of its own."""
+
+TOGETHER = {
+    "compiler/dsl/test_typing.py": "the whole DSL under a type checker",
+    "runtime/operators/test_keyed_rich_functions.py": "keyed state in operators of several modules",
+    "runtime/task/mailbox/test_mailbox_model.py": "mailbox and loop against one model",
+    "runtime/task/mailbox/test_mailbox_processor_end.py": "the second half of the loop's tests",
+    "runtime/task/mailbox/test_task_mailbox_states.py": "the second half of the mailbox's tests",
+    "runtime/task/test_exchange.py": "writers, wire, gate and valves, end to end",
+    "runtime/task/test_latency_markers.py": "markers on their way through a job",
+}
+"""Test files of more than one module, or of less."""
+
+MODULES = [
+    path.relative_to(ROOT)
+    for half in ("compiler", "runtime")
+    for path in sorted((ROOT / half).rglob("*.py"))
+    if path.name not in ("__init__.py", "__main__.py")
+    # Names only: tests/test_lazy_imports.py and the test_*_names.py look at them all.
+    and "_root" not in path.parts
+]
+
+
+def mirror(module: Path) -> Path:
+    """Where the tests of a module belong; those of runtime/spark stand apart, since they need Java."""
+    folder = module.parent
+    if folder.parts[:2] == ("runtime", "spark"):
+        folder = Path(*folder.parts[1:])
+    return folder / f"test_{module.name}"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.as_posix())
+def test_a_module_has_its_test_file(module: Path) -> None:
+    excused = {module.as_posix(), module.parent.as_posix()} & ELSEWHERE.keys()
+    assert (TESTS / mirror(module)).is_file() is not bool(excused)
+
+
+@pytest.mark.parametrize("test_file", TOGETHER)
+def test_a_test_file_of_several_modules_exists(test_file: str) -> None:
+    assert (TESTS / test_file).is_file()
+
+
+@pytest.mark.parametrize("place", ELSEWHERE)
+def test_an_excuse_is_true(place: str) -> None:
+    test_file, reason = ELSEWHERE[place]
+    assert (ROOT / place).exists()
+    assert (TESTS / test_file).is_file()
+    assert reason
+
+
+def test_a_test_file_mirrors_a_module_that_exists() -> None:
+    """A module that is renamed takes its tests with it."""
+    mirrors = {mirror(module) for module in MODULES}
+    others = {Path(test_file) for test_file, _ in ELSEWHERE.values()} | set(map(Path, TOGETHER))
+    strays = sorted(
+        path.relative_to(TESTS).as_posix()
+        for half in ("compiler", "runtime")
+        for path in (TESTS / half).rglob("test_*.py")
+        if path.relative_to(TESTS) not in mirrors | others
+    )
+    assert strays == []
