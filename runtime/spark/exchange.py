@@ -12,7 +12,7 @@ held back in Python, the order of arrival doesn't matter (BufferStore sorts), an
 
 Measured on two cores, medians of quiet runs (`benchmarks/exchange.py`):
 
-    seconds and MB of a receiving worker       262 MB, 2 -> 2    262 MB, 2 -> 64    315 MB, 2 -> 100
+    seconds, MB of a Python worker             262 MB, 2 -> 2    262 MB, 2 -> 64    315 MB, 2 -> 100
     partitionBy of (partition, Buffer)            0.9,  70         1.5,  95            2.4, 207
     partitionBy of (partition, frame)             0.8,  69         1.6,  95            2.1, 206
     repartitionAndSortWithinPartitions            1.0, 183         1.5,  95            2.4, 208
