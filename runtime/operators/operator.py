@@ -7,6 +7,7 @@ runtime/task/operator_chain.py), and whether they are called one by one or as ge
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -239,7 +240,7 @@ class UserFunctionOperator(StreamOperator):
             self.function.initialize_state(InitializationContext(self.context))
         opened = getattr(self.function, "open", None)
         if opened is not None:
-            opened(self.context.runtime_context)
+            self._refuse_generator("open", opened(self.context.runtime_context))
 
     def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
         """Everything that a checkpoint keeps; the function puts its own part into its states first."""
@@ -251,4 +252,12 @@ class UserFunctionOperator(StreamOperator):
         """Closes the user's function."""
         closed = getattr(self.function, "close", None)
         if closed is not None:
-            closed()
+            self._refuse_generator("close", closed())
+
+    def _refuse_generator(self, method: str, result: Any) -> None:
+        """A method that yields has not even begun to run when it returns."""
+        if isinstance(result, Generator):
+            raise TypeError(
+                f"'{self.program.name}' ({self.program.call_site}): {method}() yields, but nothing can be "
+                f"emitted there, and so its body never ran; yield where records are processed"
+            )

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from forms import failure_of
 from opchain.datastream.functions import CoMapFunction, MapFunction
 from opchain.runtime.operators.operator import Output, StreamOperator
 from opchain.runtime.task.elements import LatencyMarker
@@ -151,3 +152,29 @@ def test_marks_of_two_inputs_are_combined(marks: list[Any], passed: list[Any]) -
             else:
                 operator.process_watermark_of(number - 1, mark)
         assert found == passed
+
+
+class YieldsInClose(MapFunction[int, int]):
+    def map(self, value: int) -> int:
+        return value
+
+    def close(self) -> Any:  # type: ignore[override]
+        yield 1
+
+
+class YieldsInOpen(MapFunction[int, int]):
+    def open(self, runtime_context: Any) -> Any:  # type: ignore[override]
+        yield 1
+
+    def map(self, value: int) -> int:
+        return value
+
+
+@pytest.mark.parametrize(
+    ("function", "method"), [(YieldsInClose(), "close"), (YieldsInOpen(), "open")]
+)
+def test_a_method_that_cannot_emit_must_not_yield(function: Any, method: str) -> None:
+    error = failure_of(lambda env: env.from_collection([1]).map(function).print())
+    assert type(error) is TypeError
+    assert f"{method}() yields" in str(error)
+    assert "'Map' (test_operator.py:" in str(error)
