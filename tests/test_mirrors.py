@@ -64,13 +64,10 @@ ELSEWHERE = {
 TOGETHER = {
     "compiler/dsl/test_typing.py": "the whole DSL under a type checker",
     "runtime/operators/test_keyed_rich_functions.py": "keyed state in operators of several modules",
-    "runtime/task/mailbox/test_mailbox_model.py": "mailbox and loop against one model",
-    "runtime/task/mailbox/test_mailbox_processor_end.py": "the second half of the loop's tests",
-    "runtime/task/mailbox/test_task_mailbox_states.py": "the second half of the mailbox's tests",
     "runtime/task/test_exchange.py": "writers, wire, gate and valves, end to end",
     "runtime/task/test_latency_markers.py": "markers on their way through a job",
 }
-"""Test files of more than one module, or of less."""
+"""Test files of several modules that none of them names."""
 
 MODULES = [
     path.relative_to(ROOT)
@@ -88,6 +85,12 @@ def mirror(module: Path) -> Path:
     if folder.parts[:2] == ("runtime", "spark"):
         folder = Path(*folder.parts[1:])
     return folder / f"test_{module.name}"
+
+
+def shorter(test_file: Path) -> list[Path]:
+    """The files with fewer words in their names."""
+    words = test_file.stem.split("_")
+    return [test_file.with_name("_".join(words[:n]) + ".py") for n in range(2, len(words))]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.as_posix())
@@ -110,13 +113,15 @@ def test_an_excuse_is_true(place: str) -> None:
 
 
 def test_a_test_file_mirrors_a_module_that_exists() -> None:
-    """A module that is renamed takes its tests with it."""
+    """A module that is renamed takes its tests with it; `test_gate_ends.py` is more tests of `gate.py`."""
     mirrors = {mirror(module) for module in MODULES}
+    mirrors |= {path.parent / f"test_{path.parent.name}.py" for path in mirrors}
     others = {Path(test_file) for test_file, _ in ELSEWHERE.values()} | set(map(Path, TOGETHER))
     strays = sorted(
         path.relative_to(TESTS).as_posix()
         for half in ("compiler", "runtime")
         for path in (TESTS / half).rglob("test_*.py")
         if path.relative_to(TESTS) not in mirrors | others
+        and not any(part in mirrors for part in shorter(path.relative_to(TESTS)))
     )
     assert strays == []
