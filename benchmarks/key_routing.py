@@ -35,7 +35,7 @@ def fresh(word: str) -> str:
 
 def kinds_of_keys(count: int) -> dict[str, Callable[[], list[Any]]]:
     """By name, what makes the keys: called once per run."""
-    rng = random.Random(7)  # noqa: S311  (test data)
+    rng = random.Random(7)
     ints = [rng.getrandbits(64) - 2**63 for _ in range(count)]
     few_ints = [rng.randrange(10_000) for _ in range(count)]
     words = [f"user-{rank:06d}" for rank in zipf(count, 100_000, 1.1, rng)]

@@ -68,8 +68,8 @@ class JobRun(JobClient):
         if not self._waits_for_others:
             self._run_to_the_end()
             return self
-        self.start()
         try:
+            self.start()
             self._ended.wait()
         except KeyboardInterrupt:
             self.cancel()

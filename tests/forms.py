@@ -16,7 +16,6 @@ from opchain.common import Configuration
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.connectors.sink import Committer, Sink, SinkWriter
-from opchain.runtime.job_outcome import JobOutcome
 from opchain.runtime.local import run_in_process
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from opchain.datastream import DataStream
     from opchain.runtime.functions.function import RuntimeContext
+    from opchain.runtime.job_outcome import JobOutcome
     from opchain.runtime.task.stream_task import TaskEnvironment
     from opchain.runtime.task.vertex_program import JobProgram
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 Event = dict[str, Any]
 Row = dict[str, Any]
@@ -178,7 +180,7 @@ def q14(events: list[Event]) -> list[Row]:
         hour = utc(row["dateTime"]).hour
         if 8 <= hour <= 18:
             name = "dayTime"
-        elif hour <= 6 or 20 <= hour:
+        elif hour <= 6 or hour >= 20:
             name = "nightTime"
         else:
             name = "otherTime"

@@ -6,11 +6,13 @@ import json
 import random
 from collections import Counter
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from examples.nexmark.__main__ import main
 from examples.nexmark.generator import Generator, shuffled
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ROWS_OF_A_TABLE = {
     "q4": ("id",),
@@ -70,7 +72,9 @@ def crowded(count: int = 1_200, disorder_ms: int = 3_900, seed: int = 3) -> list
                 "extra": "x",
             }
         else:
-            price = draw.choice((9_999, 10_000, 999_999, 1_000_000, 55_066_079, draw.randrange(10**8)))
+            price = draw.choice(
+                (9_999, 10_000, 999_999, 1_000_000, 55_066_079, draw.randrange(10**8))
+            )
             if (time, price) in taken:
                 continue
             taken.add((time, price))
@@ -152,7 +156,9 @@ def as_bag(rows: list[dict[str, Any]]) -> Counter[tuple[tuple[str, Any], ...]]:
     return Counter(tuple(sorted(row.items())) for row in rows)
 
 
-def assert_same_rows(query: str, rows: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
+def assert_same_rows(
+    query: str, rows: list[dict[str, Any]], expected: list[dict[str, Any]]
+) -> None:
     """Asserts that a query wrote what is expected, in whatever order."""
     found, wanted = as_bag(rows), as_bag(expected)
     assert found == wanted, f"{query}: too many {found - wanted}, missing {wanted - found}"

@@ -17,9 +17,9 @@ _IMPORT = re.compile(r"^(\s*(?:from|import)\s+)pyflink\b", re.MULTILINE)
 
 
 def examples_folder() -> Path | None:
-    """Where the examples are; None where the variable is not set."""
+    """Where the examples are; None where the variable is not set, or empty."""
     folder = os.environ.get(VARIABLE)
-    return None if folder is None else Path(folder)
+    return Path(folder) if folder else None
 
 
 def rewritten(name: str, into: Path, changes: dict[str, str] | None = None) -> Path:

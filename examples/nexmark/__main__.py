@@ -61,7 +61,9 @@ def _parser() -> argparse.ArgumentParser:
         epilog="python -m examples.nexmark generate --help: events to run them on.",
     )
     parser.add_argument("query", choices=QUERIES, metavar="qN", help="q0 to q22, or generate")
-    parser.add_argument("--input", required=True, help="file of JSON lines, or folder of such files")
+    parser.add_argument(
+        "--input", required=True, help="file of JSON lines, or folder of such files"
+    )
     parser.add_argument("--output", required=True, type=Path, help="empty or new folder")
     parser.add_argument("--side-input", metavar="FILE", help="CSV of key and value, for q13")
     parser.add_argument("--parallelism", type=int, default=os.cpu_count() or 1, metavar="N")

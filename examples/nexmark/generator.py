@@ -35,8 +35,34 @@ HOT_AUCTIONS, HOT_BIDDERS, HOT_SELLERS = 1 / 2, 3 / 4, 3 / 4
 HOT_CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
 OTHER_CHANNELS = 10_000
 
-FIRST_NAMES = "Ada Ben Cleo Dan Eve Finn Gail Hugo Iris Jon Kate Luke".split()
-LAST_NAMES = "Abel Brown Cole Diaz Evans Frost Gray Hill Irwin Jones Klein Lang".split()
+FIRST_NAMES = [
+    "Ada",
+    "Ben",
+    "Cleo",
+    "Dan",
+    "Eve",
+    "Finn",
+    "Gail",
+    "Hugo",
+    "Iris",
+    "Jon",
+    "Kate",
+    "Luke",
+]
+LAST_NAMES = [
+    "Abel",
+    "Brown",
+    "Cole",
+    "Diaz",
+    "Evans",
+    "Frost",
+    "Gray",
+    "Hill",
+    "Irwin",
+    "Jones",
+    "Klein",
+    "Lang",
+]
 PLACES = [
     ("Phoenix", "AZ"),
     ("Los Angeles", "CA"),
@@ -198,7 +224,7 @@ def write(events: Iterable[tuple[int, Any]], paths: list[Path]) -> None:
         files = [
             stack.enter_context(path.open("w", encoding="utf-8", newline="\n")) for path in paths
         ]
-        for (_, event), file in zip(events, cycle(files)):  # noqa: B905 - the files never end
+        for (_, event), file in zip(events, cycle(files)):
             file.write(encode(event) + "\n")
 
 
@@ -224,7 +250,9 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m examples.nexmark generate",
         description="Generates events of the Nexmark benchmark.",
     )
-    parser.add_argument("--count", type=int, default=1_000_000, help="events (default: %(default)s)")
+    parser.add_argument(
+        "--count", type=int, default=1_000_000, help="events (default: %(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=1, help="(default: %(default)s)")
     parser.add_argument(
         "--rate", type=int, default=10_000, help="events per second (default: %(default)s)"

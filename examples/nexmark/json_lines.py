@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import namedtuple
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Optional, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from examples.nexmark.model import KINDS
 
@@ -61,7 +61,7 @@ def _struct_decoder(fields: Mapping[str, Sequence[str]]) -> Callable[[bytes], li
         types = get_type_hints(KINDS[kind])
         # The collector need not look at these: numbers and texts make no cycles.
         struct = msgspec.defstruct(kind.title(), [(name, types[name]) for name in names], gc=False)
-        members.append((kind, Optional[struct], None))
+        members.append((kind, struct | None, None))
     return msgspec.json.Decoder(msgspec.defstruct("Event", members, gc=False)).decode_lines
 
 
@@ -77,7 +77,9 @@ def _dict_decoder(fields: Mapping[str, Sequence[str]]) -> Callable[[bytes], list
                 continue
             read = loads(line)
             members = [(read.get(kind), make) for kind, make in makers]
-            events.append(event(*[None if found is None else make(found) for found, make in members]))
+            events.append(
+                event(*[None if found is None else make(found) for found, make in members])
+            )
         return events
 
     return decode

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from examples.nexmark.bid_statistics import BidStatistics
 from examples.nexmark.calendar import DAY_MS, day
-from examples.nexmark.per_watermark import FoldPerWatermark
+from examples.nexmark.periodic_rows import PeriodicRows
 from examples.nexmark.streams import Result
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def build(events: Events) -> Result:
     return Result(bids.key_by(lambda bid: bid[0]).process(DayStatistics()), key=("day",))
 
 
-class DayStatistics(FoldPerWatermark):
+class DayStatistics(PeriodicRows):
     """The statistics of a day."""
 
     def create(self) -> BidStatistics:

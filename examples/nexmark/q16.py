@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from examples.nexmark.bid_statistics import BidStatistics
-from examples.nexmark.calendar import DAY_MS, MINUTE_MS, day_and_minute
-from examples.nexmark.per_watermark import FoldPerWatermark
+from examples.nexmark.calendar import MINUTE_MS, day_and_minute
+from examples.nexmark.periodic_rows import PeriodicRows
 from examples.nexmark.streams import Result
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def build(events: Events) -> Result:
     return Result(keyed.process(ChannelStatistics()), key=("channel", "day"))
 
 
-class ChannelStatistics(FoldPerWatermark):
+class ChannelStatistics(PeriodicRows):
     """The statistics of a channel on a day."""
 
     def create(self) -> tuple[BidStatistics, list[int]]:

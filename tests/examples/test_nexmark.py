@@ -5,10 +5,6 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from examples.nexmark import json_lines
-from examples.nexmark.__main__ import main
-from examples.nexmark.json_lines import event_decoder
-from examples.nexmark.source import EventSource
 from nexmark_expected import KINDS, WITH_LATE, expected, expected_with_late, watermarks
 from nexmark_jobs import (
     as_bag,
@@ -19,6 +15,11 @@ from nexmark_jobs import (
     run,
     written,
 )
+
+from examples.nexmark import json_lines
+from examples.nexmark.__main__ import main
+from examples.nexmark.json_lines import event_decoder
+from examples.nexmark.source import EventSource
 
 if TYPE_CHECKING:
     from pathlib import Path

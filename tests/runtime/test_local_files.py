@@ -3,7 +3,7 @@ from __future__ import annotations
 import importlib
 import shutil
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from opchain.runtime.job_dependencies import (
@@ -13,6 +13,9 @@ from opchain.runtime.job_dependencies import (
     PythonArchive,
 )
 from opchain.runtime.local_files import importable, local_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_cached_files_lie_where_they_are(tmp_path: Path) -> None:

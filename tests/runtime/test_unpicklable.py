@@ -56,7 +56,7 @@ CASES = {
         ["captured variable 'value'", "attribute 'lock'"],
     ),
     "a slot": (capturing(Slotted()), ["captured variable 'value'", "attribute 'lock'"]),
-    "a global": (lambda record: HEADER.pack(record), ["global variable 'HEADER'"]),
+    "a global": (lambda record: [HEADER.pack(record)], ["global variable 'HEADER'"]),
     "a global of a nested function": (
         lambda records: [HEADER.pack(record) for record in records],
         ["global variable 'HEADER'"],

@@ -365,7 +365,9 @@ def test_spark_shows_the_names_of_the_job_graph(session: SparkSession) -> None:
 
 def test_python_processes_serve_one_task_after_another() -> None:
     def draw(env: Any) -> None:
-        seen(env.from_sequence(1, 2).map(lambda _: os.getpid()).rebalance().map(lambda x: x), "pids")
+        seen(
+            env.from_sequence(1, 2).map(lambda _: os.getpid()).rebalance().map(lambda x: x), "pids"
+        )
 
     job = job_of(draw, parallelism=2)
     assert len({pid for _ in range(4) for pid in run(job).records("pids")}) <= 2

@@ -26,6 +26,7 @@ from opchain.runtime.operators.async_wait.deadlines import Deadlines
 from opchain.runtime.operators.async_wait.event_loop_thread import EventLoopThread
 from opchain.runtime.operators.async_wait.invocations import invocation_of
 from opchain.runtime.operators.async_wait.ordered_queue import OrderedQueue
+from opchain.runtime.operators.async_wait.pending_call import PendingCall
 from opchain.runtime.operators.async_wait.unordered_queue import UnorderedQueue
 from opchain.runtime.operators.operator import UserFunctionOperator
 from opchain.runtime.task.mailbox.task_mailbox import MailboxClosedError
@@ -35,34 +36,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from opchain.runtime.operators.async_wait.element_queue import ElementQueue, QueuedRecord
-    from opchain.runtime.operators.async_wait.event_loop_thread import RunningCall
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.operators.specs import AsyncWaitSpec
-    from opchain.runtime.task.mailbox.processing_time_service import TimerHandle
     from opchain.runtime.task.vertex_program import OperatorProgram
-
-
-class Call:
-    """A call for one record, or for the records of a batch that have no results yet.
-
-    Flink: `ResultHandler`, and `RetryableResultHandlerDelegator` around it.
-    """
-
-    __slots__ = ("attempt", "is_done", "pause", "records", "running")
-
-    def __init__(self, records: list[QueuedRecord]) -> None:
-        self.records = records
-        self.attempt = 1
-        self.is_done = False
-        self.running: RunningCall | None = None
-        self.pause: TimerHandle | None = None
-        """The timer of the next attempt, while the call waits for it."""
-
-    @property
-    def values(self) -> list[Any]:
-        """The records as the function gets them."""
-        return [record.value for record in self.records]
 
 
 class AsyncWaitOperator(UserFunctionOperator):
@@ -77,7 +54,7 @@ class AsyncWaitOperator(UserFunctionOperator):
         self.queue: ElementQueue = OrderedQueue() if spec.is_ordered else UnorderedQueue()
         self.invocation = invocation_of(spec.function)
         self.event_loop = EventLoopThread(f"calls of '{program.name}'", spec.capacity)
-        self.deadlines: Deadlines[Call] | None = (
+        self.deadlines: Deadlines[PendingCall] | None = (
             Deadlines(context.processing_time, spec.timeout_ms, self._time_out)
             if spec.timeout_ms > 0
             else None
@@ -93,7 +70,7 @@ class AsyncWaitOperator(UserFunctionOperator):
         self._copies_input = context.task.vertex.object_reuse
         self._gathered: list[QueuedRecord] = []
         # Filled by the event loop, emptied by mail: one mail serves all that has gathered.
-        self._ended: deque[tuple[Call, Any, BaseException | None]] = deque()
+        self._ended: deque[tuple[PendingCall, Any, BaseException | None]] = deque()
         self._is_mail_sent = False
 
     def open(self) -> None:
@@ -168,19 +145,19 @@ class AsyncWaitOperator(UserFunctionOperator):
 
     def _call_gathered(self) -> None:
         if self._gathered:
-            call = Call(self._gathered)
+            call = PendingCall(self._gathered)
             self._gathered = []
             if self.deadlines is not None:
                 self.deadlines.add(call)
             self._attempt(call)
 
-    def _attempt(self, call: Call) -> None:
+    def _attempt(self, call: PendingCall) -> None:
         call.running = self.event_loop.submit(
             partial(self.invocation.call, self.invocation.argument(call.values)),
             partial(self._report_end, call),
         )
 
-    def _report_end(self, call: Call, returned: Any, error: BaseException | None) -> None:
+    def _report_end(self, call: PendingCall, returned: Any, error: BaseException | None) -> None:
         """Sends mail; in the event loop's thread."""
         self._ended.append((call, returned, error))
         if not self._is_mail_sent:
@@ -203,7 +180,7 @@ class AsyncWaitOperator(UserFunctionOperator):
                 self._take_error(call, error)
         self._emit_completed()
 
-    def _take_returned(self, call: Call, returned: Any) -> None:
+    def _take_returned(self, call: PendingCall, returned: Any) -> None:
         value = self.invocation.argument(call.values)
         by_record = self.invocation.results_of_call(returned, value)
         asks_again = self._asks_again
@@ -222,7 +199,7 @@ class AsyncWaitOperator(UserFunctionOperator):
         else:
             self._complete(call, [])
 
-    def _take_error(self, call: Call, error: BaseException) -> None:
+    def _take_error(self, call: PendingCall, error: BaseException) -> None:
         if (
             self._forgives is not None
             and isinstance(error, Exception)
@@ -236,7 +213,7 @@ class AsyncWaitOperator(UserFunctionOperator):
     def _fail(self, value: Any, error: BaseException) -> None:  # noqa: ARG002 - shown as the record
         raise error
 
-    def _pause(self, call: Call) -> None:
+    def _pause(self, call: PendingCall) -> None:
         clock = self.context.processing_time
         pause_ms = self._strategy.get_backoff_time_millis(call.attempt)
         call.running = None
@@ -244,12 +221,12 @@ class AsyncWaitOperator(UserFunctionOperator):
             clock.current_processing_time() + max(0, pause_ms), partial(self._attempt_again, call)
         )
 
-    def _attempt_again(self, call: Call, _at_ms: int) -> None:
+    def _attempt_again(self, call: PendingCall, _at_ms: int) -> None:
         call.pause = None
         call.attempt += 1
         self._attempt(call)
 
-    def _time_out(self, call: Call) -> None:
+    def _time_out(self, call: PendingCall) -> None:
         """Asks the function for something in place of the results. No retry follows."""
         value = self.invocation.argument(call.values)
         if call.running is not None:
@@ -259,7 +236,7 @@ class AsyncWaitOperator(UserFunctionOperator):
         self._complete(call, self.invocation.results_in_place(value))
         self._emit_completed()
 
-    def _complete(self, call: Call, by_record: Iterable[Iterable[Any]]) -> None:
+    def _complete(self, call: PendingCall, by_record: Iterable[Iterable[Any]]) -> None:
         call.is_done = True
         if self.deadlines is not None:
             self.deadlines.remove(call)

@@ -147,9 +147,7 @@ assert_type(lines.map(Untyped()), DataStream[Any])
 assert_type(lines.flat_map(lambda line: line.split()), DataStream[str])
 assert_type(lines.filter(lambda line: line != ""), DataStream[str])
 assert_type(lines.process(Split()), DataStream[str])
-assert_type(
-    lines.map(Row, output_type=Types.ROW([Types.STRING()])), DataStream[Row]
-)
+assert_type(lines.map(Row, output_type=Types.ROW([Types.STRING()])), DataStream[Row])
 assert_type(lines.rebalance().shuffle().global_(), DataStream[str])
 assert_type(lines.union(lines, lines.rescale()), DataStream[str])
 assert_type(lines.get_side_output(OutputTag[int]("late")), DataStream[int])

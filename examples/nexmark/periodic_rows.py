@@ -1,4 +1,4 @@
-"""Folding the records of a key, with new rows for it once per watermark instead of once per record."""
+"""Folding the records of a key, with new rows for it every ten seconds instead of with every record."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
     from examples.nexmark.model import Row
 
+PERIOD_MS = 10_000
 
-class FoldPerWatermark(KeyedProcessFunction[Any, Any, "Row"]):
-    """Folds records, and shows the result when the watermark advances.
 
-    The first record of a key since its last rows sets a timer for the next watermark, whatever that will be. In
-    batch mode it fires when the key's input ends.
+class PeriodicRows(KeyedProcessFunction[Any, Any, "Row"]):
+    """Folds records, and shows the result at the end of each ten seconds of event time that had any.
+
+    The first record after the last rows of a key sets the timer. In batch mode it fires once, when the input of
+    the key ends.
     """
 
     @abstractmethod
@@ -46,8 +48,9 @@ class FoldPerWatermark(KeyedProcessFunction[Any, Any, "Row"]):
         """Takes a record in."""
         folded, is_due = self.state.value() or (self.create(), False)
         if not is_due:
-            timers = ctx.timer_service()
-            timers.register_event_time_timer(timers.current_watermark() + 1)
+            time = ctx.timestamp()
+            end_of_period = time - time % PERIOD_MS + PERIOD_MS - 1
+            ctx.timer_service().register_event_time_timer(end_of_period)
         self.fold(folded, value)
         self.state.update((folded, True))
 

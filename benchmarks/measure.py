@@ -1,0 +1,98 @@
+"""Times workloads against their baselines in alternating rounds of one run.
+
+Shared machines drift, so absolute times say little: what counts is the median of the ratios of
+neighbouring rounds. Every contender's result is checked against the first one's.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Another way to the same result; `target` is the least ratio that is wanted, if there is one."""
+
+    name: str
+    run: Callable[[], Any]
+    target: float | None = None
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Something to compute, by us and by each baseline: every `run` gives the same result."""
+
+    name: str
+    records: int
+    run: Callable[[], Any]
+    baselines: tuple[Baseline, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Medians in seconds, and our throughput over the baseline's."""
+
+    workload: str
+    baseline: str
+    records: int
+    ours_s: float
+    baseline_s: float
+    ratio: float
+    target: float | None = None
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the ratio reaches its target; a ratio without one is information."""
+        return self.target is None or self.ratio >= self.target
+
+
+def compare(workload: Workload, rounds: int, progress: Callable[[str], None]) -> list[Comparison]:
+    """Runs ours and all baselines in turn: one round to warm up, then the counted ones.
+
+    Args:
+        workload: What is compared.
+        rounds: How many rounds count.
+        progress: Told what runs next.
+
+    Raises:
+        AssertionError: If a contender's result is another one's not.
+    """
+    contenders = {"ours": workload.run} | {item.name: item.run for item in workload.baselines}
+    results: dict[str, Any] = {}
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for number in range(rounds + 1):
+        for name in list(contenders)[:: 1 if number % 2 else -1]:
+            progress(f"{workload.name}: round {number} of {rounds}, {name}")
+            gc.collect()
+            started = time.perf_counter()
+            results[name] = contenders[name]()
+            elapsed = time.perf_counter() - started
+            if number:
+                seconds[name].append(elapsed)
+            first = next(iter(results))
+            if results[name] != results[first]:
+                raise AssertionError(
+                    f"{workload.name}: {name} gives {results[name]!r}, {first} gave {results[first]!r}"
+                )
+    ours = seconds["ours"]
+    return [
+        Comparison(
+            workload.name,
+            baseline.name,
+            workload.records,
+            statistics.median(ours),
+            statistics.median(seconds[baseline.name]),
+            statistics.median(
+                theirs / own for own, theirs in zip(ours, seconds[baseline.name], strict=True)
+            ),
+            baseline.target,
+        )
+        for baseline in workload.baselines
+    ]

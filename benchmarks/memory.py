@@ -1,0 +1,68 @@
+"""The most memory that a Python worker takes, for texts of two sizes: it must not grow with the input.
+
+A run is a process and a session of its own, since workers are used again and a process's peak stays. When
+the job is over its workers are asked for their peak.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.environment import PARALLELISM, spark_session
+from benchmarks.workloads import w4_word_count
+from benchmarks.zipf_text import zipf_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+SIZES_MB = (100, 1000)
+MODES = ("BATCH", "STREAMING")
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """The peak of the largest worker of one run, in MB (10**6 bytes)."""
+
+    workload: str
+    text_megabytes: int
+    worker_megabytes: float
+
+
+def measure_memory() -> list[list[MemoryUse]]:
+    """Counts words in each mode, each in texts of all sizes."""
+    return [[_measured(mode, size) for size in SIZES_MB] for mode in MODES]
+
+
+def _measured(mode: str, megabytes: int) -> MemoryUse:
+    command = [sys.executable, "-m", "benchmarks.memory", mode, str(megabytes)]
+    output = subprocess.run(
+        command, check=True, capture_output=True, text=True, cwd=Path(__file__).parent.parent
+    ).stdout
+    return MemoryUse(f"W4 {mode}", megabytes, json.loads(output.splitlines()[-1]) / 1e6)
+
+
+def _peak_of_one_run(mode: str, megabytes: int) -> int:
+    path = zipf_text(megabytes)
+    session = spark_session()
+    w4_word_count.run(path, mode)
+    # Each task takes an idle worker; while both run there are two.
+    tasks = session.sparkContext.parallelize(range(PARALLELISM), PARALLELISM)
+    peaks = tasks.mapPartitions(_own_peak).collect()
+    session.stop()
+    return max(peaks)
+
+
+def _own_peak(_: Iterable[Any]) -> Iterator[int]:
+    import resource  # noqa: PLC0415 - not on Windows
+
+    kilo = 1 if sys.platform == "darwin" else 1024
+    yield resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * kilo
+
+
+if __name__ == "__main__":
+    print(_peak_of_one_run(sys.argv[1], int(sys.argv[2])))

@@ -1,0 +1,103 @@
+"""Compares opchain with PySpark written by hand, idiomatic RDD code, and plain Python.
+
+    python benchmarks/run.py [--quick] [--only W1,W4] [--rounds 7] [--json FILE] [--memory]
+
+Everything runs in one session on two cores, contenders in turn, results checked equal. A ratio is our
+throughput over the baseline's: above 1 we are faster. Sessions start before anything is timed, and the
+first round of each workload only warms up; what a job costs beyond its records, from drawing to the last
+task, is part of its time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+if __name__ == "__main__":
+    # Workers import the workloads too.
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))
+    )
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    sys.path[0] = str(ROOT)
+
+from benchmarks.environment import spark_session
+from benchmarks.measure import Comparison, compare
+from benchmarks.memory import measure_memory
+from benchmarks.tables import Progress, show_comparisons, show_machine, show_memory
+
+WORKLOADS = {
+    "W1": "w1_chain",
+    "W2": "w2_keyed_sum",
+    "W4": "w4_word_count",
+    "W5": "w5_ten_operators",
+    "W6": "w6_three_stages",
+}
+"""Name -> module below benchmarks.workloads, whose `workloads(session, scale)` gives what is run."""
+
+ROUNDS = 5
+QUICK_SCALE, QUICK_ROUNDS = 0.1, 3
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs what the command line asks for; the exit code is 0 also where a target is missed."""
+    options = _parser().parse_args(arguments)
+    scale = options.scale or (QUICK_SCALE if options.quick else 1.0)
+    rounds = options.rounds or (QUICK_ROUNDS if options.quick else ROUNDS)
+    show_machine()
+    comparisons: list[Comparison] = []
+    with Progress() as progress:
+        session = spark_session()
+        for name in options.only:
+            module = importlib.import_module(f"benchmarks.workloads.{WORKLOADS[name]}")
+            for workload in module.workloads(session, scale):
+                comparisons += compare(workload, rounds, progress.tell)
+        session.stop()
+    show_comparisons(comparisons)
+    if options.json is not None:
+        options.json.write_text(json.dumps([_entry(item) for item in comparisons], indent=2) + "\n")
+    if options.memory:
+        for uses in measure_memory():
+            show_memory(uses)
+    return 0
+
+
+def _entry(comparison: Comparison) -> dict[str, object]:
+    entry = asdict(comparison)
+    del entry["target"]
+    return entry
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--only", type=_names, default=list(WORKLOADS), metavar="W1,W4")
+    parser.add_argument("--rounds", type=int, help=f"counted rounds (default: {ROUNDS})")
+    parser.add_argument("--scale", type=float, help="share of the records (default: 1)")
+    parser.add_argument(
+        "--quick", action="store_true", help=f"--scale {QUICK_SCALE} --rounds {QUICK_ROUNDS}"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where the table goes as JSON")
+    parser.add_argument(
+        "--memory", action="store_true", help="also the memory of a worker, W4 at 100 MB and 1 GB"
+    )
+    return parser
+
+
+def _names(text: str) -> list[str]:
+    names = text.split(",")
+    for name in names:
+        if name not in WORKLOADS:
+            raise argparse.ArgumentTypeError(
+                f"there is no workload '{name}'; there are {', '.join(WORKLOADS)}"
+            )
+    return names
+
+
+if __name__ == "__main__":
+    sys.exit(main())

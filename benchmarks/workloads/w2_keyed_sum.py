@@ -1,0 +1,103 @@
+"""W2: numbers -> key -> running sum per key, emitted for every record."""
+
+from __future__ import annotations
+
+import pickle
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.by_hand import chunks, digested, parts, shuffled
+from benchmarks.environment import PARALLELISM, environment
+from benchmarks.measure import Baseline, Workload
+from benchmarks.sinks import DigestSink, added, digest_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from opchain import StreamExecutionEnvironment
+
+
+def workloads(session: Any, scale: float) -> list[Workload]:
+    """2,000,000 numbers, with 1,000 and with 1,000,000 keys."""
+    count = int(2_000_000 * scale)
+    return [
+        _workload(session.sparkContext, count, 1_000),
+        _workload(session.sparkContext, count, max(1, int(1_000_000 * scale))),
+    ]
+
+
+def _workload(context: Any, count: int, keys: int) -> Workload:
+    def ours() -> tuple[int, ...]:
+        env = environment()
+        draw(env, count, keys)
+        env.execute("W2")
+        return digest_of("W2")
+
+    def by_hand() -> tuple[int, ...]:
+        sent = parts(context, lambda part: _batches_by_hand(count, keys, part))
+        return added(shuffled(sent).mapPartitions(_sums_by_hand).collect())
+
+    def idiomatic() -> tuple[int, ...]:
+        pairs = context.range(0, count, numSlices=PARALLELISM).map(lambda x: (x * 7919 % keys, x))
+        running = pairs.partitionBy(PARALLELISM).mapPartitions(_running)
+        return added(running.mapPartitions(digested).collect())
+
+    def loop() -> tuple[int, ...]:
+        sums: dict[int, int] = {}
+        check = 0
+        for x in range(count):
+            key = x * 7919 % keys
+            total = sums[key] = sums.get(key, 0) + x
+            check += total
+        return count, check
+
+    return Workload(
+        f"W2 keyed sum, {keys:,} keys",
+        count,
+        ours,
+        (
+            Baseline("(a) by hand", by_hand, 0.9),
+            Baseline("(b) idiomatic RDD", idiomatic, 1.5),
+            Baseline("(c) plain loop", loop),
+        ),
+    )
+
+
+def draw(env: StreamExecutionEnvironment, count: int, keys: int) -> None:
+    """The program."""
+    pairs = env.from_sequence(0, count - 1).map(lambda x: (x * 7919 % keys, x))
+    sums = pairs.key_by(lambda pair: pair[0]).reduce(lambda a, b: (a[0], a[1] + b[1]))
+    sums.sink_to(DigestSink("W2", _digest))
+
+
+def _digest(sums: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    return len(sums), sum(map(itemgetter(1), sums))
+
+
+def _batches_by_hand(count: int, keys: int, part: int) -> Iterator[tuple[int, bytes]]:
+    for chunk in chunks(count, part):
+        buckets: list[list[tuple[int, int]]] = [[] for _ in range(PARALLELISM)]
+        for x in chunk:
+            key = x * 7919 % keys
+            buckets[key % PARALLELISM].append((key, x))
+        for target, bucket in enumerate(buckets):
+            yield target, pickle.dumps(bucket, 5)
+
+
+def _sums_by_hand(batches: Iterable[bytes]) -> Iterator[tuple[int, int]]:
+    sums: dict[int, int] = {}
+    count = check = 0
+    for batch in batches:
+        pairs = pickle.loads(batch)
+        count += len(pairs)
+        for key, x in pairs:
+            total = sums[key] = sums.get(key, 0) + x
+            check += total
+    yield count, check
+
+
+def _running(pairs: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    sums: dict[int, int] = {}
+    for key, x in pairs:
+        sums[key] = sums.get(key, 0) + x
+        yield key, sums[key]

@@ -1,0 +1,189 @@
+"""W6: three stages. Prices are broadcast to rebalanced purchases, whose amounts are added up by user and by item."""
+
+from __future__ import annotations
+
+import pickle
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from opchain.datastream import CoFlatMapFunction
+
+from benchmarks.by_hand import chunks, digested, parts, shuffled
+from benchmarks.environment import PARALLELISM, environment
+from benchmarks.measure import Baseline, Workload
+from benchmarks.sinks import DigestSink, added, digest_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from opchain import DataStream, StreamExecutionEnvironment
+
+    Amount = tuple[int, int, int]
+
+ITEMS = 500
+USERS = 20_000
+
+
+class Priced(CoFlatMapFunction[Any, int, Any]):
+    """(item, price) and purchases -> (user, item, price); a purchase waits until all prices are known."""
+
+    def __init__(self) -> None:
+        self.prices: dict[int, int] = {}
+        self.waiting: list[int] = []
+
+    def flat_map1(self, value: Any) -> Iterable[Any]:
+        """Keeps a price."""
+        self.prices[value[0]] = value[1]
+        if len(self.prices) < ITEMS:
+            return ()
+        released, self.waiting = self.waiting, []
+        return [self._priced(number) for number in released]
+
+    def flat_map2(self, value: int) -> Iterable[Any]:
+        """Prices a purchase."""
+        if len(self.prices) == ITEMS:
+            return (self._priced(value),)
+        self.waiting.append(value)
+        return ()
+
+    def _priced(self, number: int) -> Any:
+        item = number % ITEMS
+        return number * 7919 % USERS, item, self.prices[item]
+
+
+def workloads(session: Any, scale: float) -> list[Workload]:
+    """1,000,000 purchases of 500 items by 20,000 users."""
+    count = int(1_000_000 * scale)
+    context = session.sparkContext
+
+    def ours() -> tuple[int, ...]:
+        env = environment()
+        draw(env, count)
+        env.execute("W6")
+        return digest_of("W6 users") + digest_of("W6 items")
+
+    def by_hand() -> tuple[int, ...]:
+        prices = dict(map(_price, range(ITEMS)))
+        rebalanced = shuffled(parts(context, lambda part: _dealt(chunks(count, part))))
+        priced = rebalanced.mapPartitions(lambda batches: _priced_by_hand(batches, prices))
+        return added(shuffled(priced).mapPartitions(_sums_by_hand).collect())
+
+    def idiomatic() -> tuple[int, ...]:
+        prices = context.broadcast(
+            dict(context.range(0, ITEMS, numSlices=PARALLELISM).map(_price).collect())
+        )
+        purchases = context.range(0, count, numSlices=PARALLELISM).repartition(PARALLELISM)
+        priced = purchases.map(
+            lambda x: (x * 7919 % USERS, x % ITEMS, prices.value[x % ITEMS])
+        ).persist()
+        try:
+            return tuple(
+                number
+                for field in (0, 1)
+                for number in added(
+                    priced.map(lambda row, field=field: (row[field], row[2]))
+                    .partitionBy(PARALLELISM)
+                    .mapPartitions(_running)
+                    .mapPartitions(digested)
+                    .collect()
+                )
+            )
+        finally:
+            priced.unpersist()
+
+    def loop() -> tuple[int, ...]:
+        prices = dict(map(_price, range(ITEMS)))
+        users: dict[int, tuple[int, int]] = {}
+        items: dict[int, tuple[int, int]] = {}
+        users_check = items_check = 0
+        for number in range(count):
+            user, item = number * 7919 % USERS, number % ITEMS
+            price = prices[item]
+            bought, total = users.get(user, (0, 0))
+            users[user] = bought + 1, total + price
+            users_check += bought + 1
+            bought, total = items.get(item, (0, 0))
+            items[item] = bought + 1, total + price
+            items_check += bought + 1
+        return count, users_check, count, items_check
+
+    return [
+        Workload(
+            "W6 three stages",
+            count,
+            ours,
+            (
+                Baseline("(a) by hand", by_hand, 0.9),
+                Baseline("(b) idiomatic RDD", idiomatic, 1.5),
+                Baseline("(c) plain loop", loop),
+            ),
+        )
+    ]
+
+
+def draw(env: StreamExecutionEnvironment, count: int) -> None:
+    """The program."""
+    prices = env.from_sequence(0, ITEMS - 1).map(_price).broadcast()
+    purchases = env.from_sequence(0, count - 1).rebalance()
+    priced = prices.connect(purchases).flat_map(Priced())
+    _add_up(priced.map(lambda row: (row[0], 1, row[2])), "W6 users")
+    _add_up(priced.map(lambda row: (row[1], 1, row[2])), "W6 items")
+
+
+def _add_up(amounts: DataStream[Amount], name: str) -> None:
+    """(key, 1, price) -> (key, how many so far, their price so far), after each of them."""
+    totals = amounts.key_by(lambda row: row[0]).reduce(
+        lambda a, b: (a[0], a[1] + b[1], a[2] + b[2])
+    )
+    totals.sink_to(DigestSink(name, _digest))
+
+
+def _price(item: int) -> tuple[int, int]:
+    return item, item * 31 % 97 + 1
+
+
+def _digest(totals: Sequence[Amount]) -> tuple[int, int]:
+    return len(totals), sum(map(itemgetter(1), totals))
+
+
+def _dealt(numbers: Iterator[range]) -> Iterator[tuple[int, bytes]]:
+    """Batches in turn to all partitions: as even as record by record, and cheaper."""
+    for place, chunk in enumerate(numbers):
+        yield place % PARALLELISM, pickle.dumps(list(chunk), 5)
+
+
+def _priced_by_hand(batches: Iterable[bytes], prices: dict[int, int]) -> Iterator[Any]:
+    """Batches of (key, price) for the table by user (0) and the table by item (1)."""
+    for batch in batches:
+        buckets: list[tuple[list[Any], list[Any]]] = [([], []) for _ in range(PARALLELISM)]
+        for number in pickle.loads(batch):
+            user, item = number * 7919 % USERS, number % ITEMS
+            price = prices[item]
+            buckets[user % PARALLELISM][0].append((user, price))
+            buckets[item % PARALLELISM][1].append((item, price))
+        for target, bucket in enumerate(buckets):
+            yield target, pickle.dumps(bucket, 5)
+
+
+def _sums_by_hand(batches: Iterable[bytes]) -> Iterator[tuple[int, ...]]:
+    tables: tuple[dict[int, tuple[int, int]], ...] = ({}, {})
+    counts, checks = [0, 0], [0, 0]
+    for batch in batches:
+        for field, pairs in enumerate(pickle.loads(batch)):
+            table, check = tables[field], checks[field]
+            counts[field] += len(pairs)
+            for key, price in pairs:
+                bought, total = table.get(key, (0, 0))
+                bought += 1
+                table[key] = bought, total + price
+                check += bought
+            checks[field] = check
+    yield counts[0], checks[0], counts[1], checks[1]
+
+
+def _running(pairs: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    table: dict[int, tuple[int, int]] = {}
+    for key, price in pairs:
+        bought, total = table.get(key, (0, 0))
+        table[key] = bought + 1, total + price
+        yield key, bought + 1
