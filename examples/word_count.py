@@ -1,17 +1,21 @@
 """Counts words: the smallest whole program, with one exchange.
 
 Look at the cut: splitting and pairing share a vertex with the source, the count is a vertex of its own,
-because `key_by` sends each word to the subtask that owns its key group.
+because `key_by` sends each word to the subtask that owns its key group. A count is printed each time it
+grows; in batch mode once, when it is final.
 
-    $ python examples/word_count.py --input poem.txt
-    ('the', 1)
+    $ python examples/word_count.py
+    ('to', 1)
+    ('be', 1)
+    ...
+    ('to', 4)
     ...
     $ opchain plan examples/word_count.py
+    $ opchain run examples/word_count.py -D execution.runtime-mode=BATCH --input README.md
 """
 
-from __future__ import annotations
-
 import argparse
+import re
 
 from opchain import StreamExecutionEnvironment
 
@@ -24,7 +28,7 @@ POEM = [
 
 
 def words_of(line: str) -> list[str]:
-    return [word for word in (part.strip(".,:;-'\"!?").lower() for part in line.split()) if word]
+    return re.findall(r"\w+", line.lower())
 
 
 def build(env: StreamExecutionEnvironment, path: str | None = None) -> None:
@@ -41,7 +45,7 @@ def build(env: StreamExecutionEnvironment, path: str | None = None) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description="Counts words.")
     parser.add_argument("--input", help="a text file, folder or pattern; a poem if not given")
     arguments = parser.parse_args()
     env = StreamExecutionEnvironment.get_execution_environment()
