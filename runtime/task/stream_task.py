@@ -122,32 +122,32 @@ class StreamTask:
 
         Closes everything whatever happens. Where closing fails too, the first failure is what is raised.
         """
+        yield from self._closed_on_failure(self._work())
+        for error in self._close():
+            raise error
+
+    def _closed_on_failure(self, work: Iterator[Buffer]) -> Iterator[Buffer]:
+        """What the work yields; where it fails, its error says where, and everything is closed."""
         try:
-            yield from self._work()
+            yield from self._located(work)
         except BaseException as failure:
             for error in self._close():
                 told = [f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())]
                 add_note(failure, f"and then closing failed: {'; '.join(told)}")
             raise
-        for error in self._close():
-            raise error
 
-    def _work(self) -> Iterator[Buffer]:
-        ready = self._ready
+    def _located(self, work: Iterator[Buffer]) -> Iterator[Buffer]:
         try:
-            self.chain.open()
-            self._sources.open()
-            turn = self.processor.turn
-            while turn():
-                if ready:
-                    yield from self._hand_over()
-            self._finish()
-            yield from self._hand_over()
-        except StopIteration as error:
-            # A generator may not raise it; Python makes the same of one that leaves a user's generator.
+            yield from work
+        except RuntimeError as error:
+            # A generator may not raise StopIteration: Python makes this of one that leaves a user's function.
+            stopped = error.__cause__
+            if not isinstance(stopped, StopIteration):
+                self._locate(error)
+                raise
             failure = RuntimeError("a function raised StopIteration")
-            self._locate(failure.with_traceback(error.__traceback__))
-            raise failure from error
+            self._locate(failure.with_traceback(stopped.__traceback__))
+            raise failure from stopped
         except Exception as error:
             self._locate(error)
             raise
@@ -158,6 +158,20 @@ class StreamTask:
             )
             self._locate(failed.with_traceback(error.__traceback__))
             raise failed from error
+
+    def _work(self) -> Iterator[Buffer]:
+        self.chain.open()
+        self._sources.open()
+        yield from self._turns()
+        self._finish()
+        yield from self._hand_over()
+
+    def _turns(self) -> Iterator[Buffer]:
+        """Takes turns until the loop ends; yields what they have filled."""
+        ready, turn = self._ready, self.processor.turn
+        while turn():
+            if ready:
+                yield from self._hand_over()
 
     def _locate(self, error: BaseException) -> None:
         """Says where the failure was, in notes."""
@@ -246,6 +260,10 @@ class StreamTask:
                 return
             yield buffer
 
+    def _clock_of(self, program: OperatorProgram) -> TimerService:  # noqa: ARG002 - for tasks with several
+        """The clock of an operator."""
+        return self._timers
+
     def _operator_context(self, program: OperatorProgram) -> OperatorContext:
         # Sources inside the head are upstream of all operators: nobody who waits runs their mail.
         is_in_chain = program.index < len(self.info.vertex.operators)
@@ -253,7 +271,7 @@ class StreamTask:
             program,
             self.info,
             self.processor.mailbox_executor(program.index if is_in_chain else MIN_PRIORITY),
-            self._timers,
+            self._clock_of(program),
             acknowledge=self._driver.acknowledge,
             job_parameters=self.job.job_parameters,
             files=self.environment.files,
