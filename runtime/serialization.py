@@ -202,6 +202,11 @@ class BulkWriter(ABC, Generic[T_contra]):
     def add_element(self, element: T_contra) -> None:
         """Takes one record; it may stay in memory."""
 
+    def add_batch(self, elements: Sequence[T_contra]) -> None:
+        """Takes records: one by one, unless overridden by something faster."""
+        for element in elements:
+            self.add_element(element)
+
     @abstractmethod
     def flush(self) -> None:
         """Writes out what stayed in memory."""

@@ -11,6 +11,7 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import InternalError, UnpicklableFunctionError, short_repr
+from opchain.runtime.task.planned_sources import with_planned_sources
 from opchain.runtime.task.vertex_program import JobProgram
 from opchain.runtime.unpicklable import find_unpicklable
 
@@ -33,12 +34,12 @@ def unship(data: bytes) -> Any:
 
 
 def ship_vertices(job: JobProgram) -> tuple[bytes, ...]:
-    """Each vertex as bytes: a task needs its own alone.
+    """Each vertex as bytes: a task needs its own alone. Sources are planned now.
 
     Raises:
         UnpicklableFunctionError: A function cannot be pickled; names the operator and the culprit.
     """
-    return tuple(_shipped(vertex) for vertex in job.vertices)
+    return tuple(_shipped(with_planned_sources(vertex)) for vertex in job.vertices)
 
 
 def shipped_task(job: JobProgram, shipped: Sequence[bytes], task: int) -> JobProgram:

@@ -215,6 +215,8 @@ def emit_timestamps(
 ) -> Place | None:
     """Timestamps, as the strategy says; a source without one has nothing to do for a record."""
     strategy = strategy_of(operator)
+    if strategy is None or event_time.is_written_out(generator, strategy, place):
+        generator.emit_sides(operator)  # a source may have some: what it could not read
     if strategy is None:
         return place
     if event_time.is_written_out(generator, strategy, place):

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import os
 import time
 import uuid
-from itertools import repeat
+from itertools import count, repeat
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, TypeVar
 
 from opchain.runtime.connectors.file_buckets import BasePathBucketAssigner, BucketAssigner
 from opchain.runtime.connectors.file_naming import OutputFileConfig, RollingPolicy
-from opchain.runtime.connectors.local_path import local_path
+from opchain.runtime.connectors.files.file_system import (
+    file_system_of,
+    joined,
+    qualified_path,
+)
 from opchain.runtime.connectors.sink import Committer, Sink, SinkWriter
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.serialization import BulkWriterFactory, Encoder
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Sequence
 
     from opchain.runtime.functions.function import RuntimeContext
     from opchain.runtime.types.type_information import TypeInformation
 
 T = TypeVar("T")
-_BUFFER_SIZE = 1 << 20
 
 
 class PendingFile(NamedTuple):
@@ -38,7 +41,7 @@ class FileSink(Sink[T]):
     """Writes records to files below a path. Flink: FileSink.
 
     Files are written under hidden names, and named when they are committed; a file of an earlier job
-    is never touched, the new one takes the next free number.
+    is never touched, the new one takes the next free number. The path may be a URL that fsspec knows.
     """
 
     def __init__(
@@ -49,7 +52,7 @@ class FileSink(Sink[T]):
         rolling: RollingPolicy,
         naming: OutputFileConfig,
     ) -> None:
-        self.base_path = local_path(base_path)
+        self.base_path = qualified_path(base_path)
         self.row_format = row_format
         self.buckets = buckets
         self.rolling = rolling
@@ -166,9 +169,9 @@ class _Part:
     def __init__(
         self, row_format: Encoder[Any] | BulkWriterFactory[Any], file: PendingFile
     ) -> None:
-        os.makedirs(os.path.dirname(file.path), exist_ok=True)  # noqa: PTH103, PTH120
         self.file = file
-        self._stream: BinaryIO = open(file.path, "xb", buffering=_BUFFER_SIZE)  # noqa: PTH123, SIM115 - closed by complete or discard
+        self._files = file_system_of(file.path)
+        self._stream: BinaryIO = self._files.create(file.path)
         if isinstance(row_format, Encoder):
             self._encoder: Encoder[Any] | None = row_format
         else:
@@ -182,8 +185,10 @@ class _Part:
             self._bulk.add_element(value)
 
     def write_batch(self, values: Sequence[Any]) -> None:
-        assert self._encoder is not None
-        self._encoder.encode_batch(values, self._stream)
+        if self._encoder is not None:
+            self._encoder.encode_batch(values, self._stream)
+        else:
+            self._bulk.add_batch(values)
 
     def size(self) -> int:
         return self._stream.tell()
@@ -191,14 +196,14 @@ class _Part:
     def complete(self) -> PendingFile:
         if self._encoder is None:
             self._bulk.finish()
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
-        self._stream.close()
+        self._files.complete(self._stream)
         return self.file
 
     def discard(self) -> None:
-        self._stream.close()
-        os.unlink(self.file.path)  # noqa: PTH108
+        try:
+            self._stream.close()
+        finally:
+            self._files.delete(self.file.path)
 
 
 class _FileWriter(SinkWriter[Any]):
@@ -207,8 +212,10 @@ class _FileWriter(SinkWriter[Any]):
     def __init__(self, sink: FileSink[Any], subtask: int) -> None:
         self._sink = sink
         self._subtask = subtask
-        encode_batch = getattr(type(sink.row_format), "encode_batch", None)
-        self._takes_batches = encode_batch not in (None, Encoder.encode_batch)
+        writes = sink.row_format
+        self._takes_batches = (
+            not isinstance(writes, Encoder) or type(writes).encode_batch is not Encoder.encode_batch
+        )
         # Two attempts of one task may write at the same time: their hidden names must differ. The
         # names that files get in the end hold nothing random.
         self._attempt = uuid.uuid4().hex
@@ -267,18 +274,21 @@ class _FileWriter(SinkWriter[Any]):
         return sorted(complete, key=lambda file: (file.folder, file.number))
 
     def close(self) -> None:
-        """Removes what was not completed."""
+        """Removes what was not completed, and what was but has not been handed on."""
         while self._parts:
             _, part = self._parts.popitem()
             part.discard()
+        for file in self._complete:
+            file_system_of(file.path).delete(file.path)
+        self._complete = []
 
     def _next_part(self, bucket: str) -> _Part:
         number = self._numbers.get(bucket, 0)
         self._numbers[bucket] = number + 1
-        folder = os.path.join(self._sink.base_path, bucket) if bucket else self._sink.base_path  # noqa: PTH118
+        folder = joined(self._sink.base_path, bucket) if bucket else self._sink.base_path
         hidden = f".{self._sink.naming.name(self._subtask, number)}.inprogress.{self._attempt}"
-        path = os.path.join(folder, hidden)  # noqa: PTH118
-        return _Part(self._sink.row_format, PendingFile(path, folder, self._subtask, number))
+        file = PendingFile(joined(folder, hidden), folder, self._subtask, number)
+        return _Part(self._sink.row_format, file)
 
 
 class _FileCommitter(Committer):
@@ -290,29 +300,11 @@ class _FileCommitter(Committer):
     def commit(self, committables: Sequence[PendingFile]) -> None:
         """Names each file that still has its hidden name; the others were committed before."""
         for file in committables:
-            if not os.path.exists(file.path):  # noqa: PTH110
-                continue
-            number = file.number
-            while not _named(file, self._naming.name(file.subtask, number)):
-                number += 1
-
-
-def _named(file: PendingFile, name: str) -> bool:
-    """Gives a file its name; says False where another file has it."""
-    path = os.path.join(file.folder, name)  # noqa: PTH118
-    try:
-        # A link fails where the name is taken; a rename would replace the other file.
-        os.link(file.path, path)
-    except FileExistsError:
-        if not os.path.samefile(file.path, path):  # noqa: PTH121 - the same: interrupted behind the link
-            return False
-    except OSError:  # a file system without links
-        if os.path.lexists(path):
-            return False
-        os.rename(file.path, path)  # noqa: PTH104
-        return True
-    os.unlink(file.path)  # noqa: PTH108
-    return True
+            names = (
+                joined(file.folder, self._naming.name(file.subtask, number))
+                for number in count(file.number)
+            )
+            file_system_of(file.path).publish(file.path, names)
 
 
 def _checked(value: Any, kind: type, call: str) -> Any:

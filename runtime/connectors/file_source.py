@@ -2,37 +2,71 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+import copy
+from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
-from opchain.runtime.connectors.text_files import TextLineSource
-from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.connectors.files.file_format import BulkFormat, FileFormat, StreamFormat
+from opchain.runtime.connectors.files.file_range import FileRange, deal_out
+from opchain.runtime.connectors.files.file_system import qualified_path
+from opchain.runtime.connectors.files.listing import list_files
+from opchain.runtime.connectors.files.malformed import MalformedRecords, checked_policy
+from opchain.runtime.connectors.source import Source
+from opchain.runtime.errors import UnsupportedFeatureError, add_note
+from opchain.runtime.type_variables import T
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterator, Sequence
 
+    from opchain.runtime.connectors.files.file_system import FileStatus
+    from opchain.runtime.connectors.files.malformed import OnMalformed
+    from opchain.runtime.connectors.source import SourceReaderContext
     from opchain.runtime.time import Duration
+    from opchain.runtime.types.type_information import TypeInformation
 
 
-class StreamFormat:
-    """How the bytes of a file become records. Flink: StreamFormat."""
+class FileSource(Source[T]):
+    """The records in files, in folders, or behind patterns such as `logs/*.csv`. Flink: FileSource.
 
-    def __init__(self, charset_name: str) -> None:
-        self.charset_name = charset_name
+    The bytes of all files, in the order of their sorted paths, are dealt out in contiguous parts, one
+    for each subtask; a record belongs to the part in which it begins. So the subtasks' records, one
+    subtask after the other, are the records of the files in order. A file that can't be cut (most
+    compressed ones) is read by one subtask. Folders are read with all below them, but for names that
+    begin with "." or "_".
 
-    @staticmethod
-    def text_line_format(charset_name: str = "UTF-8") -> StreamFormat:
-        """Each line is a record."""
-        return StreamFormat(charset_name)
+    Args:
+        file_format: How bytes become records.
+        paths: Paths, or URLs that fsspec knows.
+        malformed: What becomes of text that is no record.
+        cuts_files: Whether several subtasks may read one file, where the format allows it.
 
+    Raises:
+        ValueError: There is no path.
+    """
 
-class FileSource(TextLineSource):
-    """A source of files; see TextLineSource for how they are read. Flink: FileSource."""
+    def __init__(
+        self,
+        file_format: FileFormat[T],
+        *paths: str | os.PathLike[str],
+        malformed: OnMalformed = "fail",
+        cuts_files: bool = True,
+    ) -> None:
+        if not paths:
+            raise ValueError("a file source needs at least one path")
+        self.file_format = file_format
+        self.paths = tuple(qualified_path(path) for path in paths)
+        self.malformed = MalformedRecords(malformed)
+        self.cuts_files = cuts_files
+        self._planned: list[list[FileRange]] | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self.paths))})"
 
     @staticmethod
     def for_record_stream_format(
-        stream_format: StreamFormat, *paths: str | os.PathLike[str]
-    ) -> FileSourceBuilder:
-        """Starts a source of the records in files, in folders, or behind patterns."""
+        stream_format: StreamFormat[T], *paths: str | os.PathLike[str]
+    ) -> FileSourceBuilder[T]:
+        """Starts a source of a format that is read record after record."""
         if not isinstance(stream_format, StreamFormat):
             raise TypeError(
                 f"for_record_stream_format got {stream_format!r}; it takes a StreamFormat such as "
@@ -41,28 +75,117 @@ class FileSource(TextLineSource):
         return FileSourceBuilder(stream_format, paths)
 
     @staticmethod
-    def for_bulk_file_format(bulk_format: Any, *paths: str | os.PathLike[str]) -> NoReturn:
-        """Not supported.
+    def for_bulk_file_format(
+        bulk_format: BulkFormat[T], *paths: str | os.PathLike[str]
+    ) -> FileSourceBuilder[T]:
+        """Starts a source of a format that is read in batches."""
+        if not isinstance(bulk_format, BulkFormat):
+            raise TypeError(
+                f"for_bulk_file_format got {bulk_format!r}; it takes a BulkFormat such as "
+                "ParquetColumnarRowInputFormat(row_type)"
+            )
+        return FileSourceBuilder(bulk_format, paths)
+
+    def files(self) -> list[FileStatus]:
+        """The files that the paths stand for now.
 
         Raises:
-            UnsupportedFeatureError: Always.
+            FileNotFoundError: A path does not exist, or nothing matches a pattern.
         """
-        raise UnsupportedFeatureError(
-            f"FileSource.for_bulk_file_format({bulk_format!r}, {', '.join(map(repr, paths))}) is not "
-            "supported: only lines of text are read; write a Source for another format, or read it with Spark"
-        )
+        return list_files(self.paths)
+
+    def planned(self, parallelism: int) -> FileSource[T]:
+        """The same source with the files that are there now."""
+        planned = copy.copy(self)
+        planned._planned = self.splits(parallelism)  # noqa: SLF001 - its own class
+        return planned
+
+    def splits(self, parallelism: int) -> list[list[FileRange]]:
+        """The parts of files that each subtask reads."""
+        if self._planned is not None and len(self._planned) == parallelism:
+            return self._planned
+        return deal_out(self.files(), parallelism, self._can_be_cut)
+
+    def _can_be_cut(self, path: str) -> bool:
+        return self.cuts_files and self.file_format.can_be_cut(path)
+
+    def open(self, context: SourceReaderContext) -> None:
+        """Learns where malformed records are counted and sent."""
+        self.malformed.context = context
+
+    def read(self, split: FileRange, batch_size: int) -> Iterator[Sequence[T]]:
+        """The records that begin in the range, without those that were read before."""
+        left = split.skip
+        try:
+            for records in self.file_format.read(split, batch_size, self.malformed):
+                if left >= len(records):
+                    left -= len(records)
+                    continue
+                yield records[left:] if left else records
+                left = 0
+        except Exception as error:
+            end = "its end" if split.stop is None else f"byte {split.stop}"
+            add_note(error, f"while reading '{split.path}' from byte {split.start} to {end}")
+            raise
+
+    def get_produced_type(self) -> TypeInformation[Any] | None:
+        """As the format says."""
+        return self.file_format.get_produced_type()
 
 
-class FileSourceBuilder:
+class FileEnumeratorProvider:
+    """Whether a source may cut files. Flink: FileEnumerator.Provider.
+
+    Both find files in the same way; a file that can't be cut is not cut by either.
+    """
+
+    def __init__(self, *, cuts_files: bool) -> None:
+        self.cuts_files = cuts_files
+
+    @staticmethod
+    def default_splittable_file_enumerator() -> FileEnumeratorProvider:
+        """Files may be cut, and read by several subtasks: the default."""
+        return FileEnumeratorProvider(cuts_files=True)
+
+    @staticmethod
+    def default_non_splittable_file_enumerator() -> FileEnumeratorProvider:
+        """Each file is read by one subtask."""
+        return FileEnumeratorProvider(cuts_files=False)
+
+
+class FileSplitAssignerProvider:
+    """Who reads which part of a file. Flink: FileSplitAssigner.Provider."""
+
+    @staticmethod
+    def locality_aware_split_assigner() -> FileSplitAssignerProvider:
+        """Taken as in PyFlink, and decides nothing: Spark tasks are not placed near files."""
+        return FileSplitAssignerProvider()
+
+
+class FileSourceBuilder(Generic[T]):
     """A file source in the making. Flink: FileSourceBuilder."""
 
     def __init__(
-        self, stream_format: StreamFormat, paths: tuple[str | os.PathLike[str], ...]
+        self, file_format: FileFormat[T], paths: tuple[str | os.PathLike[str], ...]
     ) -> None:
-        self._format = stream_format
+        self._format = file_format
         self._paths = paths
+        self._malformed: OnMalformed = file_format.on_malformed
+        self._cuts_files = True
 
-    def process_static_file_set(self) -> FileSourceBuilder:
+    def on_malformed(self, policy: OnMalformed) -> FileSourceBuilder[T]:
+        """What becomes of text that is no record; the job fails if not given. Ours alone.
+
+        Args:
+            policy: "fail" stops the job with an error that names the file, the place and the text;
+                "skip" goes on; an OutputTag sends a MalformedRecord to this side output of the
+                source's stream and goes on. The last two count what is lost in the source's metric
+                `numRecordsInErrors`.
+        """
+        self._malformed = checked_policy(policy)
+        return self
+
+    def process_static_file_set(self) -> FileSourceBuilder[T]:
         """Reads the files that are there when the job starts, and ends: the default."""
         return self
 
@@ -77,28 +200,25 @@ class FileSourceBuilder:
             "once; leave it out, and run the job again for new files"
         )
 
-    def set_file_enumerator(self, file_enumerator: Any) -> NoReturn:
-        """Not supported.
+    def set_file_enumerator(self, file_enumerator: FileEnumeratorProvider) -> FileSourceBuilder[T]:
+        """Chooses whether files are cut; the format decides if not given."""
+        if not isinstance(file_enumerator, FileEnumeratorProvider):
+            raise TypeError(
+                f"set_file_enumerator got {file_enumerator!r}; it takes a FileEnumeratorProvider"
+            )
+        self._cuts_files = file_enumerator.cuts_files
+        return self
 
-        Raises:
-            UnsupportedFeatureError: Always.
-        """
-        raise UnsupportedFeatureError(
-            f"FileSource.set_file_enumerator({file_enumerator!r}) is not supported: files are found by their "
-            "paths, and cut into parts where the format allows it; leave it out"
-        )
+    def set_split_assigner(self, split_assigner: FileSplitAssignerProvider) -> FileSourceBuilder[T]:
+        """Taken as in PyFlink, and decides nothing: each subtask reads a contiguous part."""
+        if not isinstance(split_assigner, FileSplitAssignerProvider):
+            raise TypeError(
+                f"set_split_assigner got {split_assigner!r}; it takes a FileSplitAssignerProvider"
+            )
+        return self
 
-    def set_split_assigner(self, split_assigner: Any) -> NoReturn:
-        """Not supported.
-
-        Raises:
-            UnsupportedFeatureError: Always.
-        """
-        raise UnsupportedFeatureError(
-            f"FileSource.set_split_assigner({split_assigner!r}) is not supported: each subtask reads a "
-            "contiguous part, which makes results the same in every run; leave it out"
-        )
-
-    def build(self) -> FileSource:
+    def build(self) -> FileSource[T]:
         """The source."""
-        return FileSource(*self._paths, charset_name=self._format.charset_name)
+        return FileSource(
+            self._format, *self._paths, malformed=self._malformed, cuts_files=self._cuts_files
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.connectors.source import SourceReaderContext
 from opchain.runtime.operators.timestamps_watermarks import TimestampsWatermarksOperator
 from opchain.runtime.task.elements import LatencyMarker
 
@@ -11,8 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from opchain.runtime.connectors.source import Source
+    from opchain.runtime.metrics.metric_group import MetricGroup
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
+    from opchain.runtime.output_tag import OutputTag
     from opchain.runtime.task.vertex_program import OperatorProgram
     from opchain.runtime.watermark_strategy import WatermarkStrategy
 
@@ -43,8 +46,9 @@ class SourceOperator(TimestampsWatermarksOperator):
         return source
 
     def open(self) -> None:
-        """Makes assigner and generator; sends latency markers from now on, where they are asked for."""
+        """Makes assigner and generator; opens the source; sends latency markers where they are asked for."""
         super().open()
+        self.source.open(_ReaderContext(self))
         self.send_latency_markers()
 
     def send_latency_markers(self) -> None:
@@ -71,6 +75,22 @@ class SourceOperator(TimestampsWatermarksOperator):
         source = self.source
         for split in source.splits(task.vertex.parallelism)[task.subtask]:
             yield from source.read(split, task.vertex.batch_size)
+
+
+class _ReaderContext(SourceReaderContext):
+    """What the operator lets its source do."""
+
+    def __init__(self, operator: SourceOperator) -> None:
+        self._operator = operator
+
+    def metric_group(self) -> MetricGroup:
+        """The operator's."""
+        group: MetricGroup = self._operator.context.metrics
+        return group
+
+    def emit_to(self, tag: OutputTag[Any], value: Any) -> None:
+        """Emits without a timestamp; dropped where nobody reads it."""
+        self._operator.output.collect_to(tag.tag_id, value, None)
 
 
 class LegacySourceOperator(SourceOperator):

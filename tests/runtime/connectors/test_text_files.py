@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from opchain.runtime.connectors import text_files
+from opchain.runtime.connectors.files import line_blocks
 from opchain.runtime.connectors.text_files import FileRange, TextLineSource
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def test_every_line_is_read_once_however_the_files_are_cut(
         return
     source = TextLineSource(*paths)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_files, "BLOCK_SIZE", block_size)
-        patch.setattr(text_files, "_SEARCH_SIZE", block_size)
+        patch.setattr(line_blocks, "BLOCK_SIZE", block_size)
+        patch.setattr(line_blocks, "_SEARCH_SIZE", block_size)
         parts = lines_of(source, parallelism, batch_size)
     assert [line for part in parts for line in part] == [
         line for text in texts for line in universal_lines(text)
@@ -85,7 +85,7 @@ def test_blocks_hold_whole_lines_as_they_are(tmp_path: Path, name: str, parallel
         file.write(content)
     source = TextLineSource(tmp_path / name)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_files, "BLOCK_SIZE", 30)
+        patch.setattr(line_blocks, "BLOCK_SIZE", 30)
         blocks = [
             block
             for part in source.splits(parallelism)

@@ -12,14 +12,26 @@ from opchain.runtime.connectors.file_naming import (
     RollingPolicy,
 )
 from opchain.runtime.connectors.file_sink import FileSink
-from opchain.runtime.connectors.file_source import FileSource, FileSourceBuilder, StreamFormat
+from opchain.runtime.connectors.file_source import (
+    FileEnumeratorProvider,
+    FileSource,
+    FileSourceBuilder,
+    FileSplitAssignerProvider,
+)
+from opchain.runtime.connectors.files.file_format import BulkFormat, StreamFormat
+from opchain.runtime.connectors.files.malformed import MalformedRecord, MalformedRecordError
 
 __all__ = [
     "BucketAssigner",
+    "BulkFormat",
     "DefaultRollingPolicy",
+    "FileEnumeratorProvider",
     "FileSink",
     "FileSource",
     "FileSourceBuilder",
+    "FileSplitAssignerProvider",
+    "MalformedRecord",
+    "MalformedRecordError",
     "OnCheckpointRollingPolicy",
     "OutputFileConfig",
     "RollingPolicy",
@@ -27,11 +39,8 @@ __all__ = [
 ]
 
 _MISSING = {
-    "BulkFormat": "only lines of text are read",
     "FileCompactStrategy": "small files are not merged; write with a lower parallelism instead",
     "FileCompactor": "small files are not merged; write with a lower parallelism instead",
-    "FileEnumeratorProvider": "files are found by their paths",
-    "FileSplitAssignerProvider": "each subtask reads a contiguous part",
     "StreamingFileSink": "PyFlink calls it deprecated; use FileSink",
 }
 

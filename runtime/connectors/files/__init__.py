@@ -1,0 +1,1 @@
+"""Files: where they lie, how they are found, cut, unpacked and published."""

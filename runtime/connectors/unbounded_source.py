@@ -1,0 +1,43 @@
+"""Sources without end, which an unbounded job reads epoch by epoch."""
+
+from __future__ import annotations
+
+import pickle
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.connectors.source import Source
+from opchain.runtime.type_variables import T
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+class UnboundedSource(Source[T]):
+    """A source that has a position at any time, and splits for what lies between two positions.
+
+    A position is what JSON knows. Spark writes it to its log before an epoch is read: after a failure the
+    same epoch is read again, and must give the same records. The first three methods are called on the
+    driver's machine, in a process of their own; nothing that they keep survives it.
+    """
+
+    is_bounded = False
+
+    @abstractmethod
+    def initial_position(self, now_ms: int) -> Any:
+        """Where a job begins that goes on with no other; `now_ms` is the clock in milliseconds."""
+
+    @abstractmethod
+    def latest_position(self, start: Any, now_ms: int) -> Any:
+        """Up to where there is something to read now; `start` itself where there is nothing.
+
+        It also says how much an epoch reads at most.
+        """
+
+    @abstractmethod
+    def splits_between(self, start: Any, end: Any, parallelism: int) -> Sequence[Sequence[Any]]:
+        """The picklable splits of each subtask for what lies between two positions."""
+
+    def read_delivery(self, delivery: bytes, batch_size: int) -> Iterator[Sequence[T]]:
+        """The records of what the driver has delivered to a subtask: a pickled split."""
+        return self.read(pickle.loads(delivery), batch_size)
