@@ -104,6 +104,27 @@ class CheckpointError(StreamError):
     """A checkpoint or savepoint cannot be taken, completed or found."""
 
 
+class CorruptCheckpointError(CheckpointError):
+    """A file of a checkpoint is missing, cut short, altered, or not of a format that is read here.
+
+    Args:
+        name: The file, as its storage names it.
+        problem: What is wrong with it.
+    """
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(name, problem)
+        self.name = name
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"checkpoint file {self.name} {self.problem}"
+
+
+class CheckpointInUseError(CheckpointError):
+    """Another run keeps its checkpoints in the same place, or has taken the place over."""
+
+
 class InternalError(StreamError):
     """A promise that this project makes to itself is broken.
 

@@ -11,7 +11,10 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.functions.checkpointed_function import CheckpointedFunction
+from opchain.runtime.functions.checkpointed_function import (
+    CheckpointedFunction,
+    CheckpointListener,
+)
 from opchain.runtime.metrics.histogram import Histogram
 from opchain.runtime.operators.function_state import InitializationContext, SnapshotContext
 from opchain.runtime.state.operator_snapshot import OperatorSnapshot
@@ -118,6 +121,24 @@ class StreamOperator:
             operator=context.operator_state.snapshot(),
         )
 
+    def track_changes(self) -> None:
+        """Has `snapshot_changes` give changes from the next snapshot on; before `open`.
+
+        For whoever touches the keys of all records (see KeyedStateBackend.touch); an operator of which
+        that is not known goes on giving whole snapshots.
+        """
+        if self.context.keyed_state is not None:
+            self.context.keyed_state.track_changes()
+            self.context.timers.track_changes()
+
+    def snapshot_changes(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
+        """What has changed since the last snapshot; everything, where changes are not tracked."""
+        raise NotImplementedError
+
+    def apply_changes(self, snapshot: OperatorSnapshot) -> None:
+        """Takes in changes on top of what `restore_state` took over; before `open`."""
+        raise NotImplementedError
+
     def open(self) -> None:
         """Prepares for records: opens the user's function, registers state."""
 
@@ -216,6 +237,25 @@ class StreamOperator:
     def finish(self) -> None:
         """Called when all inputs have ended; emits what is left. Head to tail."""
 
+    def prepare_snapshot(self, checkpoint_id: int) -> None:
+        """Called before the barrier leaves: emits what is not to be part of the state. Head to tail.
+
+        Flink: `prepareSnapshotPreBarrier`.
+        """
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """Called when a checkpoint is complete; may be left out, for a later one."""
+
+    def progress(self) -> Any:
+        """What else has to go on where it stopped: picklable, of this subtask alone."""
+        return None
+
+    def restore_progress(self, progress: Any) -> None:
+        """Goes on there; after `open`."""
+
+    def rescale_progress(self, progress: Sequence[Any]) -> None:
+        """Goes on where other numbers of subtasks stopped, each with its own."""
+
     def close(self) -> None:
         """Releases everything; called once, also after an error."""
 
@@ -247,6 +287,11 @@ class UserFunctionOperator(StreamOperator):
         if isinstance(self.function, CheckpointedFunction):
             self.function.snapshot_state(SnapshotContext(checkpoint_id, timestamp_ms))
         return super().snapshot_state(checkpoint_id, timestamp_ms)
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """Tells the function, where it listens."""
+        if isinstance(self.function, CheckpointListener):
+            self.function.notify_checkpoint_complete(checkpoint_id)
 
     def close(self) -> None:
         """Closes the user's function."""

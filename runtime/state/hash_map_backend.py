@@ -324,3 +324,23 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
     def restore(self, snapshots: Iterable[Mapping[int, bytes]]) -> None:
         """See KeyedStateBackend."""
         read_tables(snapshots, self.key_groups, self.identity, self._tables, self._where)
+
+    def track_changes(self) -> None:
+        """See KeyedStateBackend."""
+        raise NotImplementedError
+
+    @property
+    def tracks_changes(self) -> bool:
+        """See KeyedStateBackend."""
+        return False
+
+    def touch(self, keys: Iterable[Any]) -> None:
+        """See KeyedStateBackend."""
+
+    def snapshot_changes(self) -> dict[int, bytes]:
+        """See KeyedStateBackend."""
+        raise NotImplementedError
+
+    def apply_changes(self, changes: Mapping[int, bytes]) -> None:
+        """See KeyedStateBackend."""
+        raise NotImplementedError

@@ -175,3 +175,42 @@ class KeyedStateBackend(KeyedStateStore):
         Raises:
             StateError: A snapshot is not readable, or does not fit the states asked for so far.
         """
+
+    # Changes: see keyed_changes
+
+    @abstractmethod
+    def track_changes(self) -> None:
+        """From the next `snapshot` on, notes what changes, for `snapshot_changes`; off by default.
+
+        What is written under a key counts where the key was touched: selected as the current one, or
+        given to `touch`.
+        """
+
+    @property
+    @abstractmethod
+    def tracks_changes(self) -> bool:
+        """Whether `snapshot_changes` would be complete: it needs a snapshot or a restore before it."""
+
+    @abstractmethod
+    def touch(self, keys: Iterable[Any]) -> None:
+        """Notes keys under which an operator writes to tables without selecting each.
+
+        Call it once per batch, with the keys as the key selector gives them, before `snapshot_changes`;
+        nothing happens where changes are not tracked.
+        """
+
+    @abstractmethod
+    def snapshot_changes(self) -> dict[int, bytes]:
+        """What has changed since the last snapshot of either kind, by key group; then starts anew.
+
+        Raises:
+            StateError: Something in a state can't be pickled, or changes are not tracked.
+        """
+
+    @abstractmethod
+    def apply_changes(self, changes: Mapping[int, bytes]) -> None:
+        """Takes in what `snapshot_changes` gave, on top of what was restored from before it.
+
+        Raises:
+            StateError: The changes are not readable.
+        """

@@ -33,11 +33,16 @@ class OperatorStateSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class OperatorSnapshot:
-    """All state of one subtask of an operator; keyed state and timers by key group."""
+    """All state of one subtask of an operator; keyed state and timers by key group.
+
+    Where `is_changes`, keyed state and timers are what has changed since the snapshot before it, and
+    `operator` is whole all the same: it is small.
+    """
 
     keyed: dict[int, bytes] = field(default_factory=dict)
     timers: dict[int, bytes] = field(default_factory=dict)
     operator: OperatorStateSnapshot = field(default_factory=OperatorStateSnapshot)
+    is_changes: bool = False
 
 
 def redistribute(
