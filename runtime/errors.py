@@ -72,6 +72,10 @@ class UnpicklableRecordError(StreamError, TypeError):
         return f"{self.where}: {text}" if self.where else text
 
 
+class RecordSchemaError(StreamError, ValueError):
+    """A record does not fit the columns that it is to become, or a column no record."""
+
+
 class UnreadableRecordError(StreamError):
     """A record that arrived whole cannot be unpickled in this process."""
 

@@ -1,0 +1,293 @@
+"""Records to columns: each column is made at once; only what fails is looked at value by value.
+
+Arrow alone would take bytes for a string, text for bytes, a datetime for a date, and any datetime for an
+instant: what Spark would read then is not what the record says, so these are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from itertools import accumulate, chain
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.columnar.arrow_types import arrow_schema, arrow_type, pyarrow
+from opchain.runtime.columnar.decode import EPOCH, EPOCH_UTC
+from opchain.runtime.columnar.type_mapping import columns_of
+from opchain.runtime.errors import RecordSchemaError, short_repr
+from opchain.runtime.time import Instant
+from opchain.runtime.types.row import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from opchain.runtime.columnar.spark_types import SparkField, SparkType
+
+_MICROS = timedelta(microseconds=1)
+
+
+class RecordEncoder:
+    """Makes record batches of records.
+
+    Args:
+        record_type: A struct for rows, tuples, dicts and objects with attributes; any other type for records
+            that are the value of the one column.
+        where: The operator, for errors.
+    """
+
+    def __init__(self, record_type: SparkType, where: str) -> None:
+        self._is_row = record_type.kind == "struct"
+        self._columns = columns_of(record_type)
+        self._where = where
+        self._schema = arrow_schema(self._columns)
+
+    def batch(self, records: Sequence[Any]) -> Any:
+        """The records as columns.
+
+        Raises:
+            RecordSchemaError: One does not fit.
+        """
+        columns = _fields(records, self._columns, "", self._where) if self._is_row else [records]
+        arrays = [
+            _column(values, field, field.name, self._where)
+            for field, values in zip(self._columns.fields, columns, strict=True)
+        ]
+        arrow = pyarrow()
+        if not arrays:
+            # The one way to say how many rows of no columns there are.
+            empty = arrow.array([{}] * len(records), arrow.struct([]))
+            return arrow.RecordBatch.from_struct_array(empty)
+        return arrow.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+
+def _column(values: Sequence[Any], field: SparkField, path: str, where: str) -> Any:
+    array = _array(values, field.type, path, where)
+    if not field.nullable and array.null_count:
+        raise RecordSchemaError(
+            f"{where}: column '{path}' got None, and its type {field.type.sql} is not null: filter such "
+            "records, or let the schema's column be nullable"
+        )
+    return array
+
+
+def _array(values: Sequence[Any], spark_type: SparkType, path: str, where: str) -> Any:
+    make = _NESTED.get(spark_type.kind)
+    if make is not None:
+        return make(values, spark_type, path, where)
+    try:
+        return _plain_array(values, spark_type)
+    except Exception as error:
+        for value in values:
+            reason = _refusal(value, spark_type)
+            if reason is not None:
+                raise _misfit(value, spark_type, path, where, str(reason)) from reason
+        raise RecordSchemaError(
+            f"{where}: column '{path}' of type {spark_type.sql} cannot be made: {error}"
+        ) from error
+
+
+def _refusal(value: Any, spark_type: SparkType) -> Exception | None:
+    try:
+        _plain_array([value], spark_type)
+    except Exception as reason:  # noqa: BLE001 - whatever Arrow says of it
+        return reason
+    return None
+
+
+def _plain_array(values: Sequence[Any], spark_type: SparkType) -> Any:
+    kinds = set(map(type, values))
+    refused = _REFUSED.get(spark_type.kind, frozenset()) & kinds
+    if refused:
+        names = ", ".join(sorted(kind.__name__ for kind in refused))
+        raise TypeError(f"{names} is not taken for it")
+    prepare = _PREPARED.get(spark_type.kind)
+    prepared = values if prepare is None else [None if v is None else prepare(v) for v in values]
+    target = arrow_type(spark_type)
+    if prepare is not None:
+        arrow = pyarrow()
+        return arrow.array(prepared, type=arrow.int64()).view(target)
+    return pyarrow().array(prepared, type=target, from_pandas=False)
+
+
+def _instant(value: Any) -> int:
+    if isinstance(value, Instant):
+        return value.seconds * 1_000_000 + value.nanos // 1_000
+    if not isinstance(value, datetime):
+        raise TypeError("it is neither a datetime nor an Instant")
+    if value.tzinfo is None:
+        raise TypeError(
+            "it has no time zone, so it is no instant; give it one, or make the column timestamp_ntz"
+        )
+    return (value - EPOCH_UTC) // _MICROS
+
+
+def _local_date_time(value: Any) -> int:
+    if not isinstance(value, datetime):
+        raise TypeError("it is no datetime")
+    if value.tzinfo is not None:
+        raise TypeError("it has a time zone, which the column has not; make the column timestamp")
+    return (value - EPOCH) // _MICROS
+
+
+def _interval(value: Any) -> int:
+    if not isinstance(value, timedelta):
+        raise TypeError("it is no timedelta")
+    return value // _MICROS
+
+
+_PREPARED: dict[str, Callable[[Any], int]] = {
+    "timestamp": _instant,
+    "timestamp_ntz": _local_date_time,
+    "day_time_interval": _interval,
+}
+
+_REFUSED: dict[str, frozenset[type]] = {
+    "string": frozenset({bytes, bytearray, memoryview}),
+    "binary": frozenset({str}),
+    "date": frozenset({datetime}),
+    "float": frozenset({bool}),
+    "double": frozenset({bool}),
+}
+
+
+def _list_array(values: Sequence[Any], spark_type: SparkType, path: str, where: str) -> Any:
+    for value in values:
+        if value is not None and (
+            isinstance(value, (str, bytes, Row, Mapping)) or not isinstance(value, Iterable)
+        ):
+            raise _misfit(value, spark_type, path, where, "it is no list")
+    # More than once: an iterator would be empty the second time.
+    lists = [None if value is None else list(value) for value in values]
+    inner = list(chain.from_iterable(each for each in lists if each))
+    items = _array(inner, spark_type.item, f"{path}[]", where)
+    _check_nulls(items, spark_type, path, where)
+    arrow = pyarrow()
+    return arrow.ListArray.from_arrays(
+        _offsets(lists), items, type=arrow_type(spark_type), mask=_mask(lists)
+    )
+
+
+def _map_array(values: Sequence[Any], spark_type: SparkType, path: str, where: str) -> Any:
+    for value in values:
+        if value is not None and not isinstance(value, Mapping):
+            raise _misfit(value, spark_type, path, where, "it is no dict")
+    assert spark_type.key is not None
+    there = [each for each in values if each]
+    key_values = list(chain.from_iterable(there))
+    keys = _array(key_values, spark_type.key, f"{path} (key)", where)
+    if keys.null_count:
+        raise _misfit({None: ...}, spark_type, path, where, "a key of a map is None")
+    inner = list(chain.from_iterable(each.values() for each in there))
+    items = _array(inner, spark_type.item, f"{path} (value)", where)
+    _check_nulls(items, spark_type, path, where)
+    arrow = pyarrow()
+    lists = arrow.ListArray.from_arrays(
+        _offsets(values),
+        arrow.StructArray.from_arrays([keys, items], fields=list(_entry_fields(spark_type))),
+        mask=_mask(values),
+    )
+    return lists.cast(arrow_type(spark_type))
+
+
+def _entry_fields(spark_type: SparkType) -> Iterable[Any]:
+    map_type = arrow_type(spark_type)
+    return map_type.key_field, map_type.item_field
+
+
+def _struct_array(values: Sequence[Any], spark_type: SparkType, path: str, where: str) -> Any:
+    columns = _fields(values, spark_type, path, where)
+    mask = _mask(values)
+    arrow = pyarrow()
+    target = arrow_type(spark_type)
+    if not columns:
+        return arrow.array([None if value is None else {} for value in values], type=target)
+    arrays = []
+    for field, column in zip(spark_type.fields, columns, strict=True):
+        place = f"{path}.{field.name}"
+        array = _array(column, field.type, place, where)
+        # Null where the whole struct is.
+        absent = 0 if mask is None else sum(value is None for value in values)
+        if not field.nullable and array.null_count > absent:
+            raise _misfit(None, field.type, place, where, "it is not null")
+        arrays.append(array)
+    return arrow.StructArray.from_arrays(arrays, fields=list(target), mask=mask)
+
+
+_NESTED: dict[str, Callable[..., Any]] = {
+    "array": _list_array,
+    "map": _map_array,
+    "struct": _struct_array,
+}
+
+
+def _fields(
+    records: Sequence[Any], struct: SparkType, path: str, where: str
+) -> list[Sequence[Any]]:
+    """The fields of all records, column by column; a record that is None, inside others, has none."""
+    names = [field.name for field in struct.fields]
+    nothing = [None] * len(names)
+    rows = []
+    for record in records:
+        if isinstance(record, Row) and record._fields == names:
+            rows.append(record._values)  # noqa: SLF001 - for speed
+        elif record is None and path:
+            rows.append(nothing)
+        else:
+            rows.append(_field_values(record, names, struct, path, where))
+    return [*zip(*rows, strict=True)] if rows else [()] * len(names)
+
+
+def _field_values(
+    record: Any, names: list[str], struct: SparkType, path: str, where: str
+) -> list[Any]:
+    if isinstance(record, Row) and record.has_field_names():
+        found = record.as_dict()
+    elif isinstance(record, (Row, tuple, list)):
+        values = list(record)
+        if len(values) != len(names):
+            raise _misfit(record, struct, path, where, f"it has {len(values)} fields")
+        return values
+    elif isinstance(record, Mapping):
+        found = dict(record)
+    else:
+        attributes = getattr(record, "__dict__", None)
+        if attributes is None or isinstance(record, type):
+            advice = "records that are no rows need a schema of one type, such as 'bigint'"
+            raise _misfit(record, struct, path, where, f"it is no row ({advice})")
+        found = attributes
+    unknown = sorted(str(name) for name in found.keys() - set(names))
+    if unknown:
+        raise _misfit(record, struct, path, where, f"it has {', '.join(unknown)} besides")
+    return [found.get(name) for name in names]
+
+
+def _check_nulls(items: Any, spark_type: SparkType, path: str, where: str) -> None:
+    if items.null_count and not spark_type.contains_null:
+        raise _misfit(None, spark_type.item, f"{path}[]", where, "it is not null")
+
+
+def _offsets(lists: Sequence[Any]) -> Any:
+    arrow = pyarrow()
+    sizes = (0 if each is None else len(each) for each in lists)
+    return arrow.array(accumulate(sizes, initial=0), type=arrow.int32())
+
+
+def _mask(values: Sequence[Any]) -> Any:
+    """What of it is null; None for nothing."""
+    if not any(value is None for value in values):
+        return None
+    arrow = pyarrow()
+    return arrow.array([value is None for value in values], type=arrow.bool_())
+
+
+def _misfit(
+    value: Any, spark_type: SparkType, path: str, where: str, reason: str
+) -> RecordSchemaError:
+    what = f"column '{path}'" if path else "the row"
+    return RecordSchemaError(
+        f"{where}: {what} got {short_repr(value)}, {_kind(value)}, and takes {spark_type.sql}: {reason}"
+    )
+
+
+def _kind(value: Any) -> str:
+    return "None" if value is None else f"of type {type(value).__name__}"

@@ -1,0 +1,179 @@
+"""Spark's types and the types of records, both ways.
+
+    Spark                      TypeInformation                record
+    boolean                    BOOLEAN                        bool
+    tinyint, smallint, int     BYTE, SHORT, INT               int
+    bigint                     LONG                           int
+    float, double              FLOAT, DOUBLE                  float
+    decimal(p, s)              BIG_DEC                        Decimal
+    string, char, varchar      STRING                         str
+    binary                     PRIMITIVE_ARRAY(BYTE)          bytes
+    date                       SQL_DATE                       date
+    timestamp                  SQL_TIMESTAMP                  datetime in UTC
+    timestamp_ntz              LocalTimeTypeInfo, date-time   datetime without zone
+    time                       SQL_TIME                       time
+    interval day to second     PICKLED_BYTE_ARRAY             timedelta
+    array, map, struct         LIST, MAP, ROW_NAMED           list, dict, Row
+    void                       PICKLED_BYTE_ARRAY             None
+
+The other way BIG_DEC is decimal(38, 18), BIG_INT decimal(38, 0), CHAR a string, INSTANT a timestamp, a tuple a
+struct of f0, f1, ... A type that is no row's becomes the one column `value`, as in Spark.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.columnar.spark_types import SparkField, SparkType, decimal_type, struct_type
+from opchain.runtime.errors import GraphError
+from opchain.runtime.types.container_types import (
+    BasicArrayTypeInfo,
+    ListTypeInfo,
+    MapTypeInfo,
+    ObjectArrayTypeInfo,
+    PrimitiveArrayTypeInfo,
+)
+from opchain.runtime.types.record_types import ExternalTypeInfo, RowTypeInfo, TupleTypeInfo
+from opchain.runtime.types.time_types import (
+    DateTypeInfo,
+    LocalTimeTypeInfo,
+    TimestampTypeInfo,
+    TimeTypeInfo,
+)
+from opchain.runtime.types.type_information import BasicType, BasicTypeInfo
+from opchain.runtime.types.types import Types
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opchain.runtime.types.type_information import TypeInformation
+
+VALUE = "value"
+"""The column of records that are no rows."""
+
+_LocalTime = LocalTimeTypeInfo.TimeType
+
+_TYPE_OF_KIND: dict[str, Callable[[], TypeInformation[Any]]] = {
+    "boolean": Types.BOOLEAN,
+    "byte": Types.BYTE,
+    "short": Types.SHORT,
+    "integer": Types.INT,
+    "long": Types.LONG,
+    "float": Types.FLOAT,
+    "double": Types.DOUBLE,
+    "decimal": Types.BIG_DEC,
+    "string": Types.STRING,
+    "binary": lambda: Types.PRIMITIVE_ARRAY(Types.BYTE()),
+    "date": Types.SQL_DATE,
+    "timestamp": Types.SQL_TIMESTAMP,
+    "timestamp_ntz": lambda: LocalTimeTypeInfo(_LocalTime.LOCAL_DATE_TIME),
+    "time": Types.SQL_TIME,
+    "day_time_interval": Types.PICKLED_BYTE_ARRAY,
+    "void": Types.PICKLED_BYTE_ARRAY,
+}
+
+_BASIC = {
+    BasicType.STRING: SparkType("string"),
+    BasicType.BYTE: SparkType("byte"),
+    BasicType.BOOLEAN: SparkType("boolean"),
+    BasicType.SHORT: SparkType("short"),
+    BasicType.INT: SparkType("integer"),
+    BasicType.LONG: SparkType("long"),
+    BasicType.FLOAT: SparkType("float"),
+    BasicType.DOUBLE: SparkType("double"),
+    BasicType.CHAR: SparkType("string"),
+    BasicType.BIG_INT: decimal_type(38, 0),
+    BasicType.BIG_DEC: decimal_type(38, 18),
+    BasicType.INSTANT: SparkType("timestamp"),
+}
+
+_LOCAL = {
+    _LocalTime.LOCAL_DATE: SparkType("date"),
+    _LocalTime.LOCAL_TIME: SparkType("time", "time(6)", 6),
+    _LocalTime.LOCAL_DATE_TIME: SparkType("timestamp_ntz"),
+}
+
+
+def type_info_of(spark_type: SparkType) -> TypeInformation[Any]:
+    """The type of records for a Spark type; a struct gives that of a Row."""
+    if spark_type.kind == "struct":
+        return Types.ROW_NAMED(
+            [field.name for field in spark_type.fields],
+            [type_info_of(field.type) for field in spark_type.fields],
+        )
+    if spark_type.kind == "array":
+        return Types.LIST(type_info_of(spark_type.item))
+    if spark_type.kind == "map":
+        assert spark_type.key is not None
+        return Types.MAP(type_info_of(spark_type.key), type_info_of(spark_type.item))
+    return _TYPE_OF_KIND[spark_type.kind]()
+
+
+def spark_type_of(type_info: TypeInformation[Any], path: str = "") -> SparkType:
+    """The Spark type for a type of records; `path` names the field in errors.
+
+    Raises:
+        GraphError: The type says too little, or Spark has none for it.
+    """
+    if isinstance(type_info, ExternalTypeInfo):
+        return spark_type_of(type_info.type_info, path)
+    for of_type, make in _MAKERS:
+        if isinstance(type_info, of_type):
+            return make(type_info, path)
+    where = f"the field '{path}' is" if path else "the records are"
+    raise GraphError(
+        f"{where} of type {type_info!r}, which says nothing of columns: declare a type such as "
+        "Types.ROW_NAMED(...), or give a schema"
+    )
+
+
+def columns_of(spark_type: SparkType) -> SparkType:
+    """The struct of a DataFrame's columns: the type itself, or one column of it."""
+    if spark_type.kind == "struct":
+        return spark_type
+    return struct_type([SparkField(VALUE, spark_type)])
+
+
+def _struct(names: list[str], types: list[TypeInformation[Any]], path: str) -> SparkType:
+    return struct_type(
+        [
+            SparkField(name, spark_type_of(each, f"{path}.{name}" if path else name))
+            for name, each in zip(names, types, strict=True)
+        ]
+    )
+
+
+def _tuple(type_info: TupleTypeInfo, path: str) -> SparkType:
+    types = type_info.get_field_types()
+    return _struct([f"f{position}" for position in range(len(types))], types, path)
+
+
+def _array(type_info: Any, path: str) -> SparkType:
+    is_primitive = isinstance(type_info, PrimitiveArrayTypeInfo)
+    if is_primitive and type_info.element_type == Types.BYTE():
+        return SparkType("binary")
+    return SparkType("array", element=spark_type_of(type_info.element_type, f"{path}[]"))
+
+
+def _map(type_info: MapTypeInfo[Any, Any], path: str) -> SparkType:
+    return SparkType(
+        "map",
+        key=spark_type_of(type_info.key_type_info, f"{path} (key)"),
+        element=spark_type_of(type_info.value_type_info, f"{path} (value)"),
+    )
+
+
+_MAKERS: tuple[tuple[Any, Callable[[Any, str], SparkType]], ...] = (
+    (BasicTypeInfo, lambda basic, _path: _BASIC[basic.basic_type]),
+    (RowTypeInfo, lambda row, path: _struct(row.get_field_names(), row.get_field_types(), path)),
+    (TupleTypeInfo, _tuple),
+    (PrimitiveArrayTypeInfo, _array),
+    (BasicArrayTypeInfo, _array),
+    (ObjectArrayTypeInfo, _array),
+    (ListTypeInfo, _array),
+    (MapTypeInfo, _map),
+    (DateTypeInfo, lambda _type, _path: SparkType("date")),
+    (TimestampTypeInfo, lambda _type, _path: SparkType("timestamp")),
+    (TimeTypeInfo, lambda _type, _path: _LOCAL[_LocalTime.LOCAL_TIME]),
+    (LocalTimeTypeInfo, lambda local, _path: _LOCAL[local.time_type]),
+)
