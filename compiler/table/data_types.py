@@ -1,15 +1,15 @@
-"""Types of table columns, with PyFlink's names; those that can become records' types."""
+"""Types of table columns and of fields in files, with PyFlink's names."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from opchain.compiler.table.refusals import refuses
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from opchain.runtime.types.type_information import TypeInformation
 
@@ -25,6 +25,8 @@ class DataType:
     name: str
     parameters: tuple[int, ...] = ()
     is_nullable: bool = True
+    is_column: ClassVar[bool] = True
+    """Whether tables have columns of it; files and rows have fields of other types too."""
 
     def __str__(self) -> str:
         parameters = f"({', '.join(map(str, self.parameters))})" if self.parameters else ""
@@ -46,12 +48,109 @@ class DataType:
         return made
 
 
+@dataclass(frozen=True)
+class DecimalType(DataType):
+    """Decimals of a precision and a scale."""
+
+    def type_information(self) -> TypeInformation[Any]:
+        """A Decimal whose precision and scale formats can ask for."""
+        from opchain.runtime.types.decimal_type import BigDecimalTypeInfo  # noqa: PLC0415 - as above
+
+        return BigDecimalTypeInfo.of(*self.parameters)
+
+
+@dataclass(frozen=True)
+class BytesType(DataType):
+    """Bytes of any number."""
+
+    is_column = False
+
+    def type_information(self) -> TypeInformation[Any]:
+        """An array of bytes."""
+        from opchain.runtime.types.types import Types  # noqa: PLC0415 - as above
+
+        return Types.PRIMITIVE_ARRAY(Types.BYTE())
+
+
+@dataclass(frozen=True)
+class TimeType(DataType):
+    """DATE, TIME, TIMESTAMP or TIMESTAMP_LTZ."""
+
+    is_column = False
+
+
+@dataclass(frozen=True)
+class ArrayType(DataType):
+    """Lists of one type."""
+
+    is_column = False
+    element_type: DataType = field(kw_only=True)
+
+    def __str__(self) -> str:
+        return f"ARRAY<{self.element_type}>{'' if self.is_nullable else ' NOT NULL'}"
+
+    def type_information(self) -> TypeInformation[Any]:
+        """A list."""
+        from opchain.runtime.types.types import Types  # noqa: PLC0415 - as above
+
+        return Types.LIST(self.element_type.type_information())
+
+
+@dataclass(frozen=True)
+class MapType(DataType):
+    """Dicts with one type of keys and one of values."""
+
+    is_column = False
+    key_type: DataType = field(kw_only=True)
+    value_type: DataType = field(kw_only=True)
+
+    def __str__(self) -> str:
+        return f"MAP<{self.key_type}, {self.value_type}>{'' if self.is_nullable else ' NOT NULL'}"
+
+    def type_information(self) -> TypeInformation[Any]:
+        """A dict."""
+        from opchain.runtime.types.types import Types  # noqa: PLC0415 - as above
+
+        return Types.MAP(self.key_type.type_information(), self.value_type.type_information())
+
+
+@dataclass(frozen=True)
+class RowField:
+    """One field of a row."""
+
+    name: str
+    data_type: DataType
+
+
+@dataclass(frozen=True)
+class RowType(DataType):
+    """Rows of named fields."""
+
+    is_column = False
+    fields: tuple[RowField, ...] = field(kw_only=True)
+
+    def __str__(self) -> str:
+        fields = ", ".join(f"`{field.name}` {field.data_type}" for field in self.fields)
+        return f"ROW<{fields}>{'' if self.is_nullable else ' NOT NULL'}"
+
+    def type_information(self) -> TypeInformation[Any]:
+        """A row with these names."""
+        from opchain.runtime.types.types import Types  # noqa: PLC0415 - as above
+
+        types = [field.data_type.type_information() for field in self.fields]
+        return Types.ROW_NAMED([field.name for field in self.fields], types)
+
+
 _TYPE_INFORMATION = {
     "CHAR": "STRING",
     "VARCHAR": "STRING",
     "STRING": "STRING",
     "BOOLEAN": "BOOLEAN",
     "DECIMAL": "BIG_DEC",
+    "DATE": "SQL_DATE",
+    "TIME": "SQL_TIME",
+    "TIMESTAMP": "SQL_TIMESTAMP",
+    "TIMESTAMP_LTZ": "INSTANT",
     "TINYINT": "BYTE",
     "SMALLINT": "SHORT",
     "INT": "INT",
@@ -59,6 +158,7 @@ _TYPE_INFORMATION = {
     "FLOAT": "FLOAT",
     "DOUBLE": "DOUBLE",
 }
+_COLUMN_TYPES = frozenset(_TYPE_INFORMATION) - {"DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ"}
 _NUMBER_OF_PARAMETERS = {"CHAR": 1, "VARCHAR": 1, "DECIMAL": 2}
 _ALSO_CALLED = {"INTEGER": "INT"}
 _SQL_TYPE = re.compile(r"\s*([A-Z]+)\s*(?:\(([\d\s,]*)\))?\s*(NOT NULL|NULL)?\s*", re.IGNORECASE)
@@ -98,13 +198,71 @@ class DataTypes:
     @staticmethod
     def DECIMAL(precision: int, scale: int, nullable: bool = True) -> DataType:  # noqa: N802 - PyFlink's name
         """Decimals of `precision` digits, `scale` of them behind the point."""
-        return DataType("DECIMAL", (precision, scale), nullable)
+        return DecimalType("DECIMAL", (precision, scale), nullable)
+
+    @staticmethod
+    def BYTES(nullable: bool = True) -> DataType:  # noqa: N802 - PyFlink's name
+        """Bytes of any number; a field's type only."""
+        return BytesType("BYTES", (), nullable)
+
+    @staticmethod
+    def DATE(nullable: bool = True) -> DataType:  # noqa: N802 - PyFlink's name
+        """Dates; a field's type only."""
+        return TimeType("DATE", (), nullable)
+
+    @staticmethod
+    def TIME(precision: int = 0, nullable: bool = True) -> DataType:  # noqa: N802 - PyFlink's name
+        """Times of day; a field's type only."""
+        return TimeType("TIME", (precision,), nullable)
+
+    @staticmethod
+    def TIMESTAMP(precision: int = 6, nullable: bool = True) -> DataType:  # noqa: N802 - PyFlink's name
+        """Datetimes without a zone; a field's type only."""
+        return TimeType("TIMESTAMP", (precision,), nullable)
+
+    @staticmethod
+    def TIMESTAMP_LTZ(precision: int = 6, nullable: bool = True) -> DataType:  # noqa: N802 - PyFlink's name
+        """Instants; a field's type only."""
+        return TimeType("TIMESTAMP_LTZ", (precision,), nullable)
+
+    @staticmethod
+    def ARRAY(element_type: DataType, nullable: bool = True) -> DataType:  # noqa: N802 - PyFlink's name
+        """Lists; a field's type only."""
+        return ArrayType("ARRAY", (), nullable, element_type=_checked(element_type, "ARRAY"))
+
+    @staticmethod
+    def MAP(  # noqa: N802 - PyFlink's name
+        key_type: DataType, value_type: DataType, nullable: bool = True
+    ) -> DataType:
+        """Dicts; a field's type only."""
+        key, value = _checked(key_type, "MAP"), _checked(value_type, "MAP")
+        return MapType("MAP", (), nullable, key_type=key, value_type=value)
+
+    @staticmethod
+    def FIELD(name: str, data_type: DataType, description: str | None = None) -> RowField:  # noqa: N802, ARG004 - PyFlink's
+        """A field of a row; the description is for readers of the program."""
+        return RowField(name, _checked(data_type, "FIELD"))
+
+    @staticmethod
+    def ROW(row_fields: Sequence[RowField | DataType] = (), nullable: bool = True) -> RowType:  # noqa: N802 - PyFlink's name
+        """Rows; fields given as types alone are called f0, f1, ... What files hold, in row types."""
+        fields = (
+            each if isinstance(each, RowField) else RowField(f"f{number}", _checked(each, "ROW"))
+            for number, each in enumerate(row_fields)
+        )
+        return RowType("ROW", (), nullable, fields=tuple(fields))
 
 
+def _checked(data_type: Any, of: str) -> DataType:
+    if not isinstance(data_type, DataType):
+        raise TypeError(f"DataTypes.{of} got {data_type!r}; it takes types such as DataTypes.INT()")
+    return data_type
+
+
+DataTypes.TIMESTAMP_WITH_LOCAL_TIME_ZONE = DataTypes.TIMESTAMP_LTZ  # type: ignore[attr-defined]  # PyFlink's long name
 for _name in (
-    *("NULL", "BINARY", "VARBINARY", "BYTES", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ"),
-    *("TIMESTAMP_WITH_LOCAL_TIME_ZONE", "ARRAY", "LIST_VIEW", "MAP", "MAP_VIEW", "MULTISET"),
-    *("ROW", "FIELD", "SECOND", "MINUTE", "HOUR", "DAY", "MONTH", "YEAR", "INTERVAL"),
+    *("NULL", "BINARY", "VARBINARY", "LIST_VIEW", "MAP_VIEW", "MULTISET"),
+    *("SECOND", "MINUTE", "HOUR", "DAY", "MONTH", "YEAR", "INTERVAL"),
 ):
     setattr(DataTypes, _name, staticmethod(refuses(f"DataTypes.{_name}", _MISSING)))
 
@@ -113,7 +271,7 @@ def data_type_of(text: str) -> DataType:
     """The type that SQL's text names.
 
     >>> data_type_of("decimal(10, 2) not null")
-    DataType(name='DECIMAL', parameters=(10, 2), is_nullable=False)
+    DecimalType(name='DECIMAL', parameters=(10, 2), is_nullable=False)
 
     Raises:
         ValueError: It names no supported type, or has another number of parameters than the type.
@@ -121,10 +279,11 @@ def data_type_of(text: str) -> DataType:
     match = _SQL_TYPE.fullmatch(text)
     name = "" if match is None else match[1].upper()
     name = _ALSO_CALLED.get(name, name)
-    if match is None or name not in _TYPE_INFORMATION:
+    if match is None or name not in _COLUMN_TYPES:
         raise ValueError(f"'{text}' is no supported type of a column; {_MISSING}")
     parameters = tuple(int(each) for each in (match[2] or "").split(",") if each.strip())
     if len(parameters) != _NUMBER_OF_PARAMETERS.get(name, 0):
         wanted = _NUMBER_OF_PARAMETERS.get(name, 0)
         raise ValueError(f"'{text}' has {len(parameters)} parameters; a {name} has {wanted}")
-    return DataType(name, parameters, (match[3] or "").upper() != "NOT NULL")
+    of = DecimalType if name == "DECIMAL" else DataType
+    return of(name, parameters, (match[3] or "").upper() != "NOT NULL")

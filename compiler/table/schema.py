@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from opchain.compiler.dsl.argument_checks import at_call, checked
 from opchain.compiler.table.data_types import DataType, data_type_of
-from opchain.compiler.table.refusals import refuses
+from opchain.compiler.table.refusals import refused, refuses
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +47,11 @@ class Schema:
                 raise ValueError(f"{at_call(call)}: there are two columns '{column_name}'")
             if isinstance(data_type, str):
                 data_type = data_type_of(data_type)
+            if not data_type.is_column:
+                raise refused(
+                    f"{call}('{column_name}', {data_type})",
+                    "columns are CHAR, VARCHAR, STRING, BOOLEAN, DECIMAL or numbers",
+                )
             self._columns[column_name] = data_type
             return self
 

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from opchain.common import Types
 from opchain.compiler.table.data_types import DataType, DataTypes, data_type_of
 from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.types.decimal_type import BigDecimalTypeInfo
 
 
 @pytest.mark.parametrize(
@@ -40,12 +43,48 @@ def test_other_texts_are_refused(text: str, message: str) -> None:
 def test_types_become_those_of_records() -> None:
     assert DataTypes.BIGINT().type_information() == Types.LONG()
     assert DataTypes.VARCHAR(3).type_information() == Types.STRING()
-    assert DataTypes.DECIMAL(3, 1).type_information() == Types.BIG_DEC()
+    assert DataTypes.DECIMAL(3, 1).type_information() == BigDecimalTypeInfo.of(3, 1)
     assert DataTypes.INT().not_null() == DataTypes.INT(nullable=False)
     assert DataTypes.INT(nullable=False).nullable() == DataTypes.INT()
 
 
-@pytest.mark.parametrize("name", ["TIMESTAMP", "ARRAY", "ROW", "BYTES"])
+def test_fields_of_files_have_types_that_columns_have_not() -> None:
+    row = DataTypes.ROW(
+        [
+            DataTypes.FIELD("id", DataTypes.INT(nullable=False)),
+            DataTypes.FIELD("at", DataTypes.TIMESTAMP(3)),
+            DataTypes.FIELD("tags", DataTypes.ARRAY(DataTypes.STRING())),
+            DataTypes.FIELD("sizes", DataTypes.MAP(DataTypes.STRING(), DataTypes.BYTES())),
+            DataTypes.FIELD("inner", DataTypes.ROW([DataTypes.DATE(), DataTypes.TIME()])),
+        ]
+    )
+    assert str(row) == (
+        "ROW<`id` INT NOT NULL, `at` TIMESTAMP(3), `tags` ARRAY<STRING>, `sizes` MAP<STRING, BYTES>, "
+        "`inner` ROW<`f0` DATE, `f1` TIME(0)>>"
+    )
+    assert repr(row.type_information()) == repr(
+        Types.ROW_NAMED(
+            ["id", "at", "tags", "sizes", "inner"],
+            [
+                Types.INT(),
+                Types.SQL_TIMESTAMP(),
+                Types.LIST(Types.STRING()),
+                Types.MAP(Types.STRING(), Types.PRIMITIVE_ARRAY(Types.BYTE())),
+                Types.ROW_NAMED(["f0", "f1"], [Types.SQL_DATE(), Types.SQL_TIME()]),
+            ],
+        )
+    )
+    with pytest.raises(ValueError, match="'DATE' is no supported type of a column"):
+        data_type_of("DATE")
+
+
+def test_a_type_in_a_type_is_a_type() -> None:
+    wrong: Any = int
+    with pytest.raises(TypeError, match=r"DataTypes\.ARRAY got <class 'int'>; it takes types"):
+        DataTypes.ARRAY(wrong)
+
+
+@pytest.mark.parametrize("name", ["MULTISET", "INTERVAL", "BINARY"])
 def test_a_type_that_is_missing_is_refused_by_name(name: str) -> None:
     with pytest.raises(
         UnsupportedFeatureError, match=rf"DataTypes\.{name}\(\) \(test_data_types.py:"

@@ -48,3 +48,8 @@ def test_wrong_columns_are_refused() -> None:
 def test_what_streams_do_themselves_is_refused(method: str, arguments: tuple[Any, ...]) -> None:
     with pytest.raises(UnsupportedFeatureError, match=rf"Schema\.Builder\.{method}\(\) \(test_"):
         getattr(Schema.new_builder(), method)(*arguments)
+
+
+def test_a_column_of_a_field_type_is_refused() -> None:
+    with pytest.raises(UnsupportedFeatureError, match=r"column\('day', DATE\)"):
+        Schema.new_builder().column("day", DataTypes.DATE())
