@@ -20,13 +20,9 @@ def main(arguments: list[str] | None = None) -> int:
     if words[:1] == ["generate"]:
         return generator.main(words[1:])
     options = _parser().parse_args(words)
-    if _has_files(options.output):
-        # The sink would put its files beside them, and both be read as one result.
-        sys.stderr.write(f"{options.output} has files in it already: give an empty folder\n")
-        return 2
-    options.output.mkdir(parents=True, exist_ok=True)
     env = environment(options.mode, options.parallelism, is_local=options.local)
     try:
+        _check_paths(options)
         draw(
             env,
             options.query,
@@ -39,6 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     except ValueError as error:
         sys.stderr.write(f"{error}\n")
         return 2
+    options.output.mkdir(parents=True, exist_ok=True)
     env.execute(f"nexmark {options.query}")
     return 0
 
@@ -66,7 +63,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--output", required=True, type=Path, help="empty or new folder")
     parser.add_argument("--side-input", metavar="FILE", help="CSV of key and value, for q13")
-    parser.add_argument("--parallelism", type=int, default=os.cpu_count() or 1, metavar="N")
+    parser.add_argument(
+        "--parallelism", type=generator.positive, default=os.cpu_count() or 1, metavar="N"
+    )
     parser.add_argument("--local", action="store_true", help="run in this process, without Spark")
     parser.add_argument(
         "--mode",
@@ -86,10 +85,25 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _has_files(folder: Path) -> bool:
-    return folder.is_dir() and any(
-        file.is_file() and not file.name.startswith((".", "_")) for file in folder.rglob("*")
-    )
+def _check_paths(options: argparse.Namespace) -> None:
+    """Finds out before anything runs what can't be read or written.
+
+    Raises:
+        ValueError: There is no input, or the output is no folder, or one that has files in it.
+    """
+    for path in (options.input, options.side_input):
+        if path is not None and not Path(path).exists():
+            raise ValueError(f"there is no file or folder {path}")
+    output: Path = options.output
+    if output.exists() and not output.is_dir():
+        raise ValueError(f"{output} is a file: give an empty or a new folder")
+    if any(_is_data(file) for file in output.rglob("*")):
+        # The sink would put its files beside them, and both be read as one result.
+        raise ValueError(f"{output} has files in it already: give an empty folder")
+
+
+def _is_data(path: Path) -> bool:
+    return path.is_file() and not path.name.startswith((".", "_"))
 
 
 if __name__ == "__main__":

@@ -251,11 +251,11 @@ def _parser() -> argparse.ArgumentParser:
         description="Generates events of the Nexmark benchmark.",
     )
     parser.add_argument(
-        "--count", type=int, default=1_000_000, help="events (default: %(default)s)"
+        "--count", type=positive, default=1_000_000, help="events (default: %(default)s)"
     )
     parser.add_argument("--seed", type=int, default=1, help="(default: %(default)s)")
     parser.add_argument(
-        "--rate", type=int, default=10_000, help="events per second (default: %(default)s)"
+        "--rate", type=positive, default=10_000, help="events per second (default: %(default)s)"
     )
     parser.add_argument(
         "--out-of-order-ms",
@@ -265,6 +265,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--out", type=Path, required=True, help="file, or folder for several files")
     parser.add_argument(
-        "--files", type=int, default=1, help="deal the events out to so many files (default: 1)"
+        "--files",
+        type=positive,
+        default=1,
+        help="deal the events out to so many files (default: 1)",
     )
     return parser
+
+
+def positive(text: str) -> int:
+    """A number from the command line that must be at least 1."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is less than 1")
+    return number

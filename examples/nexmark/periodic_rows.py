@@ -54,7 +54,7 @@ class PeriodicRows(KeyedProcessFunction[Any, Any, "Row"]):
         self.fold(folded, value)
         self.state.update((folded, True))
 
-    def on_timer(self, timestamp: int, ctx: Any) -> Iterator[Row]:  # noqa: ARG002 - the contract
+    def on_timer(self, timestamp: int, ctx: Any) -> Iterator[Row]:
         """Shows what there is."""
         folded, _ = self.state.value()
         self.state.update((folded, False))

@@ -40,10 +40,10 @@ class SideInput(FlatMapFunction["Bid", "Row"]):
         self._path = path
         self._values: dict[int, str] = {}
 
-    def open(self, runtime_context: RuntimeContext) -> None:  # noqa: ARG002 - the contract
+    def open(self, runtime_context: RuntimeContext) -> None:
         """Reads the file."""
         with Path(self._path).open(encoding="utf-8", newline="") as file:
-            self._values = {int(key): value for key, value in csv.reader(file)}
+            self._values = dict(map(self._entry, filter(None, csv.reader(file))))
 
     def flat_map(self, value: Bid) -> Iterator[Row]:
         """One row or none."""
@@ -56,3 +56,12 @@ class SideInput(FlatMapFunction["Bid", "Row"]):
                 "dateTime": value.dateTime,
                 "value": found,
             }
+
+    def _entry(self, record: list[str]) -> tuple[int, str]:
+        try:
+            key, value = record
+            return int(key), value
+        except ValueError:
+            raise ValueError(
+                f"{self._path}: {record} is not a key, which is a whole number, and a value"
+            ) from None

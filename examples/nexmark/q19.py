@@ -39,7 +39,7 @@ class TopTen(PeriodicRows):
             insort(folded, value, key=order)
             del folded[TOP:]
 
-    def rows(self, key: Any, folded: list[Any]) -> Iterator[Row]:  # noqa: ARG002 - the contract
+    def rows(self, key: Any, folded: list[Any]) -> Iterator[Row]:
         """A row for each."""
         for rank, bid in enumerate(folded, start=1):
             yield {**q18.row(bid), "rank_number": rank}

@@ -63,7 +63,7 @@ class BidsOfCategory(KeyedCoProcessFunction[int, Any, Any, "Row"]):
             ListStateDescriptor("bids before their auction", anything)
         )
 
-    def process_element1(self, value: Any, ctx: Any) -> Iterator[Row]:  # noqa: ARG002 - the contract
+    def process_element1(self, value: Any, ctx: Any) -> Iterator[Row]:
         """An auction, to which the bids belong that came before."""
         self.auction.update(value)
         if value[1] is not None:
@@ -71,7 +71,7 @@ class BidsOfCategory(KeyedCoProcessFunction[int, Any, Any, "Row"]):
                 yield row(bid, value[1])
         self.early.clear()
 
-    def process_element2(self, value: Any, ctx: Any) -> Iterator[Row]:  # noqa: ARG002 - the contract
+    def process_element2(self, value: Any, ctx: Any) -> Iterator[Row]:
         """A bid, whose auction is known or not."""
         auction = self.auction.value()
         if auction is None:

@@ -54,14 +54,14 @@ class LocalItems(KeyedCoProcessFunction[int, Any, Any, "Row"]):
             ListStateDescriptor("auctions before their seller", Types.LONG())
         )
 
-    def process_element1(self, value: Any, ctx: Any) -> Iterator[Row]:  # noqa: ARG002 - the contract
+    def process_element1(self, value: Any, ctx: Any) -> Iterator[Row]:
         """A person, to whom the auctions belong that came before."""
         self.person.update(value)
         for auction in self.early.get():
             yield row(value, auction)
         self.early.clear()
 
-    def process_element2(self, value: Any, ctx: Any) -> Iterator[Row]:  # noqa: ARG002 - the contract
+    def process_element2(self, value: Any, ctx: Any) -> Iterator[Row]:
         """An auction, whose seller is known or not."""
         person = self.person.value()
         if person is None:

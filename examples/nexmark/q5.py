@@ -58,7 +58,7 @@ class WithWindow(ProcessWindowFunction[int, Any, int, Any]):
 class Hottest(ProcessWindowFunction[Any, "Row", int, Any]):
     """The auctions with the greatest count, several on a tie."""
 
-    def process(self, key: int, context: Any, elements: Iterable[Any]) -> Iterator[Row]:  # noqa: ARG002 - the contract
+    def process(self, key: int, context: Any, elements: Iterable[Any]) -> Iterator[Row]:
         """One row for each."""
         counts = list(elements)
         greatest = max(count for _, _, count, _ in counts)

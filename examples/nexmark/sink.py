@@ -66,7 +66,7 @@ class ByColumns(BucketAssigner):
     def __init__(self, columns: tuple[str, ...]) -> None:
         self._columns = columns
 
-    def get_bucket_id(self, element: Row, timestamp: int | None, processing_time: int) -> str:  # noqa: ARG002 - the contract
+    def get_bucket_id(self, element: Row, timestamp: int | None, processing_time: int) -> str:
         """Such as `dt=2023-11-15/hm=18:10`."""
         return "/".join([f"{column}={element[column]}" for column in self._columns])
 
@@ -104,10 +104,10 @@ class _TableWriter(SinkWriter["Row"]):
         self._key_of = itemgetter(*key)
         self._rows: dict[Any, Row] = {}
 
-    def write(self, value: Row, timestamp: int | None) -> None:  # noqa: ARG002 - a table has no time
+    def write(self, value: Row, timestamp: int | None) -> None:
         self._rows[self._key_of(value)] = value
 
-    def write_batch(self, values: Sequence[Row], timestamps: Sequence[int | None] | None) -> None:  # noqa: ARG002 - a table has no time
+    def write_batch(self, values: Sequence[Row], timestamps: Sequence[int | None] | None) -> None:
         self._rows.update(zip(map(self._key_of, values), values, strict=True))
 
     def flush(self, *, end_of_input: bool) -> None:

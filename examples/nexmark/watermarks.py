@@ -19,7 +19,7 @@ class WatermarkAfterEveryEvent(WatermarkGenerator[Any]):
     def __init__(self) -> None:
         self._greatest = MIN_LONG_VALUE
 
-    def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:  # noqa: ARG002 - the contract
+    def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
         """Emits a watermark where the event is ahead of all before it."""
         if event_timestamp > self._greatest:
             self._greatest = event_timestamp

@@ -46,7 +46,7 @@ class WinningBid(KeyedCoProcessFunction[int, Any, Any, Lead]):
             ListStateDescriptor("bids before their auction", anything)
         )
 
-    def process_element1(self, value: Any, ctx: Any) -> Iterator[Lead]:  # noqa: ARG002 - the contract
+    def process_element1(self, value: Any, ctx: Any) -> Iterator[Lead]:
         """The auction: only now it is known which of the bids before are valid."""
         self.auction.update(value)
         valid = [bid for bid in self.early.get() if is_valid(bid, value)]
@@ -56,7 +56,7 @@ class WinningBid(KeyedCoProcessFunction[int, Any, Any, Lead]):
             self.best.update(best)
             yield value, None, best
 
-    def process_element2(self, value: Any, ctx: Any) -> Iterator[Lead]:  # noqa: ARG002 - the contract
+    def process_element2(self, value: Any, ctx: Any) -> Iterator[Lead]:
         """A bid."""
         auction = self.auction.value()
         if auction is None:

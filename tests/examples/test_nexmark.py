@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +20,8 @@ from nexmark_jobs import (
 from examples.nexmark import json_lines
 from examples.nexmark.__main__ import main
 from examples.nexmark.json_lines import event_decoder
+from examples.nexmark.model import Bid
+from examples.nexmark.q13 import SideInput
 from examples.nexmark.source import EventSource
 
 if TYPE_CHECKING:
@@ -183,14 +186,51 @@ def test_files_are_read_at_the_same_pace_where_time_counts(tmp_path: Path) -> No
     [
         (["q13"], "q13 joins bids with a file: give --side-input FILE"),
         (["q9", "--late", "late"], "q9 drops no late events; q5, q7, q8 and q11 do"),
+        (["q0", "--input", "nowhere"], "there is no file or folder nowhere"),
+        (["q13", "--side-input", "nowhere"], "there is no file or folder nowhere"),
+        (["q0", "--output", __file__], "test_nexmark.py is a file: give an empty or a new folder"),
     ],
 )
 def test_what_is_missing_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
+    query, *options = arguments
     paths = ["--input", str(tmp_path), "--output", str(tmp_path / "out"), "--local"]
-    assert main([*arguments, *paths]) == 2
+    assert main([query, *paths, *options]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["q0", "--input", "events", "--output", "rows", "--parallelism", "0"],
+        ["generate", "--out", "events", "--count", "0"],
+        ["generate", "--out", "events", "--rate", "0"],
+    ],
+)
+def test_numbers_are_positive(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert "0 is less than 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "record"), [("1,a\n2\n", "['2']"), ("one,a\n", "['one', 'a']"), ("1,a,b\n", "'b']")]
+)
+def test_a_side_input_that_is_malformed_is_shown(tmp_path: Path, text: str, record: str) -> None:
+    path = tmp_path / "side.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=re.escape(f"{record} is not a key")):
+        SideInput(str(path)).open(None)
+
+
+def test_blank_lines_of_a_side_input_are_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "side.csv"
+    path.write_text('1,a\n\n2,"b, c"\n\n')
+    side = SideInput(str(path))
+    side.open(None)
+    bid = Bid(20_002, 7, 5, "", "", 9, "")
+    assert [row["value"] for row in side.flat_map(bid)] == ["b, c"]
 
 
 def test_results_are_not_put_beside_others(
