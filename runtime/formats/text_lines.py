@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from opchain.runtime.connectors.files.malformed import MalformedRecords
 
 
+PIECE_LENGTH = 1 << 16
+"""Characters whose lines make a batch: what a chain makes of them, words for example, stays in the cache.
+
+Word count took a third longer with batches of 4,096 lines.
+"""
+
+
 class TextLineFormat(StreamFormat[str]):
     r"""The lines of files, without their ends (\n, \r\n or \r).
 
@@ -48,9 +55,10 @@ class TextLineFormat(StreamFormat[str]):
     ) -> Iterator[Sequence[str]]:
         """The lines, block by block."""
         for text in self._texts(part):
-            lines = text.removesuffix("\n").split("\n")
-            for first in range(0, len(lines), batch_size):
-                yield lines[first : first + batch_size]
+            for piece in _pieces(text):
+                lines = piece.removesuffix("\n").split("\n")
+                for first in range(0, len(lines), batch_size):
+                    yield lines[first : first + batch_size]
 
     def _texts(self, part: FileRange) -> Iterator[str]:
         """Blocks of whole lines, ended by a line feed each, but maybe for the file's last."""
@@ -80,6 +88,15 @@ class TextLineFormat(StreamFormat[str]):
                 pending.append(text[border:])
             if rest := "".join(pending):
                 yield rest
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The text in pieces of whole lines."""
+    start = 0
+    while start < len(text):
+        stop = text.find("\n", start + PIECE_LENGTH) + 1 or len(text)
+        yield text[start:stop]
+        start = stop
 
 
 def with_line_feeds(text: str) -> str:

@@ -8,6 +8,7 @@ that makes the class that arrives the very class that the program there knows.
 
 from __future__ import annotations
 
+import io
 import pickle
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,58 @@ def dump_records(data: Any) -> bytes:
             raise
         pickled: bytes = cloudpickle.dumps(data, PROTOCOL)
         return pickled
+
+
+class _Flat(pickle.Pickler):
+    """Pickles numbers, texts and tuples of them without noting what it has seen: in half the time.
+
+    An object that occurs twice is written twice, which only costs time for immutable values of builtin types,
+    and is refused for instances of classes.
+    """
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file, PROTOCOL)
+        self.fast = True
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Asked about everything that is not of a builtin type."""
+        raise _NotFlatError(type(obj).__name__)
+
+
+class _NotFlatError(Exception):
+    """There is more than builtin values."""
+
+
+def dump_flat(data: Any) -> bytes | None:
+    """The pickle of data that looks flat; None where it is not, and `dump_records` has to take it.
+
+    Lists and dictionaries are no reason to refuse: they arrive equal, but one that a record holds twice
+    arrives as two.
+    """
+    file = io.BytesIO()
+    try:
+        _Flat(file).dump(data)
+    except (_NotFlatError, ValueError, RecursionError, pickle.PicklingError):
+        return None  # ValueError: a cycle
+    return file.getvalue()
+
+
+def looks_flat(records: Sequence[Any]) -> bool:
+    """Whether the first, the middle and the last record are builtin values, or tuples of some."""
+    if not records:
+        return True
+    places = (0, len(records) // 2, -1)
+    return all(map(_is_flat, map(records.__getitem__, places)))
+
+
+def _is_flat(record: Any) -> bool:
+    kind = record.__class__
+    if kind is tuple:
+        return all(item.__class__ in _SCALARS for item in record)
+    return kind in _SCALARS
+
+
+_SCALARS = frozenset({int, str, float, bool, bytes, type(None)})
 
 
 def unpicklable_record(records: Sequence[Any]) -> UnpicklableRecordError | None:

@@ -30,7 +30,12 @@ from opchain.runtime.task.elements import (
     Watermark,
     WatermarkStatus,
 )
-from opchain.runtime.task.record_pickle import dump_records, unpicklable_record
+from opchain.runtime.task.record_pickle import (
+    dump_flat,
+    dump_records,
+    looks_flat,
+    unpicklable_record,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -110,8 +115,11 @@ def encode(elements: Sequence[StreamElement]) -> bytes:
         UnpicklableRecordError: If a record cannot be pickled; it names the first one.
     """
     items = [_ENCODERS[type(element)](element) for element in elements]
+    batches = (element.values for element in elements if type(element) is RecordBatch)
+    body = dump_flat(items) if all(map(looks_flat, batches)) else None
     try:
-        body = dump_records(items)
+        if body is None:
+            body = dump_records(items)
     except Exception as error:
         for element in elements:
             if type(element) is RecordBatch:

@@ -4,13 +4,19 @@ import pickle
 import subprocess
 import sys
 import threading
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opchain.runtime.errors import UnpicklableRecordError
-from opchain.runtime.task.record_pickle import dump_records, unpicklable_record
+from opchain.runtime.task.record_pickle import (
+    dump_flat,
+    dump_records,
+    looks_flat,
+    unpicklable_record,
+)
 
 
 class Refuses:
@@ -24,6 +30,13 @@ class Refuses:
 
     def __reduce__(self) -> Any:
         raise ValueError("no way")
+
+
+def cycle() -> list[Any]:
+    """A list that holds itself."""
+    outer: list[Any] = []
+    outer.append(outer)
+    return outer
 
 
 @settings(deadline=None)
@@ -78,3 +91,42 @@ def test_the_wire_needs_the_standard_library_only() -> None:
     )
     shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert shown.stdout.strip() == "set()"
+
+
+FLAT = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
+
+
+@given(st.lists(FLAT | st.tuples(FLAT, FLAT), min_size=1))
+def test_flat_records_arrive_as_they_were(records: list[Any]) -> None:
+    assert looks_flat(records)
+    data = dump_flat(records)
+    assert data is not None
+    assert repr(pickle.loads(data)) == repr(records)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        pytest.param(Decimal(1), id="instance of a class"),
+        pytest.param(("a", Refuses(1)), id="instance in a tuple"),
+        pytest.param(cycle(), id="cycle"),
+        pytest.param(type("Text", (str,), {"__module__": "__main__"})("a"), id="derived class"),
+    ],
+)
+def test_what_is_not_flat_is_left_to_the_ordinary_pickle(record: Any) -> None:
+    assert dump_flat(["a", record, "b"]) is None
+    assert not looks_flat([record])
+    # Only three records are looked at.
+    assert looks_flat(["a", record, "b", "c", "d"])
+
+
+def test_lists_among_flat_records_arrive_equal() -> None:
+    records = ["a", {"b": [1, (2.5, None)]}, {3}, "c", "d"]
+    data = dump_flat(records)
+    assert data is not None
+    assert pickle.loads(data) == records
+
+
+def test_no_records_look_flat() -> None:
+    assert looks_flat([])
+    assert not looks_flat([[1]])
