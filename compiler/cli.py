@@ -11,8 +11,10 @@ from opchain.compiler.commands.code import code
 from opchain.compiler.commands.diff import diff
 from opchain.compiler.commands.explain import explain
 from opchain.compiler.commands.key_groups import key_groups
+from opchain.compiler.commands.package import package
 from opchain.compiler.commands.plan import plan
 from opchain.compiler.commands.run import run
+from opchain.compiler.commands.submit import submit
 
 
 @click.group(name="opchain", context_settings={"help_option_names": ["-h", "--help"]})
@@ -26,5 +28,5 @@ def main(traceback: bool) -> None:
     """
 
 
-for command in (plan, explain, diff, code, key_groups, run):
+for command in (plan, explain, diff, code, key_groups, run, submit, package):
     main.add_command(command)

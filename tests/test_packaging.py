@@ -81,6 +81,22 @@ def test_the_wheel_has_every_module(wheel: Path) -> None:
     assert packed == expected
 
 
+def test_the_zip_for_spark_is_the_same_from_a_wheel_and_from_a_checkout(
+    wheel: Path, tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "installed")
+    code = (
+        "import sys; sys.path.insert(0, sys.argv.pop(1)); import opchain; print(opchain.__file__); "
+    )
+    code += "from opchain.compiler.cli import main; main()"
+    for place, name in ((tmp_path / "installed", "wheel.zip"), (tmp_path, "checkout.zip")):
+        command = [sys.executable, "-c", code, str(place), "package", "-o", str(tmp_path / name)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert done.stdout.startswith(str(tmp_path)) is (name == "wheel.zip")
+    assert (tmp_path / "wheel.zip").read_bytes() == (tmp_path / "checkout.zip").read_bytes()
+
+
 RUN_TASKS = """
 import pickle, sys
 sys.path.insert(0, sys.argv[1])

@@ -37,12 +37,20 @@ def archive_of(sources: Mapping[str, Path], name: str) -> Path:
     return _written(name, {place: file.read_bytes() for place, file in sources.items()})
 
 
-@functools.cache
-def _opchain_archive() -> Path:
+def opchain_sources() -> dict[str, bytes]:
+    """The sources of the installed opchain, and of cloudpickle, by their places in an import root.
+
+    They are the same for a wheel, an editable install, and a zip on the path.
+    """
     contents: dict[str, bytes] = {}
     for package in _PACKAGES:
         contents |= dict(_files_below(files(package), package.replace(".", "/")))
-    return _written("opchain", contents)
+    return contents
+
+
+@functools.cache
+def _opchain_archive() -> Path:
+    return _written("opchain", opchain_sources())
 
 
 def _files_below(folder: Traversable, place: str) -> Iterator[tuple[str, bytes]]:
@@ -55,7 +63,8 @@ def _files_below(folder: Traversable, place: str) -> Iterator[tuple[str, bytes]]
             yield f"{place}/{item.name}", item.read_bytes()
 
 
-def _written(name: str, contents: Mapping[str, bytes]) -> Path:
+def zipped(contents: Mapping[str, bytes]) -> bytes:
+    """The bytes of a zip; they follow from the contents alone."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         # Folders have entries of their own: without, packages that have no __init__.py cannot be imported
@@ -69,7 +78,11 @@ def _written(name: str, contents: Mapping[str, bytes]) -> Path:
             entry = zipfile.ZipInfo(place, _EPOCH)
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, contents[place])
-    data = buffer.getvalue()
+    return buffer.getvalue()
+
+
+def _written(name: str, contents: Mapping[str, bytes]) -> Path:
+    data = zipped(contents)
     path = temporary_folder() / f"{name}-{hashlib.sha256(data).hexdigest()[:16]}.zip"
     path.write_bytes(data)
     return path

@@ -13,14 +13,14 @@ import subprocess
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opchain.runtime.errors import SparkUnavailableError
+from opchain.runtime.spark.spark_home import spark_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 _HOST = "127.0.0.1"
 _ADDRESSES = "worker-addresses"
@@ -111,15 +111,15 @@ def _process(folder: Path, host: str, main_class: str, arguments: str) -> Iterat
     """A Spark daemon whose log is the yielded file; it is ended with the block."""
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "log"
-    home = _spark_home()
-    variables = {"SPARK_HOME": home, "SPARK_LOCAL_IP": host, "SPARK_NO_DAEMONIZE": "1"}
+    home = spark_home()
+    variables = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": host, "SPARK_NO_DAEMONIZE": "1"}
     # Jobs of a user's own configuration must not decide what this cluster does.
     environment = {
         key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_")
     }
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603 - Spark's own script
-            [str(Path(home, "bin", "spark-class")), main_class, *arguments.split()],
+            [str(home / "bin" / "spark-class"), main_class, *arguments.split()],
             stdout=output,
             stderr=subprocess.STDOUT,
             env=environment | variables,
@@ -146,16 +146,6 @@ def _await(log: Path, words: str, timeout_s: float) -> None:
                 f"a Spark daemon did not start within {timeout_s:g} s; its log, {log}, ends with: {tail}"
             )
         time.sleep(0.1)
-
-
-def _spark_home() -> str:
-    home = os.environ.get("SPARK_HOME")
-    if home:
-        return home
-    spec = find_spec("pyspark")
-    if spec is None or not spec.submodule_search_locations:
-        raise SparkUnavailableError("pyspark is not installed: pip install 'opchain[spark]'")
-    return next(iter(spec.submodule_search_locations))
 
 
 def _worker_host(number: int) -> str:

@@ -1,0 +1,141 @@
+"""The command that is printed; tests/spark/test_submitted_to_a_cluster.py runs it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = "import prices\n"
+
+
+@pytest.fixture
+def program(write: Any, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A program with a module beside it, in the working directory, and a Spark that prints its arguments."""
+    write(PROGRAM)
+    write("X = 1\n", "prices.py")
+    script = write('#!/bin/sh\nprintf "%s\\n" "$@"\nexit 7\n', "spark/bin/spark-submit")
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("SPARK_HOME", "spark")
+    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+        monkeypatch.delenv(name, raising=False)
+    return "clicks.py"
+
+
+def words(result: Any) -> list[str]:
+    """The words of the command that was printed, behind spark-submit."""
+    assert result.exit_code == 0, result.stderr
+    return in_shell(result.stdout)[1:]
+
+
+def in_shell(text: str) -> list[str]:
+    return shlex.split(text.replace("\\\n", ""))
+
+
+OWN = f"{Path('dist', 'opchain.zip')},{Path('dist', 'clicks-modules.zip')}"
+HERE = ["--conf", f"spark.pyspark.driver.python={sys.executable}"]
+
+
+def test_opchain_and_the_modules_beside_the_program_go_along(program: str, run: Any) -> None:
+    done = run("submit", program, "--to", "9", "--master", "spark://h:1", "--dry-run")
+    expected = ["--master", "spark://h:1", "--py-files", OWN, *HERE, program, "--to", "9"]
+    assert words(done) == expected
+    with zipfile.ZipFile("dist/clicks-modules.zip") as archive:
+        assert archive.namelist() == ["prices.py"]
+    assert zipfile.is_zipfile("dist/opchain.zip")
+
+
+def test_a_folder_of_configuration_is_named_and_confs_come_behind(program: str, run: Any) -> None:
+    Path("conf").mkdir()
+    Path("conf/spark-defaults.conf").write_text(
+        "spark.master yarn\nspark.pyspark.driver.python /p\n"
+    )
+    done = run("submit", program, "--conf-dir", "conf", "--conf", "spark.a=b=c", "--dry-run")
+    expected = ["--properties-file", str(Path("conf/spark-defaults.conf")), "--py-files", OWN]
+    assert words(done) == [*expected, "--conf", "spark.a=b=c", program]
+
+
+@pytest.mark.parametrize(
+    ("master", "key"),
+    [
+        ("yarn", "spark.yarn.appMasterEnv.PYTHONPATH"),
+        ("k8s://h", "spark.kubernetes.driverEnv.PYTHONPATH"),
+    ],
+)
+def test_packages_go_along_as_an_archive(program: str, run: Any, master: str, key: str) -> None:
+    Path("requirements.txt").touch()
+    done = run(
+        *("submit", program, "--master", master, "--deploy-mode", "cluster"),
+        *("--requirements", "requirements.txt", "--dry-run"),
+    )
+    found = words(done)
+    assert found[found.index("--archives") + 1] == f"{Path('dist/clicks-packages.zip')}#packages"
+    confs = [found[at + 1] for at, word in enumerate(found) if word == "--conf"]
+    assert confs == ["spark.executorEnv.PYTHONPATH=packages", f"{key}=packages"]
+
+
+def test_a_wheel_becomes_a_zip(program: str, run: Any) -> None:
+    with zipfile.ZipFile("thing-1-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("thing.py", "")
+    Path("more.py").touch()
+    done = run(
+        *("submit", program, "--py-files", "thing-1-py3-none-any.whl"),
+        *("--py-files", "more.py", "--py-files", "s3://b/x.zip", "--dry-run"),
+    )
+    found = words(done)
+    py_files = found[found.index("--py-files") + 1]
+    copy = Path("dist/thing-1-py3-none-any.zip")
+    assert py_files == f"{OWN},{copy},more.py,s3://b/x.zip"
+    assert zipfile.is_zipfile(copy)
+
+
+def test_cluster_mode_without_packages_has_a_note(program: str, run: Any) -> None:
+    done = run("submit", program, "--master", "yarn", "--deploy-mode", "cluster", "--dry-run")
+    assert "in cluster mode the driver needs the packages" in done.stderr
+    assert not any("driver.python" in word for word in words(done))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--conf", "nonsense"], "--conf 'nonsense' is not KEY=VALUE"),
+        (["--conf-dir", "nowhere"], "needs a file spark-defaults.conf"),
+        (["--py-files", "none.zip"], "--py-files none.zip: there is no such file"),
+        (["--archive", "none.zip#env"], "--archive none.zip: there is no such file"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    program: str, run: Any, options: list[str], message: str
+) -> None:
+    done = run("submit", program, *options, "--dry-run")
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+def test_a_missing_spark_is_refused(program: str, run: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("SPARK_HOME", "elsewhere")
+    done = run("submit", program, "--dry-run")
+    assert done.exit_code == 2
+    assert "SPARK_HOME is 'elsewhere'" in done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
+def test_it_becomes_the_command_that_it_prints(program: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "opchain", "submit", program, "--master", "local[1]", "-x"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 7
+    printed = in_shell(done.stderr)
+    assert Path(printed[0]) == Path("spark/bin/spark-submit")
+    assert done.stdout.splitlines() == printed[1:]
+    assert done.stdout.splitlines()[-2:] == [program, "-x"]

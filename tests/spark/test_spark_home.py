@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from opchain.runtime.errors import SparkUnavailableError
+from opchain.runtime.spark import spark_home as module
+from opchain.runtime.spark.spark_home import spark_home
+
+
+def test_spark_home_decides(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    assert spark_home({"SPARK_HOME": str(tmp_path)}) == tmp_path
+
+
+def test_a_folder_that_is_no_spark_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SparkUnavailableError, match="where there is no folder bin"):
+        spark_home({"SPARK_HOME": str(tmp_path)})
+
+
+def test_else_it_is_the_installed_pyspark() -> None:
+    pyspark = pytest.importorskip("pyspark")
+    assert spark_home({}) == Path(pyspark.__file__).parent
+    assert (spark_home({}) / "bin" / "spark-submit").is_file()
+
+
+def test_neither_is_said_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    with pytest.raises(SparkUnavailableError, match="pip install 'opchain\\[spark\\]'"):
+        spark_home({})
