@@ -16,6 +16,7 @@ from opchain.compiler.codegen.place import Place
 from opchain.compiler.codegen.process import emit_keyed_process, emit_process
 from opchain.compiler.codegen.record_code import comment, key_code, method_name
 from opchain.compiler.codegen.windows import emit_aligned_window, is_written_out
+from opchain.runtime.functions.function import has_lifecycle
 from opchain.runtime.operators import specs
 
 if TYPE_CHECKING:
@@ -138,6 +139,8 @@ def emit_reduce(
     else:
         selected = key_code(generator, operator, place, 0)
         body.add(depth, f"{key} = {selected}{comment(operator)}", index)
+        if has_lifecycle(_function(operator)):
+            body.add(depth, f"{names.bind(f'set_key_{index}', 'set_key', index)}({key})", index)
     plain_keys = names.bind(f"plain_keys_{index}", "plain_keys", index)
     body.add(depth, f"if {key}.__class__ not in {plain_keys}:", index)
     identify = names.bind(f"identify_{index}", "identify", index)

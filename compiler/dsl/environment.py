@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.dsl import interception
@@ -75,10 +76,16 @@ class StreamExecutionEnvironment(EnvironmentSources):
         return explain(self.program(), stage)
 
     def get_execution_plan(self) -> str:
-        """The program as Flink's JSON plan, which its plan visualizer reads."""
-        from opchain.compiler.plan.explain import explain  # noqa: PLC0415 - as for program()
+        """The program as Flink's JSON plan of its operators, which Flink's plan visualizer reads.
 
-        return explain(self.program(), "job-graph", "flink-json")
+        The plan of what they are chained to is `opchain plan --format flink-json`.
+        """
+        from opchain.compiler.passes.pipeline import compile_program  # noqa: PLC0415 - as for program()
+        from opchain.compiler.plan.flink_stream_json import streaming_plan  # noqa: PLC0415
+
+        graph = compile_program(self.program(), "stream-graph").stream_graph
+        assert graph is not None
+        return json.dumps(streaming_plan(graph), indent=2)
 
     def execute(self, job_name: str | None = None) -> JobExecutionResult:
         """Runs what was drawn, and waits for its end.

@@ -14,7 +14,13 @@ from opchain.runtime.errors import GraphError
 from opchain.runtime.functions.aggregate_functions import ReduceFunction
 from opchain.runtime.functions.field_aggregation import FieldAggregation
 from opchain.runtime.functions.process_functions import KeyedProcessFunction, ProcessFunction
-from opchain.runtime.operators.specs import KeyedProcessSpec, ProcessSpec, ReduceSpec
+from opchain.runtime.functions.with_key import WithKey
+from opchain.runtime.operators.specs import (
+    KeyedProcessSpec,
+    MapSpec,
+    ProcessSpec,
+    ReduceSpec,
+)
 from opchain.runtime.type_variables import K, T
 
 if TYPE_CHECKING:
@@ -176,6 +182,18 @@ class KeyedStream(DataStream[T], Generic[K, T]):
     ) -> NoReturn:
         """Refused: the key partitions the stream."""
         self._refuse("partition_custom")
+
+    def _collected(self) -> DataStream[Any]:
+        # PyFlink makes rows of key and record in front of the exchange, and collects these. Its
+        # `print` and `add_sink` take the record out again, so only what is collected shows them.
+        (source,) = self.transformation.inputs
+        stream: DataStream[T] = DataStream(self._environment, source)
+        return stream.transform(
+            MapSpec(WithKey(self._key_by.selector)),
+            name="Key and Record",
+            parallelism=source.parallelism,
+            parallelism_configured=source.parallelism_configured,
+        )
 
     def _refuse(self, call: str) -> NoReturn:
         raise GraphError(

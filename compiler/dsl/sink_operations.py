@@ -77,13 +77,14 @@ class SinkOperations(Stream[T]):
     ) -> CloseableIterator[T] | list[T]:
         """Runs the program and gives this stream's records: an iterator, or a list of `limit`.
 
-        Close the iterator, or use it in a `with` statement: that ends the job.
+        Close the iterator, or use it in a `with` statement: that ends the job. A keyed stream gives
+        rows of key and record, as PyFlink's does.
         """
         if limit is not None and checked(limit, int, "execute_and_collect", "the limit") < 1:
             raise ValueError(
                 f"{at_call('execute_and_collect')}: the limit is {limit}; it must be at least 1"
             )
-        collected = self.collect_async()
+        collected = self._collected().collect_async()
         name = "DataStream Collect" if job_execution_name is None else job_execution_name
         self._environment.execute_async(name)
         if limit is None:
@@ -101,6 +102,10 @@ class SinkOperations(Stream[T]):
         collected: CloseableIterator[T] = CloseableIterator(sink)
         self._environment.register_collect_iterator(collected)
         return collected
+
+    def _collected(self) -> SinkOperations[T]:
+        """The stream whose records `execute_and_collect` gives."""
+        return self
 
     def _print(
         self, sink_identifier: str | None, call: str, *, to_stderr: bool

@@ -8,10 +8,10 @@ that stands for a hash). Flink combines in its table runtime only.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opchain.compiler.graph.partitioner import PartitionerKind
-from opchain.runtime.functions.function import Function
+from opchain.runtime.functions.function import has_lifecycle
 from opchain.runtime.operators.specs import ReduceSpec
 
 if TYPE_CHECKING:
@@ -26,16 +26,8 @@ def combining_vertices(job_graph: JobGraph) -> frozenset[str]:
         vertex.id
         for vertex in job_graph.vertices
         if isinstance(vertex.head.node.spec, ReduceSpec)
-        and not _is_opened_or_closed(vertex.head.node.spec.function)
+        and not has_lifecycle(vertex.head.node.spec.function)
         and all(
             edge.partitioner.kind is PartitionerKind.HASH for edge in job_graph.in_edges(vertex.id)
         )
-    )
-
-
-def _is_opened_or_closed(function: Any) -> bool:
-    kind = type(function)
-    return isinstance(function, Function) and (kind.open, kind.close) != (
-        Function.open,
-        Function.close,
     )

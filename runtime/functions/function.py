@@ -149,3 +149,12 @@ class Function(ABC):  # noqa: B024 - its subclasses have the abstract methods
 
     def close(self) -> None:
         """Runs once per subtask, after the last record, also when the task failed."""
+
+
+def has_lifecycle(function: Any) -> bool:
+    """Whether opening or closing a function does anything: it is a Function that overrides one."""
+    kind = type(function)
+    return isinstance(function, Function) and (kind.open, kind.close) != (
+        Function.open,
+        Function.close,
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.functions.function import has_lifecycle
 from opchain.runtime.operators.operator import UserFunctionOperator
 from opchain.runtime.state.key_identity import key_of
 
@@ -27,7 +28,10 @@ ABSENT = _Absent()
 
 
 class ReduceOperator(UserFunctionOperator):
-    """Emits the reduced value after every record. Flink: `StreamGroupedReduceOperator`."""
+    """Emits the reduced value after every record. Flink: `StreamGroupedReduceOperator`.
+
+    A function that is opened may keep state of its own, which is the key's: the key is set for it.
+    """
 
     method = "reduce"
     sorts_batch_input = False
@@ -40,6 +44,7 @@ class ReduceOperator(UserFunctionOperator):
         self.select_key = key.selector
         identity = context.keyed_state.identity
         self.plain, self.identify = identity.plain, identity.of
+        self.set_key = context.keyed_state.set_current_key if has_lifecycle(self.function) else None
         self._key: Any = None
 
     @property
@@ -54,6 +59,8 @@ class ReduceOperator(UserFunctionOperator):
     def folded(self, key: Any, value: Any) -> Any:
         """Folds a value into a key's state and gives the new state."""
         self._key = key
+        if self.set_key is not None:
+            self.set_key(key)
         if key.__class__ not in self.plain:
             key = self.identify(key)
         previous = self.table.get(key, ABSENT)

@@ -255,6 +255,26 @@ def test_states_of_every_kind_belong_to_a_key(env_of_each_mode: StreamExecutionE
     ]
 
 
+class Chain(ReduceFunction):
+    """Joins names, and counts its own calls per key."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.calls = runtime_context.get_state(ValueStateDescriptor("calls", Types.INT()))
+
+    def reduce(self, value1: Any, value2: Any) -> Any:
+        calls = (self.calls.value() or 0) + 1
+        self.calls.update(calls)
+        return f"{value1[0]}{calls}{value2[0]}", value1[1]
+
+
+def test_a_rich_reduce_may_use_keyed_state(env_of_each_mode: StreamExecutionEnvironment) -> None:
+    letters = [("a", 0), ("c", 1), ("d", 1), ("b", 0), ("e", 1)]
+    stream = env_of_each_mode.from_collection(letters).key_by(lambda pair: pair[1]).reduce(Chain())
+    steps = [("a", 0), ("a1b", 0), ("c", 1), ("c1d", 1), ("c1d2e", 1)]
+    last = [("a1b", 0), ("c1d2e", 1)]
+    assert sorted(collected(stream)) == (last if is_batch(env_of_each_mode) else steps)
+
+
 def test_rich_map_and_filter_may_use_keyed_state(env: StreamExecutionEnvironment) -> None:
     class Numbered(MapFunction):
         def open(self, runtime_context: RuntimeContext) -> None:
@@ -363,6 +383,13 @@ def test_streams_of_any_key_may_be_united(env: StreamExecutionEnvironment) -> No
     by_name = env.from_collection(PETS).key_by(lambda pet: pet[0])
     by_age = env.from_collection([("fox", 7)]).key_by(lambda pet: pet[1])
     assert sorted(collected(by_name.union(by_age))) == sorted([*PETS, ("fox", 7)])
+
+
+def test_a_keyed_stream_is_collected_with_its_keys(env: StreamExecutionEnvironment) -> None:
+    pets = env.from_collection(PETS, type_info=Types.TUPLE([Types.STRING(), Types.INT()]))
+    by_kind = pets.key_by(lambda pet: pet[0], key_type=Types.STRING())
+    assert collected(by_kind) == [Row(f0=kind, f1=(kind, age)) for kind, age in PETS]
+    assert by_kind.execute_and_collect(limit=1) == [Row(f0="cat", f1=("cat", 3))]
 
 
 def test_results_may_be_iterated_over_or_limited(env: StreamExecutionEnvironment) -> None:

@@ -36,7 +36,7 @@ def test_the_plan_can_be_read_at_any_stage(env: StreamExecutionEnvironment) -> N
     assert "absolute" in env.explain()
     assert "absolute" in env.explain("stream-graph")
     nodes = json.loads(env.get_execution_plan())["nodes"]
-    assert any("absolute" in node["description"] for node in nodes)
+    assert any("absolute" in node["contents"] for node in nodes)
     with pytest.raises(ValueError, match="there is no stage 'nothing'"):
         env.explain("nothing")
 

@@ -3,7 +3,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from opchain.runtime.functions.function import DistributedCache, Function, RuntimeContext
+from opchain.runtime.functions.function import (
+    DistributedCache,
+    Function,
+    RuntimeContext,
+    has_lifecycle,
+)
 from opchain.runtime.metrics.accumulators import LongCounter
 
 
@@ -44,3 +49,21 @@ def test_accumulators_are_asked_for_by_name() -> None:
     assert context.get_accumulator("m") is None
     with pytest.raises(TypeError, match="'n' is of class LongCounter, and is asked for as IntCoun"):
         context.get_int_counter("n")
+
+
+class Opened(Function):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        pass
+
+
+class Closed(Function):
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [(Opened(), True), (Closed(), True), (Function(), False), (max, False), (lambda: 0, False)],
+)
+def test_only_what_overrides_open_or_close_has_a_lifecycle(function: Any, expected: bool) -> None:
+    assert has_lifecycle(function) is expected

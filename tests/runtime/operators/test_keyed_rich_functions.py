@@ -12,6 +12,7 @@ from opchain.datastream import (
     FilterFunction,
     FlatMapFunction,
     MapFunction,
+    ReduceFunction,
 )
 from opchain.runtime.errors import StateError
 from opchain.runtime.state.descriptors import ValueStateDescriptor
@@ -67,11 +68,22 @@ class CountingCoFlatMap(Counting, CoFlatMapFunction[Any, Any, Any]):
     flat_map2 = flat_map1
 
 
+class CountingReduce(Counting, ReduceFunction[Any]):
+    def reduce(self, value1: Any, value2: Any) -> Any:
+        return (value2[0], self.counted())
+
+
 @pytest.mark.parametrize("function", [CountingMap(), CountingFlatMap()])
 def test_each_key_counts_for_itself(function: Any) -> None:
     with KeyedOneInputOperatorHarness(function, itemgetter(0)) as harness:
         harness.process_elements([(record, None) for record in RECORDS])
         assert harness.values() == COUNTS
+
+
+def test_a_reduce_may_count_per_key() -> None:
+    with KeyedOneInputOperatorHarness(CountingReduce(), itemgetter(0)) as harness:
+        harness.process_elements([(record, None) for record in RECORDS])
+        assert harness.values() == [("a", 1), ("b", 1), ("a", 1), (1, 0), (True, 0), (1, 1)]
 
 
 def test_a_filter_may_remember_per_key() -> None:

@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+from operator import itemgetter
+
+from opchain.common import Row
+from opchain.runtime.functions.with_key import WithKey
+
+
+def test_a_record_gets_its_key() -> None:
+    assert WithKey(itemgetter(1)).map(("a", 1)) == Row(f0=1, f1=("a", 1))
