@@ -21,15 +21,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from opchain.runtime.task.buffer import Buffer
+    from opchain.runtime.task.epoch import TaskSnapshot
     from opchain.runtime.task.report import RecordKey
     from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram
 
 
 @dataclass(slots=True)
 class JobOutcome:
-    """A finished job: every task's report, the committables by vertex and operator, the records."""
+    """A finished job, or a finished epoch of one.
+
+    It has every task's report, the committables by vertex and operator, the records; of an epoch also what
+    each task acknowledged of its state.
+    """
 
     reports: dict[int, TaskReport] = field(default_factory=dict)
+    snapshots: dict[int, TaskSnapshot] = field(default_factory=dict)
     committables: dict[tuple[int, int], list[Any]] = field(default_factory=dict)
     records: dict[RecordKey, BufferStore] = field(default_factory=dict)
     metrics: JobMetrics = field(default_factory=JobMetrics)
@@ -136,6 +142,9 @@ def _read_acknowledgements(job: JobProgram, outcome: JobOutcome, buffers: list[B
                 outcome.reports[task] = item
                 continue
             kind, where, value = item
+            if kind == "snapshot":
+                outcome.snapshots[task] = value
+                continue
             if kind != "commit":
                 raise InternalError(f"task {task} sent a {kind!r}, which the driver does not know")
             outcome.committables.setdefault((vertices[task], where), []).append(value)

@@ -112,6 +112,16 @@ class IdlenessTimer:
         self._was_active = False
         self._idle_since_ns: int | None = None
 
+    def __getstate__(self) -> tuple[int, bool, int | None]:
+        return self._timeout_ns, self._was_active, self._idle_since_ns
+
+    def __setstate__(self, state: tuple[int, bool, int | None]) -> None:
+        self._timeout_ns, self._was_active, self._idle_since_ns = state
+
+    def use_clock(self, clock_ns: Callable[[], int]) -> None:
+        """Goes by this clock from now on; a checkpoint keeps no clock."""
+        self._clock_ns = clock_ns
+
     def activity(self) -> None:
         """Notes that something happened."""
         self._was_active = True
@@ -145,6 +155,10 @@ class WatermarksWithIdleness(WatermarkGenerator[T]):
         self._watermarks = watermarks
         self._timer = IdlenessTimer(clock_ns, idle_timeout)
         self._is_idle = False
+
+    def use_clock(self, clock_ns: Callable[[], int]) -> None:
+        """Goes by this clock from now on."""
+        self._timer.use_clock(clock_ns)
 
     def on_event(self, event: T, event_timestamp: int, output: WatermarkOutput) -> None:
         """Passes the record on, and starts the time-out anew."""

@@ -6,13 +6,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from opchain.runtime.connectors.pace import Pace
 from opchain.runtime.connectors.sequence import contiguous_parts
-from opchain.runtime.connectors.source import Source
+from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.type_variables import T
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 _LONG_MAX = (1 << 63) - 1
+
+MOST_PER_EPOCH = 100_000
+"""How many records an epoch has where no rate is given."""
+
+LONGEST_DEBT_MS = 10_000
+"""What a job that stood still longer than that has missed never comes."""
 
 
 class GeneratorSplit(NamedTuple):
@@ -22,7 +28,7 @@ class GeneratorSplit(NamedTuple):
     records_per_second: float | None
 
 
-class DataGeneratorSource(Source[T]):
+class DataGeneratorSource(UnboundedSource[T]):
     """The records that a function gives for the indexes 0, 1, 2, ...
 
     The function gets nothing but the index, so the same records come in every run, whatever the
@@ -73,6 +79,30 @@ class DataGeneratorSource(Source[T]):
         else:
             parts = contiguous_parts(self.count, parallelism)
         return [[GeneratorSplit(part, share)] if part else [] for part in parts]
+
+    def initial_position(self, now_ms: int) -> tuple[int, int]:
+        """The first index, and up to when the rate has been met."""
+        return 0, now_ms
+
+    def latest_position(self, start: Sequence[int], now_ms: int) -> tuple[int, int]:
+        """As far as the rate has it by now."""
+        index, met_ms = start
+        rate = self.records_per_second
+        if rate is None:
+            return index + MOST_PER_EPOCH, now_ms
+        met_ms = max(met_ms, now_ms - LONGEST_DEBT_MS)
+        due = int((now_ms - met_ms) * rate / 1000)
+        return (index + due, met_ms + int(due * 1000 / rate)) if due > 0 else (index, start[1])
+
+    def splits_between(
+        self, start: Sequence[int], end: Sequence[int], parallelism: int
+    ) -> list[list[GeneratorSplit]]:
+        """The indexes of each subtask: always those that leave its number when divided by the parallelism."""
+        first, behind = start[0], end[0]
+        return [
+            [GeneratorSplit(range(first + (subtask - first) % parallelism, behind, parallelism), None)]
+            for subtask in range(parallelism)
+        ]
 
     def read(self, split: GeneratorSplit, batch_size: int) -> Iterator[Sequence[T]]:
         """The records of these indexes; where a rate is given an empty batch when nothing is due."""

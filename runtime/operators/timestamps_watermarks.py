@@ -5,26 +5,32 @@ says that the input has ended. Periodic watermarks are asked for after each batc
 decides when, and with it what is late; here the same input gives the same watermarks. For the same
 reason the clock of generators stands still: an idle time-out never comes while a bounded input is
 read, and nobody waits for it, because the input ends. A generator may mark its output idle by itself.
+In an unbounded job it shows the time of the epoch, and an epoch begins when a time-out is due.
 """
 
 from __future__ import annotations
 
+import pickle
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
+from opchain.runtime.errors import StateError
 from opchain.runtime.operators.operator import StreamOperator
+from opchain.runtime.task.record_pickle import dump_records
 from opchain.runtime.watermark_generators import (
     NoWatermarksGenerator,
     WatermarkGeneratorContext,
     WatermarkOutput,
+    WatermarksWithIdleness,
 )
 from opchain.runtime.watermark_strategy import FunctionTimestampAssigner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
+    from opchain.runtime.task.mailbox.processing_time_service import TimerHandle
     from opchain.runtime.task.vertex_program import OperatorProgram
     from opchain.runtime.watermark_generators import WatermarkGenerator
     from opchain.runtime.watermark_strategy import WatermarkStrategy
@@ -44,6 +50,15 @@ class WatermarkEmitter(WatermarkOutput):
             self._watermark = timestamp
             self.mark_active()
             self._output.emit_watermark(timestamp)
+
+    @property
+    def progress(self) -> tuple[int, bool]:
+        """The last watermark, and whether the output is idle; nothing is emitted when it is set."""
+        return self._watermark, self._is_idle
+
+    @progress.setter
+    def progress(self, progress: tuple[int, bool]) -> None:
+        self._watermark, self._is_idle = progress
 
     def mark_idle(self) -> None:
         """Tells downstream not to wait."""
@@ -73,6 +88,7 @@ class TimestampsWatermarksOperator(StreamOperator):
         self.emitter = WatermarkEmitter(output)
         self.generator: WatermarkGenerator[Any] = NoWatermarksGenerator()
         self.is_periodic = context.task.vertex.auto_watermark_interval_ms > 0
+        self._idle_check: TimerHandle | None = None
 
     def _strategy_of(self, program: OperatorProgram) -> WatermarkStrategy[Any] | None:
         strategy: WatermarkStrategy[Any] = program.spec.strategy  # type: ignore[attr-defined]
@@ -81,7 +97,7 @@ class TimestampsWatermarksOperator(StreamOperator):
     def open(self) -> None:
         """Makes the generator."""
         if self.strategy is not None and not self.context.task.vertex.is_batch:
-            context = WatermarkGeneratorContext(_standing_clock, self.context.metrics)
+            context = WatermarkGeneratorContext(self._clock_ns, self.context.metrics)
             self.generator = self.strategy.create_watermark_generator(context)
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
@@ -119,6 +135,57 @@ class TimestampsWatermarksOperator(StreamOperator):
         if self.is_periodic:
             self.generator.on_periodic_emit(self.emitter)
 
+    def prepare_snapshot(self, checkpoint_id: int) -> None:  # noqa: ARG002 - the contract
+        """Has an epoch begin when the input may have become idle."""
+        if self._idle_check is not None:
+            self._idle_check.cancel()
+            self._idle_check = None
+        timeout = None if self.strategy is None else self.strategy.idle_timeout
+        if timeout is not None and not self.emitter.progress[1]:
+            # Activity was noted at the end of the last batch: now the time-out begins.
+            self.generator.on_periodic_emit(self.emitter)
+            clock = self.context.processing_time
+            at_ms = clock.current_processing_time() + timeout.to_millis() + 1
+            self._idle_check = clock.register_timer(at_ms, self._check_idleness)
+
+    def _check_idleness(self, _at_ms: int) -> None:
+        self._idle_check = None
+        self.generator.on_periodic_emit(self.emitter)
+
+    def progress(self) -> tuple[tuple[int, bool], bytes]:
+        """What was emitted last, and the generator.
+
+        Raises:
+            StateError: The generator cannot be pickled.
+        """
+        try:
+            return self.emitter.progress, dump_records(self.generator)
+        except Exception as error:
+            raise StateError(
+                f"'{self.program.name}' ({self.program.call_site}): its watermark generator, a "
+                f"{type(self.generator).__name__}, can't be pickled ({type(error).__name__}: {error}), and so "
+                "a checkpoint can't keep it; let it hold plain values"
+            ) from error
+
+    def restore_progress(self, progress: tuple[tuple[int, bool], bytes]) -> None:
+        """Goes on with that generator."""
+        self.emitter.progress, generator = progress
+        self.generator = pickle.loads(generator)
+        if isinstance(self.generator, WatermarksWithIdleness):
+            self.generator.use_clock(self._clock_ns)
+
+    def rescale_progress(self, progress: Sequence[tuple[tuple[int, bool], bytes]]) -> None:
+        """Begins where the last of the subtasks was, with a generator that has seen nothing."""
+        if progress:
+            self.emitter.progress = min(emitted for (emitted, _), _ in progress), False
+
+    def _clock_ns(self) -> int:
+        """Nanoseconds: the time of the epoch; for a bounded input, a clock that stands still."""
+        context = self.context
+        if not context.runs_in_epochs:
+            return 0
+        return context.processing_time.current_processing_time() * 1_000_000
+
     def finish(self) -> None:
         """Asks the generator a last time. Event time is over by then: nothing of it comes through."""
         self.generator.on_periodic_emit(self.emitter)
@@ -130,7 +197,3 @@ def _assigning(strategy: WatermarkStrategy[Any]) -> Callable[[Any, int], int] | 
         return assigner.function
     return None if assigner is None else assigner.extract_timestamp
 
-
-def _standing_clock() -> int:
-    """Nanoseconds of a clock that stands still."""
-    return 0

@@ -92,9 +92,9 @@ class RoundRobin:
     The subtasks of an operator begin at consecutive channels, so that few records are spread well too.
     """
 
-    def __init__(self, channels: int, operator_id: str, subtask: int) -> None:
+    def __init__(self, channels: int, seed: str, subtask: int) -> None:
         self._channels = channels
-        self._next = (zlib.crc32(operator_id.encode()) + subtask) % channels
+        self._next = (zlib.crc32(seed.encode()) + subtask) % channels
 
     def assign(self, values: Sequence[Any], keys: Sequence[Any] | None) -> Assignment:  # noqa: ARG002
         """Goes on where the last batch ended."""
@@ -106,10 +106,10 @@ class RoundRobin:
 class Shuffle:
     """Each record to a random channel, the same one in every attempt."""
 
-    def __init__(self, channels: int, operator_id: str, subtask: int) -> None:
+    def __init__(self, channels: int, seed: str, subtask: int) -> None:
         self._channels = channels
         # `random()` alone has the same sequence in every version of Python; `choices` has no such promise.
-        self._random = random.Random(f"shuffle {operator_id} {subtask}").random  # noqa: S311
+        self._random = random.Random(f"shuffle {seed} {subtask}").random  # noqa: S311
 
     def assign(self, values: Sequence[Any], keys: Sequence[Any] | None) -> Assignment:  # noqa: ARG002
         """Draws a channel for each record."""
@@ -203,21 +203,21 @@ def channels_of(output: OutputProgram, subtask: int, parallelism: int) -> range:
 
 
 def create_channel_selector(
-    output: OutputProgram, channels: int, operator_id: str, subtask: int
+    output: OutputProgram, channels: int, seed: str, subtask: int
 ) -> ChannelSelector:
     """The selector of an output with so many channels.
 
     Args:
         output: The output.
         channels: As many as `channels_of` says.
-        operator_id: Id of the operator that emits the records.
+        seed: What choices depend on: the id of the operator that emits the records.
         subtask: Its subtask.
     """
     shipping = output.shipping
     if shipping in (Shipping.REBALANCE, Shipping.RESCALE):
-        return RoundRobin(channels, operator_id, subtask)
+        return RoundRobin(channels, seed, subtask)
     if shipping is Shipping.SHUFFLE:
-        return Shuffle(channels, operator_id, subtask)
+        return Shuffle(channels, seed, subtask)
     if shipping in (Shipping.KEY_GROUP, Shipping.CUSTOM):
         if output.key is None:
             raise InternalError(

@@ -2,7 +2,8 @@
 
 Flink: `InputGate`, with the channels of all in-edges in one. The transport below may lose, repeat or
 mix up buffers (a retried or speculated sender, a stage run again); nothing of that may look like a
-shorter input. So a channel must begin with buffer 0, have no gap, and close with `EndOfInput`.
+shorter input. So a channel must begin with buffer 0, have no gap, and close with `EndOfInput`, or, in an
+epoch of an unbounded job, with the barrier of the epoch's checkpoint.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from opchain.runtime.errors import (
     UnreadableRecordError,
     WireFormatError,
 )
-from opchain.runtime.task.elements import EndOfInput, RecordBatch
+from opchain.runtime.task.elements import CheckpointBarrier, EndOfInput, RecordBatch
 from opchain.runtime.task.wire import decode
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class InputGate:
         parallelism: The number of subtasks of the vertex.
         buffers: Ascending by (order, channel, sequence), so that what is read depends neither on the order
             of arrival nor on retries.
+        checkpoint_id: The checkpoint whose barrier ends every channel; None where the input itself ends.
     """
 
     def __init__(
@@ -63,7 +65,9 @@ class InputGate:
         subtask: int,
         parallelism: int,
         buffers: Iterable[Buffer],
+        checkpoint_id: int | None = None,
     ) -> None:
+        self._checkpoint_id = checkpoint_id
         self.buffers_in = 0
         self.bytes_in = 0
         self.records_in = 0
@@ -117,6 +121,16 @@ class InputGate:
                 channel.has_ended = True
                 if not self._close_one(channel.input_number):
                     continue
+            elif isinstance(element, CheckpointBarrier):
+                if element.checkpoint_id != self._checkpoint_id:
+                    raise self._lost(
+                        buffer.channel,
+                        f"brings the barrier of checkpoint {element.checkpoint_id}, expected that of "
+                        f"{self._checkpoint_id or 'none'}",
+                    )
+                channel.has_ended = True
+                self._close_one(channel.input_number)
+                continue
             elif isinstance(element, RecordBatch):
                 self.records_in += len(element.values)
             yield InputElement(channel.input_number, buffer.channel, element)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class InputValves:
     """A valve per input number, over the channels of all edges with that number.
 
-    A chained source is an input's channel too. The edges of a union share one valve: they are one input, and only all of their channels together
-    make it idle. Several inputs (`connect`) have a valve each; their watermarks come out apart, and the
+    A chained source is an input's channel too. The edges of a union share one valve: they are one input,
+    and only all of their channels together make it idle. Several inputs (`connect`) have a valve each; their watermarks come out apart, and the
     operator combines them by their minimum, as Flink's `IndexedCombinedWatermarkStatus`.
     """
 
@@ -48,6 +48,20 @@ class InputValves:
             return valve.input_status(position, element)
         risen = valve.input_watermark(position, element.timestamp)
         return () if risen is None else (risen,)
+
+    def progress(self) -> dict[int, WatermarkValve]:
+        """The valves themselves, by input number: what a checkpoint keeps."""
+        return self._valves
+
+    def restore(self, valves: dict[int, WatermarkValve]) -> None:
+        """Goes on where valves with as many channels stopped."""
+        self._valves = valves
+
+    def hold(self, input_number: int, watermark: int) -> None:
+        """Lets an input begin at a watermark: with other channels than before nobody knows more."""
+        self._valves[input_number] = WatermarkValve(
+            self._valves[input_number].channel_count, watermark
+        )
 
     def watermark(self, input_number: int) -> int:
         """The current watermark of an input, in milliseconds. Flink's gauge `currentInput<N>Watermark`."""

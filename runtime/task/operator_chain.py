@@ -31,7 +31,12 @@ if TYPE_CHECKING:
 
 
 class ExchangeWriter(Protocol):
-    """The sending end of an exchange, as the chain sees it (a RecordWriter)."""
+    """The sending end of an exchange, as the chain sees it (a RecordWriter).
+
+    `watermark` is the last one that was sent.
+    """
+
+    watermark: int
 
     def write_batch(
         self,
@@ -118,6 +123,12 @@ class OperatorChain:
         self.flush()
         for pending in self.pending:
             pending.finish()
+
+    def prepare_snapshot(self, checkpoint_id: int) -> None:
+        """Has every operator emit what is not to be part of a checkpoint, head first."""
+        for operator in self.operators:
+            operator.prepare_snapshot(checkpoint_id)
+            self.flush()
 
     def close(self) -> None:
         """Closes all operators, also when one of them fails to; raises the first failure.

@@ -107,13 +107,11 @@ class RecordWriter:
         )
         self._values: list[list[Any]] = [[] for _ in self._lanes]
         self._timestamps: list[list[int | None]] = [[] for _ in self._lanes]
-        self._selector = create_channel_selector(
-            output, len(targets), operator.operator_id, subtask
-        )
-        self._marker_targets = len(targets)
-        self._draw = random.Random(f"latency {operator.operator_id} {subtask}").random  # noqa: S311
+        self._subtask = subtask
+        self._consumers = len(targets)
+        self._seed(operator.operator_id)
         self._flushes_always = output.buffer_timeout_ms == 0
-        self._watermark = MIN_WATERMARK
+        self.watermark = MIN_WATERMARK
         self._has_ended = False
         share = max(SMALLEST_BUFFER_BYTES, OUTPUT_BYTES // len(self._lanes))
         self._buffer_bytes = min(buffer_bytes, share)
@@ -165,7 +163,7 @@ class RecordWriter:
 
     def emit_watermark(self, timestamp: int) -> None:
         """Sends a watermark to every channel."""
-        self._watermark = max(self._watermark, timestamp)
+        self.watermark = max(self.watermark, timestamp)
         self._append_to_all(Watermark(timestamp))
 
     def emit_status(self, is_idle: bool) -> None:
@@ -174,7 +172,7 @@ class RecordWriter:
 
     def emit_latency_marker(self, marker: LatencyMarker) -> None:
         """Sends a marker to one channel, drawn as Flink draws it, but the same in every attempt."""
-        number = int(self._draw() * self._marker_targets)
+        number = int(self._draw() * self._consumers)
         if self._output.shipping is not Shipping.BROADCAST:
             self._append(self._lanes[number], marker)
         else:
@@ -184,6 +182,14 @@ class RecordWriter:
             self._send(lane, number, self._encoded([marker]))
         if self._flushes_always:
             self.flush()
+
+    def begin_epoch(self, checkpoint_id: int) -> None:
+        """Starts every channel anew, with choices that depend on nothing before."""
+        self.records_out = self.bytes_out = self.buffers_out = 0
+        self._seed(f"{self._operator.operator_id} {checkpoint_id}")
+        for lane in self._lanes:
+            lane.sequences = [0] * len(lane.targets)
+            lane.order = self.watermark
 
     def emit_barrier(self, barrier: CheckpointBarrier) -> None:
         """Sends a barrier to every channel, and everything before it with it."""
@@ -201,6 +207,10 @@ class RecordWriter:
         for lane in self._lanes:
             self._cut(lane)
         self._room = self._most_records
+
+    def _seed(self, seed: str) -> None:
+        self._selector = create_channel_selector(self._output, self._consumers, seed, self._subtask)
+        self._draw = random.Random(f"latency {seed} {self._subtask}").random  # noqa: S311
 
     def _append_to_all(self, element: StreamElement) -> None:
         for lane in self._lanes:
@@ -246,7 +256,7 @@ class RecordWriter:
             self._send(lane, number, payload)
         lane.sealed = []
         lane.sealed_records = 0
-        lane.order = self._watermark
+        lane.order = self.watermark
         if records:
             fitting = self._buffer_bytes * records // len(payload)
             self._most_records = max(1, min(fitting, MOST_RECORDS))

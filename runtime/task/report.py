@@ -52,6 +52,10 @@ class DriverChannel:
         self._items: list[Any] = []
         self._records: dict[RecordKey, list[Any]] = {}
 
+    def begin_epoch(self) -> None:
+        """Counts what is sent anew."""
+        self._sequence = 0
+
     def acknowledge(self, item: tuple[str, Any, Any], size: int = 1) -> None:
         """Sends (kind, where, value): a committable, a state handle, a list of collected records.
 

@@ -23,14 +23,15 @@ class WatermarkValve:
     watermark is let through, then the status IDLE.
     """
 
-    def __init__(self, channels: int) -> None:
-        self._watermarks = [MIN_WATERMARK] * channels
+    def __init__(self, channels: int, watermark: int = MIN_WATERMARK) -> None:
+        self.channel_count = channels
+        self._watermarks = [watermark] * channels
         self._is_active = [True] * channels
         self._is_aligned = [True] * channels
         # The aligned channels that stand at `watermark`. An aligned channel is never below it, so only
         # when this falls to 0 can the minimum have risen: nothing is searched for before that.
         self._holding_back = channels
-        self.watermark = MIN_WATERMARK
+        self.watermark = watermark
         """The last watermark that was let through."""
         self.is_idle = False
 

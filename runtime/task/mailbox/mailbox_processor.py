@@ -194,6 +194,10 @@ class MailboxProcessor:
             allow_yield=self._allow_yield,
         )
 
+    def measure_anew(self) -> None:
+        """Let the metrics begin now."""
+        self.metrics = MailboxMetrics(self._mailbox.clock_ns)
+
     # The default action, from the mailbox thread
 
     def suspend_default_action(self, timer: PeriodTimer | None = None) -> Suspension:
