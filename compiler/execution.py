@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from opchain.compiler.dataframe_execution import refuse_dataframes
 from opchain.compiler.dsl.interception import job_started
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
@@ -30,6 +31,7 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
     if program.settings.target == "local":
         from opchain.runtime.local import local_run  # noqa: PLC0415 - only what is used is loaded
 
+        refuse_dataframes(job, "this one runs in this process (execution.target = local)")
         run = local_run(job, dependencies)
     else:
         from opchain.runtime.spark.bounded_job import spark_run  # noqa: PLC0415 - likewise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.dsl import interception
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from opchain.compiler.dsl.collected import CloseableIterator
     from opchain.compiler.graph.plan import Program
+    from opchain.compiler.graph.transformation import Transformation
     from opchain.runtime.configuration import Configuration
     from opchain.runtime.job_client import JobClient
     from opchain.runtime.job_execution_result import JobExecutionResult
@@ -47,6 +49,18 @@ class StreamExecutionEnvironment(EnvironmentSources):
     def register_collect_iterator(self, iterator: CloseableIterator[Any]) -> None:
         """Remembers an iterator that reads records of the next job. Flink: the same method."""
         self._collecting.append(iterator)
+
+    def detached_program(self, end: Transformation) -> Program:
+        """The program that leads to a transformation; what leads to nothing else is drawn no more."""
+        program = replace(self.program(), transformations=(end,))
+        behind, stack = set(), [end]
+        while stack:
+            transformation = stack.pop()
+            if transformation not in behind:
+                behind.add(transformation)
+                stack += transformation.inputs
+        self._transformations[:] = [each for each in self._transformations if each not in behind]
+        return program
 
     def program(self, job_name: str | None = None) -> Program:
         """What is registered now, with the settings, as the compiler takes it."""

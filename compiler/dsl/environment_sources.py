@@ -11,10 +11,11 @@ from opchain.compiler.dsl.environment_dependencies import EnvironmentDependencie
 from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.transformation import ChainingStrategy, OperatorTransformation
 from opchain.runtime.connectors.collection import CollectionSource
+from opchain.runtime.connectors.fed_source import DataFrameSource, FedSource
 from opchain.runtime.connectors.sequence import NumberSequenceSource
 from opchain.runtime.connectors.source import Source
 from opchain.runtime.connectors.text_files import TextLineSource
-from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.functions.source_sink_functions import ParallelSourceFunction, SourceFunction
 from opchain.runtime.operators.specs import InputFormatSourceSpec, LegacySourceSpec, SourceSpec
 from opchain.runtime.watermark_strategy import WatermarkStrategy
@@ -46,7 +47,46 @@ class EnvironmentSources(EnvironmentDependencies):
         checked_function(source, Source, call)
         checked(watermark_strategy, WatermarkStrategy, call, "the watermark strategy")
         checked(source_name, str, call, "the source's name")
+        if type_info is None and isinstance(source, FedSource):
+            type_info = source.get_produced_type()
         return self._begin(SourceSpec(source, watermark_strategy), source_name, type_info, call)
+
+    def from_dataframe(
+        self,
+        dataframe: Any,
+        watermark_strategy: WatermarkStrategy[Any] | None = None,
+        source_name: str = "DataFrame",
+    ) -> DataStream[Any]:
+        """A bounded stream of the rows of a Spark DataFrame, as Rows with its columns' names and types.
+
+        Its partitions go to the subtasks in contiguous runs: set the source's parallelism to theirs to keep
+        them apart. Whatever the DataFrame computes runs in the job's own first stage; only an adaptive plan
+        runs its shuffles before.
+
+        Flink: `StreamTableEnvironment.toDataStream` of a table.
+
+        Args:
+            dataframe: One of a classic session; nothing of it runs yet.
+            watermark_strategy: Event time of the rows; None for none.
+            source_name: What plans call it.
+
+        Raises:
+            GraphError: It is no such DataFrame.
+            UnsupportedFeatureError: It is a streaming one, or has a column whose type records cannot hold.
+        """
+        call = "from_dataframe"
+        checked(source_name, str, call, "the source's name")
+        strategy = WatermarkStrategy.no_watermarks()
+        if watermark_strategy is not None:
+            strategy = checked(
+                watermark_strategy, WatermarkStrategy, call, "the watermark strategy"
+            )
+        try:
+            source = DataFrameSource(dataframe)
+        except GraphError as error:
+            raise type(error)(f"{at_call(call)}: {error}") from error
+        record_type = source.get_produced_type()
+        return self._begin(SourceSpec(source, strategy), source_name, record_type, call)
 
     def add_source(
         self,

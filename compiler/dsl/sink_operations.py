@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import overload
+from typing import Any, overload
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function
 from opchain.compiler.dsl.collected import CloseableIterator
@@ -106,6 +106,29 @@ class SinkOperations(Stream[T]):
     def _collected(self) -> SinkOperations[T]:
         """The stream whose records `execute_and_collect` gives."""
         return self
+
+    def to_dataframe(self, schema: Any = None) -> Any:
+        """This stream as a DataFrame of Spark, lazy as any other: it runs when an action needs it.
+
+        The DataFrame is the part of the program that leads here, run as one Spark job by each action on it
+        (so cache it before several). Sinks of the program are no part of it: `execute()` runs them, once,
+        and what leads to the DataFrame alone is no part of that. Accumulators, metrics and what operators
+        print are lost, since no job of opchain's ends.
+
+        Args:
+            schema: A StructType, or DDL text; a single type for records that are no rows, which become the
+                column `value`. None takes what the stream's declared type says.
+
+        Flink: `StreamTableEnvironment.fromDataStream`, and a table. Timestamps of records and watermarks
+        end here; a field that holds the time goes along.
+
+        Raises:
+            GraphError: The columns are unknown.
+            UnsupportedFeatureError: A source of the stream never ends.
+        """
+        from opchain.compiler.dsl.stream_dataframe import dataframe_of_stream  # noqa: PLC0415 - few use it
+
+        return dataframe_of_stream(self, schema)
 
     def _print(
         self, sink_identifier: str | None, call: str, *, to_stderr: bool

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from opchain.compiler.graph.partitioner import ExchangeMode, PartitionerKind
 from opchain.compiler.graph.transformation import UNSET, ChainingStrategy
+from opchain.runtime.connectors.fed_source import FedSource
 from opchain.runtime.operators.specs import LegacySourceSpec, SourceSpec
 
 if TYPE_CHECKING:
@@ -50,7 +51,13 @@ class Link(NamedTuple):
             self.down.chaining_strategy is ChainingStrategy.HEAD_WITH_SOURCES
             and self.consumers == 1
             and isinstance(self.up.spec, SourceSpec)
+            and not self.up_is_fed
         )
+
+    @property
+    def up_is_fed(self) -> bool:
+        """Whether Spark brings the records of `up`, which it does to the first operator of a task alone."""
+        return isinstance(getattr(self.up.spec, "source", None), FedSource)
 
 
 def down_has_one_input(link: Link) -> str | None:
@@ -102,6 +109,14 @@ def up_allows_chaining(link: Link) -> str | None:
     return f"{link.up.label} is never chained (disable_chaining(), or an operator that must not be)"
 
 
+def _fits_into_head(link: Link) -> str | None:
+    if link.up_is_fed:
+        return f"{link.up.label} reads a DataFrame, which Spark brings to the head of a task alone"
+    if isinstance(link.up.spec, SourceSpec):
+        return None
+    return f"{link.down.label} takes only sources into its chain, and {link.up.label} is not one"
+
+
 def down_allows_chaining(link: Link) -> str | None:
     """NEVER and HEAD start a chain; HEAD_WITH_SOURCES takes nothing but a FLIP-27 source in front."""
     strategy = link.down.chaining_strategy
@@ -110,11 +125,7 @@ def down_allows_chaining(link: Link) -> str | None:
     if strategy is ChainingStrategy.NEVER:
         return f"{link.down.label} is never chained (disable_chaining(), or an operator that must not be)"
     if strategy is ChainingStrategy.HEAD_WITH_SOURCES:
-        if isinstance(link.up.spec, SourceSpec):
-            return None
-        return (
-            f"{link.down.label} takes only sources into its chain, and {link.up.label} is not one"
-        )
+        return _fits_into_head(link)
     if link.down.is_keyed and link.is_batch:
         return (
             f"{link.down.label} is keyed, and in batch mode its input is sorted by key, so it starts "

@@ -2,7 +2,7 @@
 
 A buffer for a later stage than the next passes through as opaque bytes. So a vertex with fewer inputs
 than outputs, above all a source, is moved to just before its first consumer; one with fewer outputs
-stays right behind its producers.
+stays right behind its producers. Sources of DataFrames are in the first stage, whose input they are.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from opchain.compiler.graph.execution_plan import Exchange, ExecutionPlan, PlacedVertex, Stage
 from opchain.compiler.graph.plan import made
+from opchain.runtime.connectors.fed_source import FedSource
 from opchain.runtime.errors import InternalError
 from opchain.runtime.state.key_groups import default_max_parallelism
 
@@ -61,10 +62,17 @@ def _stages(job_graph: JobGraph) -> dict[str, int]:
         producers = [stages[edge.source_vertex] for edge in job_graph.in_edges(vertex.id)]
         stages[vertex.id] = 1 + max(producers, default=-1)
     for vertex in reversed(job_graph.vertices):
+        if _is_fed(vertex):
+            continue
         outputs = job_graph.out_edges(vertex.id)
         if len(outputs) > len(job_graph.in_edges(vertex.id)):
             stages[vertex.id] = min(stages[edge.target_vertex] for edge in outputs) - 1
     return stages
+
+
+def _is_fed(vertex: JobVertex) -> bool:
+    """Whether Spark feeds its source: a DataFrame is the input of the first stage, and of no other."""
+    return isinstance(getattr(vertex.head.node.spec, "source", None), FedSource)
 
 
 def _sizes(plan: Plan, vertex: JobVertex) -> tuple[int, int]:

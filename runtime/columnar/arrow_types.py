@@ -1,12 +1,10 @@
 """Arrow's types for Spark's: what Spark itself reads and writes them as."""
 
-# ruff: noqa: PLC0415 - pyarrow may be missing where nothing becomes columns
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.missing_library import imported
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -18,16 +16,9 @@ def pyarrow() -> ModuleType:
     """The module.
 
     Raises:
-        UnsupportedFeatureError: It is missing.
+        MissingLibraryError: It is not installed.
     """
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise UnsupportedFeatureError(
-            "DataFrames and batches of columns travel as Arrow, and Python here has no pyarrow: install "
-            "pyarrow on the driver and on the executors"
-        ) from error
-    module: ModuleType = pa
+    module: ModuleType = imported("pyarrow", "spark", "turning records into columns")
     return module
 
 

@@ -161,10 +161,7 @@ def _list_array(values: Sequence[Any], spark_type: SparkType, path: str, where: 
     inner = list(chain.from_iterable(each for each in lists if each))
     items = _array(inner, spark_type.item, f"{path}[]", where)
     _check_nulls(items, spark_type, path, where)
-    arrow = pyarrow()
-    return arrow.ListArray.from_arrays(
-        _offsets(lists), items, type=arrow_type(spark_type), mask=_mask(lists)
-    )
+    return _cut_array(lists, items, spark_type)
 
 
 def _map_array(values: Sequence[Any], spark_type: SparkType, path: str, where: str) -> Any:
@@ -181,12 +178,8 @@ def _map_array(values: Sequence[Any], spark_type: SparkType, path: str, where: s
     items = _array(inner, spark_type.item, f"{path} (value)", where)
     _check_nulls(items, spark_type, path, where)
     arrow = pyarrow()
-    lists = arrow.ListArray.from_arrays(
-        _offsets(values),
-        arrow.StructArray.from_arrays([keys, items], fields=list(_entry_fields(spark_type))),
-        mask=_mask(values),
-    )
-    return lists.cast(arrow_type(spark_type))
+    entries = arrow.StructArray.from_arrays([keys, items], fields=list(_entry_fields(spark_type)))
+    return _cut_array(values, entries, spark_type)
 
 
 def _entry_fields(spark_type: SparkType) -> Iterable[Any]:
@@ -266,10 +259,17 @@ def _check_nulls(items: Any, spark_type: SparkType, path: str, where: str) -> No
         raise _misfit(None, spark_type.item, f"{path}[]", where, "it is not null")
 
 
-def _offsets(lists: Sequence[Any]) -> Any:
+def _cut_array(lists: Sequence[Any], items: Any, spark_type: SparkType) -> Any:
+    """An array of lists, or of maps, from the sizes of these and from all their items."""
     arrow = pyarrow()
     sizes = (0 if each is None else len(each) for each in lists)
-    return arrow.array(accumulate(sizes, initial=0), type=arrow.int32())
+    offsets = arrow.array(accumulate(sizes, initial=0), type=arrow.int32()).buffers()[1]
+    valid = None
+    if any(each is None for each in lists):
+        valid = arrow.array([each is not None for each in lists], type=arrow.bool_()).buffers()[1]
+    return arrow.Array.from_buffers(
+        arrow_type(spark_type), len(lists), [valid, offsets], children=[items]
+    )
 
 
 def _mask(values: Sequence[Any]) -> Any:

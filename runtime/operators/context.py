@@ -46,7 +46,8 @@ class OperatorContext:
     operator without key. `operator_state` is its SubtaskStateStore; `restored_checkpoint_id` the number
     of the checkpoint that its state was restored from, if there is one. `mailbox` runs commands in the
     task's thread, at this operator's priority. `acknowledge(item)` hands a picklable item to the driver,
-    exactly once.
+    exactly once. `feed` is what the engine brings a fed source, `schema` and `relay(batch)` are a relayed
+    sink's: the JSON text of its schema, and where its batches go.
     """
 
     task: TaskInfo
@@ -57,6 +58,9 @@ class OperatorContext:
     keyed_state: Any = None
     timers: Any = None
     operator_state: Any = None
+    feed: Any = None
+    schema: str | None = None
+    relay: Any = None
     restored_checkpoint_id: int | None = None
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.connectors.relayed_sink import RelayedSink
 from opchain.runtime.functions.source_sink_functions import SinkFunction
 from opchain.runtime.operators.operator import StreamOperator, UserFunctionOperator
 
@@ -31,7 +32,13 @@ class SinkWriterOperator(StreamOperator):
 
     def open(self) -> None:
         """Makes the writer."""
-        self.writer = self.sink.create_writer(self.context.runtime_context)
+        if isinstance(self.sink, RelayedSink):
+            where = f"'{self.program.name}' ({self.program.call_site})"
+            schema = self.context.schema
+            assert schema is not None, f"nobody resolved the schema of {where}"
+            self.writer = self.sink.relayed_writer(schema, where, self.context.relay)
+        else:
+            self.writer = self.sink.create_writer(self.context.runtime_context)
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Writes one record."""

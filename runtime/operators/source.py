@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.connectors.fed_source import FedSource
 from opchain.runtime.connectors.source import SourceReaderContext
 from opchain.runtime.operators.timestamps_watermarks import TimestampsWatermarksOperator
 from opchain.runtime.task.elements import LatencyMarker
@@ -73,6 +74,9 @@ class SourceOperator(TimestampsWatermarksOperator):
         """The records of this subtask's splits."""
         task = self.context.task
         source = self.source
+        if isinstance(source, FedSource):
+            yield from source.read(self.context.feed, task.vertex.batch_size)
+            return
         for split in source.splits(task.vertex.parallelism)[task.subtask]:
             yield from source.read(split, task.vertex.batch_size)
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 import threading
 import uuid
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opchain.runtime.errors import TaskFailedError
 from opchain.runtime.job_dependencies import NO_DEPENDENCIES
 from opchain.runtime.job_outcome import commit, print_lines, read_outcome
 from opchain.runtime.job_run import JobRun
 from opchain.runtime.shipping import ship_vertices
-from opchain.runtime.slot_resources import largest
-from opchain.runtime.spark.exchange import collected, from_frame, shuffled, written_raw
+from opchain.runtime.spark.dataframe_ends import DataFrameEnds
+from opchain.runtime.spark.exchange import collected, from_frame
 from opchain.runtime.spark.job_failure import failure_of
 from opchain.runtime.spark.job_files import provide_files
 from opchain.runtime.spark.job_label import SCHEDULER_POOL, job_group, stage_label, stage_name
+from opchain.runtime.spark.kept_frames import frames_for_driver, kept, write_dataframes
 from opchain.runtime.spark.session import active_or_new_session
-from opchain.runtime.spark.stage_resources import with_resources
+from opchain.runtime.spark.stage_line import StageLine
 from opchain.runtime.spark.stage_tasks import ShippedJob, ShippedVertex, StageTasks
 from opchain.runtime.spark.worker_path import provide_modules
 
@@ -29,11 +30,8 @@ if TYPE_CHECKING:
     from opchain.runtime.job_outcome import JobOutcome
     from opchain.runtime.slot_resources import SlotResources
     from opchain.runtime.task.vertex_program import JobProgram, StageProgram
-    from pyspark import RDD, Broadcast, SparkContext
+    from pyspark import RDD, SparkContext
     from pyspark.sql import SparkSession
-
-INLINE_BYTES = 64 * 1024
-"""A shorter vertex rides along with each task of its stage: a broadcast takes the driver 10 ms."""
 
 
 def spark_run(
@@ -79,7 +77,6 @@ class BoundedJob:
         self._shipped = shipped
         self._dependencies = dependencies
         self._resources = resources
-        self._broadcasts: list[Broadcast[bytes]] = []
         self._pool = self._context.getLocalProperty(SCHEDULER_POOL)
         self._cancelled = threading.Event()
 
@@ -109,50 +106,59 @@ class BoundedJob:
         from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
         from pyspark.errors import PySparkException  # noqa: PLC0415
 
+        line = StageLine(self._context, self.job, self._shipped, self._resources)
         try:
-            with _python_executable(self._context, self._dependencies.python_executable):
-                last = self._last_stage()
+            ends = DataFrameEnds(self.job, self._session)
+            last = self.last_stage(line, ends)
             with stage_label(self._context, self.job, self.job.stages[-1]):
+                if ends.sinks:
+                    return self._outcome_with_dataframes(last, ends)
                 return read_outcome(self.job, map(from_frame, collected(last)))
         except (Py4JError, PySparkException) as error:
             raise failure_of(error, self.job, self._stage_ids())  # noqa: B904 - it has its cause
         finally:
-            for broadcast in self._broadcasts:
-                broadcast.destroy()
+            line.close()
 
-    def _last_stage(self) -> RDD[bytes]:
-        """The RDD of the last stage, on those of the stages before."""
-        context, job, stages = self._context, self.job, self.job.stages
+    def _outcome_with_dataframes(self, last: RDD[bytes], ends: DataFrameEnds) -> JobOutcome:
+        """Runs the stages once, and keeps what they gave until it is written."""
+        with kept(last) as frames:
+            outcome = read_outcome(self.job, map(from_frame, frames_for_driver(frames)))
+            try:
+                if not self._cancelled.is_set():
+                    write_dataframes(frames, ends.sinks, self._session)
+            except BaseException:
+                outcome.close()
+                raise
+        return outcome
+
+    def last_stage(
+        self, line: StageLine, ends: DataFrameEnds, *, gives_rows: bool = False
+    ) -> RDD[bytes]:
+        """The RDD of the last stage, on those of the stages before.
+
+        Args:
+            line: Draws the stages.
+            ends: The DataFrames among the job's sources and sinks.
+            gives_rows: Whether it holds the batches of the one sink, and not frames.
+        """
+        context, job = self._context, self.job
         shipped = ShippedJob(
             job.job_name,
             job.job_parameters,
             provide_modules(context, self._dependencies.python_executable),
             provide_files(self._session, self._dependencies),
         )
-        frames: RDD[Any] = context.parallelize((), stages[0].parallelism)
-        for stage, following in zip(stages, (*stages[1:], None), strict=True):
-            vertices = tuple(self._shipped_vertex(number) for number in stage.vertices)
-            tasks = StageTasks(shipped, stage, following, vertices)
-            with stage_label(context, job, stage):
-                name = stage_name(job, stage)
-                output = written_raw(frames.mapPartitionsWithIndex(tasks)).setName(name)
-                output = with_resources(output, self._slots(stage), name)
-                if following is None:
-                    return output
-                frames = shuffled(output, following.parallelism, f"to {stage_name(job, following)}")
-        raise AssertionError("a job has a last stage")
 
-    def _shipped_vertex(self, number: int) -> ShippedVertex:
-        vertex, data = self.job.vertices[number], self._shipped[number]
-        if len(data) <= INLINE_BYTES:
-            return ShippedVertex(vertex.name, vertex.first_task, vertex.parallelism, data)
-        broadcast = self._context.broadcast(data)
-        self._broadcasts.append(broadcast)
-        return ShippedVertex(vertex.name, vertex.first_task, vertex.parallelism, broadcast)
+        def make_tasks(
+            stage: StageProgram,
+            following: StageProgram | None,
+            vertices: tuple[ShippedVertex, ...],
+        ) -> StageTasks:
+            told = tuple(ends.told(vertex) for vertex in vertices)
+            return StageTasks(shipped, stage, following, told, gives_rows=gives_rows)
 
-    def _slots(self, stage: StageProgram) -> SlotResources | None:
-        asked = (self._resources[number] for number in stage.vertices) if self._resources else ()
-        return largest(slots for slots in asked if slots is not None)
+        with python_executable(context, self._dependencies.python_executable):
+            return line.last_stage(ends.first_input(), make_tasks)
 
     def _description(self) -> str:
         return f"{self.job.job_name}: {'; '.join(stage_name(self.job, stage) for stage in self.job.stages)}"
@@ -170,7 +176,7 @@ class BoundedJob:
 
 
 @contextmanager
-def _python_executable(context: SparkContext, executable: str | None) -> Iterator[None]:
+def python_executable(context: SparkContext, executable: str | None) -> Iterator[None]:
     """Within the block RDDs are made for an interpreter; the context keeps its own."""
     before = context.pythonExec
     context.pythonExec = executable or before

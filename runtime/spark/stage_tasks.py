@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.errors import add_note
+from opchain.runtime.errors import add_note, show_notes
 from opchain.runtime.shipping import task_program
 from opchain.runtime.spark.exchange import addressed, receive, to_frame
+from opchain.runtime.spark.relayed_frames import relayed_batches
 from opchain.runtime.spark.remote_error import sealed
 from opchain.runtime.task.buffer_store import BufferStore
 from opchain.runtime.task.relaxed_collector import relaxed_collector
@@ -25,12 +26,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ShippedVertex:
-    """A pickled vertex on its way; a long one is broadcast, and read by its own tasks alone."""
+    """A pickled vertex on its way; a long one is broadcast, and read by its own tasks alone.
+
+    `feed_schema` is the schema of the DataFrame that its source reads, if it does. `sink_schemas` has those
+    of relayed sinks, by operator.
+    """
 
     name: str
     first_task: int
     parallelism: int
     data: bytes | Broadcast[bytes]
+    feed_schema: str | None = None
+    has_large_types: bool = False
+    sink_schemas: Mapping[int, str] = field(default_factory=dict)
 
     def load(self) -> bytes:
         """The pickle."""
@@ -54,8 +62,9 @@ class ShippedJob:
 class StageTasks:
     """The function of a stage, as `mapPartitionsWithIndex` calls it.
 
-    It takes frames, and yields what the shuffle to `following` reads, or frames for the driver if the stage
-    is the last.
+    It takes frames, or chunks of a DataFrame where the vertex is fed. It yields what the shuffle to
+    `following` reads, or if the stage is the last, frames; with `gives_rows` the batches of its sink instead,
+    which become a DataFrame: errors are then for Spark to show.
     """
 
     def __init__(
@@ -64,38 +73,50 @@ class StageTasks:
         stage: StageProgram,
         following: StageProgram | None,
         vertices: tuple[ShippedVertex, ...],
+        *,
+        gives_rows: bool = False,
     ) -> None:
         self.job = job
         self.stage = stage
         self.following = following
         self.vertices = vertices
+        self.gives_rows = gives_rows
 
     def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[bytes]:
         """Runs the task of a partition."""
         task = self.stage.first_task + partition
         buffers = self._run(task, frames)
+        if self.following is None and self.gives_rows:
+            return relayed_batches(buffers)
         if self.following is None:
             return (item if isinstance(item, bytes) else to_frame(item) for item in buffers)
         return addressed(buffers, self.following)
 
     def _run(self, task: int, frames: Iterable[bytes]) -> Iterator[Buffer | bytes]:
         try:
+            environment = self._environment_of(task, frames)
             with relaxed_collector(), BufferStore() as store:
-                # The first stage has none; read it must be all the same, or Spark drops the worker process.
-                yield from receive(frames, task, store)
-                yield from StreamTask(
-                    self._load(task), task, iter(store), self._environment()
-                ).run()
+                if environment.feed is None:
+                    # The first stage has none; read it must be all the same, or Spark drops the worker
+                    # process.
+                    yield from receive(frames, task, store)
+                yield from StreamTask(self._load(task), task, iter(store), environment).run()
         except Exception as error:
+            if self.gives_rows:
+                show_notes(error)
+                raise
             raise sealed(error) from error
 
-    def _load(self, task: int) -> JobProgram:
-        sys.path[:0] = [entry for entry in self.job.import_path if entry not in sys.path]
-        vertex = next(
+    def _vertex_of(self, task: int) -> ShippedVertex:
+        return next(
             vertex
             for vertex in self.vertices
             if vertex.first_task <= task < vertex.first_task + vertex.parallelism
         )
+
+    def _load(self, task: int) -> JobProgram:
+        sys.path[:0] = [entry for entry in self.job.import_path if entry not in sys.path]
+        vertex = self._vertex_of(task)
         try:
             return task_program(self.job.job_name, self.job.parameters, vertex.load())
         except Exception as error:
@@ -107,6 +128,16 @@ class StageTasks:
                     "or name them by env.add_python_file()",
                 )
             raise
+
+    def _environment_of(self, task: int, chunks: Iterable[bytes]) -> TaskEnvironment:
+        """The environment with what the task reads of a DataFrame, and what it writes of one."""
+        vertex = self._vertex_of(task)
+        feed = None
+        if vertex.feed_schema is not None:
+            from opchain.runtime.connectors.fed_source import Feed  # noqa: PLC0415 - few jobs have one
+
+            feed = Feed(vertex.feed_schema, chunks, vertex.has_large_types)
+        return replace(self._environment(), feed=feed, schemas=vertex.sink_schemas)
 
     def _environment(self) -> TaskEnvironment:
         from pyspark import SparkFiles, TaskContext  # noqa: PLC0415 - there is one on executors only

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import TaskFailedError, add_note
@@ -18,6 +19,7 @@ from opchain.runtime.operators.broadcast_process import BroadcastProcessOperator
 from opchain.runtime.operators.context import TaskInfo
 from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
 from opchain.runtime.task.batch_input import BroadcastFirstInput, KeySortedInput
+from opchain.runtime.task.buffer import Buffer
 from opchain.runtime.task.chained_sources import ChainedSources
 from opchain.runtime.task.failure_site import add_failure_site
 from opchain.runtime.task.input_gate import InputGate
@@ -35,14 +37,15 @@ from opchain.runtime.task.operator_services import operator_context
 from opchain.runtime.task.record_writer import RecordWriter
 from opchain.runtime.task.report import DriverChannel, TaskReport
 from opchain.runtime.task.task_input import GateInput, LegacySourceInput, SourceInput
+from opchain.runtime.task.vertex_program import RELAYED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from opchain.runtime.connectors.fed_source import Feed
     from opchain.runtime.operators.context import OperatorContext
-    from opchain.runtime.task.buffer import Buffer
     from opchain.runtime.task.mailbox.task_action_executor import TaskActionExecutor
     from opchain.runtime.task.mailbox.timer_service import TimerService
     from opchain.runtime.task.task_input import TaskInput
@@ -55,6 +58,7 @@ class TaskEnvironment:
 
     `attempt_id` is unique to the attempt in the whole application; `timers` is None for the machine's
     clock. With `prints_on_driver`, lines of print sinks travel there: nobody looks at this process.
+    `feed` is what a fed source reads, `schemas` are those of relayed sinks, by operator.
     """
 
     attempt: int = 0
@@ -62,6 +66,8 @@ class TaskEnvironment:
     timers: TimerService | None = None
     files: Mapping[str, Path] = field(default_factory=dict)
     prints_on_driver: bool = False
+    feed: Feed | None = None
+    schemas: Mapping[int, str] = field(default_factory=dict)
 
 
 class StreamTask:
@@ -116,6 +122,7 @@ class StreamTask:
         self._sources = ChainedSources(vertex.chained_sources, self._operator_context)
         self._gate: InputGate | None = None
         self._input = self._make_input(buffers)
+        self.report: TaskReport | None = None
 
     def run(self) -> Iterator[Buffer]:
         """Yields the buffers that the task fills, its report last.
@@ -203,7 +210,8 @@ class StreamTask:
         metrics = measure_task(
             self.info, self.chain, self._sources.operators, self._gate, self.writers, mailbox
         )
-        self._driver.finish(TaskReport(self.info.task, self.info.attempt_id, metrics))
+        self.report = TaskReport(self.info.task, self.info.attempt_id, metrics)
+        self._driver.finish(self.report)
 
     def _close(self) -> list[Exception]:
         """Closes all that there is, and gives what failed."""
@@ -267,7 +275,7 @@ class StreamTask:
     def _operator_context(self, program: OperatorProgram) -> OperatorContext:
         # Sources inside the head are upstream of all operators: nobody who waits runs their mail.
         is_in_chain = program.index < len(self.info.vertex.operators)
-        return operator_context(
+        context = operator_context(
             program,
             self.info,
             self.processor.mailbox_executor(program.index if is_in_chain else MIN_PRIORITY),
@@ -277,3 +285,16 @@ class StreamTask:
             files=self.environment.files,
             prints_on_driver=self.environment.prints_on_driver,
         )
+        context.feed = self.environment.feed
+        context.schema = self.environment.schemas.get(program.index)
+        context.relay = self._relay_of(program.index)
+        return context
+
+    def _relay_of(self, operator: int) -> Callable[[bytes], None]:
+        """Where a relayed sink sends batches: beside the driver, as they are."""
+        numbers = count()
+
+        def relay(batch: bytes) -> None:
+            self._ready.append(Buffer(RELAYED, operator, self.info.task, next(numbers), batch))
+
+        return relay

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 DRIVER = -1
 """The target of a buffer that is meant for the driver: acknowledgements and collected results."""
 
+RELAYED = -2
+"""The target of a batch that Spark takes from a relayed sink. Its order is the operator's index."""
+
 NO_OPERATOR = -1
 FIRST_OUTPUT = -2
 

@@ -1,0 +1,114 @@
+"""Sources whose records Spark brings: partitions of a DataFrame, as Arrow's batches."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.columnar.arrow_types import arrow_schema, pyarrow
+from opchain.runtime.columnar.decode import records_of
+from opchain.runtime.columnar.spark_types import SparkType
+from opchain.runtime.columnar.type_mapping import type_info_of
+from opchain.runtime.connectors.source import Source
+from opchain.runtime.errors import GraphError, InternalError, UnsupportedFeatureError
+from opchain.runtime.types.row import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from opchain.runtime.types.type_information import TypeInformation
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """What a subtask of a fed source reads.
+
+    `schema` is Spark's schema as JSON text, `chunks` are record batches as Arrow writes them in streams.
+    """
+
+    schema: str
+    chunks: Iterable[bytes]
+    has_large_types: bool = False
+
+
+class FedSource(Source[Row]):
+    """A source that the engine feeds: its vertex is in the first stage, whose input is the DataFrame.
+
+    The only split of a subtask is its Feed. A source of DataFrames that never end is to override
+    `is_bounded`; nothing feeds one yet.
+    """
+
+    @abstractmethod
+    def dataframe(self, session: Any) -> Any:
+        """The DataFrame, on the driver, when the job starts."""
+
+    def splits(self, parallelism: int) -> Sequence[Sequence[Any]]:
+        """None are made up here.
+
+        Raises:
+            InternalError: Always.
+        """
+        raise InternalError(f"{self!r} was asked for splits; {parallelism} tasks should be fed")
+
+    def read(self, split: Feed, batch_size: int) -> Iterator[Sequence[Row]]:
+        """The rows of the feed."""
+        arrow = pyarrow()
+        columns = SparkType.parse(split.schema)
+        schema = arrow_schema(columns, large=split.has_large_types)
+        for chunk in split.chunks:
+            batch = arrow.ipc.read_record_batch(arrow.py_buffer(chunk), schema)
+            for first in range(0, batch.num_rows, batch_size):
+                yield records_of(batch.slice(first, batch_size))
+
+
+class DataFrameSource(FedSource):
+    """The rows of a DataFrame.
+
+    The DataFrame stays on the driver: a copy of the source that travels has none.
+
+    Raises:
+        GraphError: It is no DataFrame of a classic session.
+        UnsupportedFeatureError: It is a streaming DataFrame, or has a column that records cannot hold.
+    """
+
+    def __init__(self, dataframe: Any) -> None:
+        schema = getattr(dataframe, "schema", None)
+        if not hasattr(schema, "jsonValue") or not hasattr(dataframe, "isStreaming"):
+            raise GraphError(f"{dataframe!r} is no DataFrame of Spark")
+        if not hasattr(dataframe, "_jdf"):
+            raise UnsupportedFeatureError(
+                f"{dataframe!r} belongs to a session of Spark Connect, which has no RDDs: make it in a classic "
+                "session (a master instead of a remote)"
+            )
+        if dataframe.isStreaming:
+            raise UnsupportedFeatureError(
+                f"{dataframe!r} is a streaming DataFrame, and jobs read only bounded ones: read it by "
+                "spark.read instead of spark.readStream"
+            )
+        self._dataframe = dataframe
+        self._columns = SparkType.read(schema.jsonValue())
+
+    def __repr__(self) -> str:
+        names = ", ".join(field.name for field in self._columns.fields)
+        return f"DataFrameSource({names})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_dataframe": None, "_columns": self._columns}
+
+    def get_produced_type(self) -> TypeInformation[Any]:
+        """The Row of the DataFrame's schema."""
+        return type_info_of(self._columns)
+
+    def dataframe(self, session: Any) -> Any:
+        """The DataFrame.
+
+        Raises:
+            GraphError: It belongs to a Spark that has been stopped since.
+        """
+        context = self._dataframe.sparkSession.sparkContext
+        if context is not session.sparkContext:
+            raise GraphError(
+                f"the DataFrame of {self!r} belongs to a SparkContext that was stopped: make it again"
+            )
+        return self._dataframe

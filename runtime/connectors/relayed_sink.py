@@ -1,0 +1,107 @@
+"""Sinks whose records Spark takes: as Arrow's batches, which never pass through the driver."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.columnar.encode import RecordEncoder
+from opchain.runtime.columnar.spark_types import SparkType
+from opchain.runtime.columnar.type_mapping import spark_type_of
+from opchain.runtime.connectors.sink import Sink, SinkWriter
+from opchain.runtime.errors import InternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from opchain.runtime.functions.function import RuntimeContext
+    from opchain.runtime.types.type_information import TypeInformation
+    from typing_extensions import Self
+
+
+class ArrowWriter(SinkWriter[Any]):
+    """Sends each batch of records as one of columns.
+
+    Args:
+        record_type: What the records are to fit.
+        where: The operator, for errors.
+        send: Takes the bytes of a record batch.
+    """
+
+    def __init__(self, record_type: SparkType, where: str, send: Callable[[bytes], None]) -> None:
+        self._encoder = RecordEncoder(record_type, where)
+        self._send = send
+
+    def write(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - the contract
+        """Sends one record."""
+        self.write_batch([value], None)
+
+    def write_batch(
+        self,
+        values: Sequence[Any],
+        timestamps: Sequence[int | None] | None,  # noqa: ARG002 - the contract
+    ) -> None:
+        """Sends a batch.
+
+        Raises:
+            RecordSchemaError: A record does not fit the schema.
+        """
+        self._send(self._encoder.batch(values).serialize().to_pybytes())
+
+
+class RelayedSink(Sink[Any]):
+    """A sink whose batches the engine takes.
+
+    Args:
+        schema: A type of pyspark, DDL text, or None for what the stream's declared type says.
+    """
+
+    reads_timestamps = False
+    changes_records = False
+
+    def __init__(self, schema: Any = None) -> None:
+        self.schema = schema
+
+    @property
+    def schema_json(self) -> Any:
+        """The schema as Spark's JSON; None where it is unknown, or DDL text that only Spark can read."""
+        if isinstance(self.schema, SparkType):
+            return self.schema.to_json()
+        return (
+            None if self.schema is None or isinstance(self.schema, str) else self.schema.jsonValue()
+        )
+
+    def for_type(self, record_type: TypeInformation[Any]) -> Self:
+        """The sink with the schema of a declared type, unless it has one.
+
+        Raises:
+            GraphError: The type says nothing of columns.
+        """
+        if self.schema is not None:
+            return self
+        typed = copy.copy(self)
+        typed.schema = spark_type_of(record_type)
+        return typed
+
+    def create_writer(self, context: RuntimeContext) -> SinkWriter[Any]:
+        """Not without an engine that takes batches.
+
+        Raises:
+            InternalError: Always.
+        """
+        raise InternalError(
+            f"{self!r} was to write by itself in {context.get_index_of_this_subtask()}"
+        )
+
+    def relayed_writer(
+        self, schema: str, where: str, send: Callable[[bytes], None]
+    ) -> SinkWriter[Any]:
+        """The writer of a subtask; `schema` is JSON text, since DDL text was read on the driver."""
+        return ArrowWriter(SparkType.parse(schema), where, send)
+
+
+class DataFrameSink(RelayedSink):
+    """The end of a stream that becomes a DataFrame."""
+
+    def __repr__(self) -> str:
+        return "DataFrameSink()"

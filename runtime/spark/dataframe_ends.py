@@ -1,0 +1,146 @@
+"""The ends of a job that are DataFrames: sources that Spark feeds, sinks whose batches it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from opchain.runtime.columnar.spark_types import SparkType
+from opchain.runtime.connectors.fed_source import FedSource
+from opchain.runtime.connectors.relayed_sink import RelayedSink
+from opchain.runtime.errors import GraphError, UnsupportedFeatureError, add_note
+from opchain.runtime.operators.specs import SinkWriterSpec, SourceSpec
+from opchain.runtime.spark.dataframes import (
+    arrow_partitions,
+    empty_partitions,
+    has_large_types,
+    joined,
+    schema_text,
+)
+
+if TYPE_CHECKING:
+    from opchain.runtime.spark.stage_tasks import ShippedVertex
+    from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram, VertexProgram
+    from pyspark import RDD
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class RelayedEnd:
+    """A relayed sink of a job: what runs it, and the schema of its records as JSON text."""
+
+    vertex: VertexProgram
+    operator: OperatorProgram
+    sink: RelayedSink
+    schema: str
+
+    @property
+    def tasks(self) -> range:
+        """The tasks that write to it."""
+        return range(self.vertex.first_task, self.vertex.first_task + self.vertex.parallelism)
+
+    @property
+    def record_type(self) -> SparkType:
+        """What its records are to fit."""
+        return SparkType.parse(self.schema)
+
+
+class DataFrameEnds:
+    """The DataFrames that a job reads, by vertex, and the sinks that become some.
+
+    Raises:
+        GraphError: The schema of a sink is unknown, or is none.
+        Exception: What Spark says of a source's format.
+    """
+
+    def __init__(self, job: JobProgram, session: SparkSession) -> None:
+        self._job = job
+        self._session = session
+        self._read = {
+            vertex.vertex_id: _dataframe(vertex.operators[0], source, session)
+            for vertex in job.vertices
+            if (source := fed_source(vertex)) is not None
+        }
+        self.sinks = [
+            RelayedEnd(vertex, operator, sink, _schema(operator, sink, session))
+            for vertex, operator, sink in relayed_sinks(job)
+        ]
+
+    def told(self, vertex: ShippedVertex) -> ShippedVertex:
+        """The vertex with the schemas that its tasks must know."""
+        sinks = [end for end in self.sinks if vertex.first_task in end.tasks]
+        schemas = {end.operator.index: end.schema for end in sinks}
+        dataframe = self._read.get(self._job.vertex_of(vertex.first_task)[0].vertex_id)
+        if dataframe is None:
+            return replace(vertex, sink_schemas=schemas)
+        return replace(
+            vertex,
+            sink_schemas=schemas,
+            feed_schema=dataframe.schema.json(),
+            has_large_types=has_large_types(self._session),
+        )
+
+    def first_input(self) -> RDD[bytes]:
+        """What the first stage reads, a partition for each of its tasks; nothing where it is not fed."""
+        context = self._session.sparkContext
+        vertices = [self._job.vertices[number] for number in self._job.stages[0].vertices]
+        if not self._read:
+            return empty_partitions(context, sum(vertex.parallelism for vertex in vertices))
+        parts = []
+        for vertex in vertices:
+            dataframe = self._read.get(vertex.vertex_id)
+            if dataframe is None:
+                parts.append(empty_partitions(context, vertex.parallelism))
+            else:
+                parts += arrow_partitions(dataframe, vertex.parallelism)
+        return joined(context, parts)
+
+
+def fed_source(vertex: VertexProgram) -> FedSource | None:
+    """The source of a vertex, if Spark feeds it."""
+    spec = vertex.operators[0].spec
+    if isinstance(spec, SourceSpec) and isinstance(spec.source, FedSource):
+        return spec.source
+    return None
+
+
+def relayed_sinks(job: JobProgram) -> list[tuple[VertexProgram, OperatorProgram, RelayedSink]]:
+    """The sinks of a job whose batches Spark takes."""
+    return [
+        (vertex, operator, operator.spec.sink)
+        for vertex in job.vertices
+        for operator in vertex.operators
+        if isinstance(operator.spec, SinkWriterSpec) and isinstance(operator.spec.sink, RelayedSink)
+    ]
+
+
+def _dataframe(operator: OperatorProgram, source: FedSource, session: SparkSession) -> DataFrame:
+    where = f"'{operator.name}' ({operator.call_site})"
+    try:
+        dataframe: DataFrame = source.dataframe(session)
+        SparkType.read(dataframe.schema.jsonValue())  # raises where records cannot hold a column
+    except Exception as error:
+        add_note(error, f"while making the DataFrame of {where}")
+        raise
+    if dataframe.isStreaming:
+        raise UnsupportedFeatureError(
+            f"{where} reads {dataframe!r}, a streaming DataFrame, and jobs read only bounded ones"
+        )
+    return dataframe
+
+
+def _schema(operator: OperatorProgram, sink: RelayedSink, session: SparkSession) -> str:
+    where = f"'{operator.name}' ({operator.call_site})"
+    known = sink.schema if isinstance(sink.schema, str) else sink.schema_json
+    if known is None:
+        raise GraphError(
+            f"{where} does not know the columns of its records: declare the type of the stream, or give the "
+            "sink a schema"
+        )
+    try:
+        text = schema_text(known, session)
+        SparkType.parse(text)
+    except GraphError as error:
+        add_note(error, f"while reading the schema of {where}")
+        raise
+    return text

@@ -1,0 +1,70 @@
+"""Whatever Spark can write, as a sink."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.connectors.relayed_sink import RelayedSink
+from opchain.runtime.spark.format_source import format_name, register_format
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+MODES = ("append", "overwrite", "error", "errorifexists", "ignore")
+
+
+class SparkSink(RelayedSink):
+    """Writes the records by `dataframe.write.format(...).mode(...).options(...)`, when all tasks have succeeded.
+
+    A job that fails writes nothing. What is seen of a write that fails itself is up to the format: files of
+    Spark's formats appear when all are written.
+
+    Args:
+        format: Spark's name of it, or the class of a Python Data Source.
+        mode: "append", "overwrite", "error" where there is something already, or "ignore".
+        options: As for Spark's writer.
+        schema: A StructType, another type for records that are no rows, or DDL text; None for what the
+            stream's type says.
+        partition_by: Columns that become folders.
+        path: Where to, where it is no option.
+
+    Raises:
+        ValueError: There is no such mode.
+    """
+
+    def __init__(
+        self,
+        format: str | type,  # noqa: A002 - Spark's name for it
+        mode: str = "error",
+        options: Mapping[str, Any] | None = None,
+        schema: Any = None,
+        partition_by: Sequence[str] = (),
+        path: str | None = None,
+    ) -> None:
+        super().__init__(schema)
+        self._name = format_name(format, "SparkSink")
+        if mode not in MODES:
+            raise ValueError(f"SparkSink got the mode {mode!r}; the modes are {', '.join(MODES)}")
+        self._format = format
+        self._mode = mode
+        self._options = dict(options or {})
+        self._partition_by = tuple(partition_by)
+        self._path = path
+
+    def __repr__(self) -> str:
+        return f"SparkSink({self._name})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Executors make batches: where they are written, maybe by a password, is the driver's business.
+        return {"_name": self._name, "schema": None}
+
+    def write(self, dataframe: Any) -> None:
+        """Writes it, on the driver."""
+        register_format(dataframe.sparkSession, self._format)
+        writer = dataframe.write.format(self._name).mode(self._mode).options(**self._options)
+        if self._partition_by:
+            writer = writer.partitionBy(*self._partition_by)
+        if self._path is None:
+            writer.save()
+        else:
+            writer.save(self._path)
