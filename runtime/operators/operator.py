@@ -133,11 +133,23 @@ class StreamOperator:
 
     def snapshot_changes(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
         """What has changed since the last snapshot; everything, where changes are not tracked."""
-        raise NotImplementedError
+        context = self.context
+        if context.keyed_state is None or not context.keyed_state.tracks_changes:
+            return self.snapshot_state(checkpoint_id, timestamp_ms)
+        return OperatorSnapshot(
+            keyed=context.keyed_state.snapshot_changes(),
+            timers=context.timers.snapshot_changes(),
+            operator=context.operator_state.snapshot(),
+            is_changes=True,
+        )
 
     def apply_changes(self, snapshot: OperatorSnapshot) -> None:
         """Takes in changes on top of what `restore_state` took over; before `open`."""
-        raise NotImplementedError
+        context = self.context
+        context.operator_state.restore(snapshot.operator)
+        if context.keyed_state is not None:
+            context.keyed_state.apply_changes(snapshot.keyed)
+            context.timers.apply_changes(snapshot.timers)
 
     def open(self) -> None:
         """Prepares for records: opens the user's function, registers state."""
@@ -287,6 +299,15 @@ class UserFunctionOperator(StreamOperator):
         if isinstance(self.function, CheckpointedFunction):
             self.function.snapshot_state(SnapshotContext(checkpoint_id, timestamp_ms))
         return super().snapshot_state(checkpoint_id, timestamp_ms)
+
+    def snapshot_changes(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
+        """Likewise: the function puts its own part into its states first."""
+        keyed_state = self.context.keyed_state
+        if keyed_state is None or not keyed_state.tracks_changes:
+            return self.snapshot_state(checkpoint_id, timestamp_ms)
+        if isinstance(self.function, CheckpointedFunction):
+            self.function.snapshot_state(SnapshotContext(checkpoint_id, timestamp_ms))
+        return super().snapshot_changes(checkpoint_id, timestamp_ms)
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
         """Tells the function, where it listens."""

@@ -8,6 +8,7 @@ Flink: `HashMapStateBackend`, `HeapKeyedStateBackend`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from opchain.runtime.errors import StateError
@@ -15,14 +16,18 @@ from opchain.runtime.state.hash_map_states import STATES, WITH_FUNCTION, HashMap
 from opchain.runtime.state.incremental_cleanup import IncrementalCleanup
 from opchain.runtime.state.key_groups import KeyGroupRange
 from opchain.runtime.state.key_identity import KeyIdentity, key_identity, key_of
+from opchain.runtime.state.key_router import KeyRouter
 from opchain.runtime.state.keyed_backend import VOID, KeyedStateBackend
+from opchain.runtime.state.keyed_changes import apply_frames, write_changes
+from opchain.runtime.state.keyed_frames import in_order
 from opchain.runtime.state.keyed_snapshot import read_tables, write_tables
 from opchain.runtime.state.state_table import RAW, StateTable, has_ttl, kind_of
+from opchain.runtime.state.touched_state import TouchedNamespaces
 from opchain.runtime.state.ttl_states import TTL_STATES, TimeToLive, unstamped
 from opchain.runtime.task.mailbox.timer_service import wall_clock_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from opchain.runtime.state.descriptors import (
         AggregatingStateDescriptor,
@@ -76,12 +81,15 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         "_identify",
         "_is_watched",
         "_listeners",
+        "_made_router",
         "_namespaced",
+        "_next_number",
         "_no_key",
         "_now",
         "_plain",
         "_states",
         "_tables",
+        "_touched",
         "_where",
         "current_key",
         "identity",
@@ -105,6 +113,7 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         self.identity = identity or key_identity()
         self._plain, self._identify = self.identity.plain, self.identity.of
         self._hasher = hasher
+        self._made_router: KeyRouter | None = None
         self._now = now
         self._where = where
         self._no_key = _NoKey(where)
@@ -117,6 +126,10 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         self._listeners: list[Callable[[], None]] = []
         self._end_key: Callable[[], None] | None = None
         self._is_watched = False
+        # The keys that were touched since the last snapshot; None while changes are not tracked. The number
+        # of the next changes is 0 where they would not be complete.
+        self._touched: dict[Any, None] | None = None
+        self._next_number = 0
 
     # The key
 
@@ -158,6 +171,8 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         ):
             self._end_key()
             self.clear_all()
+        if self._touched is not None:
+            self._touched[state_key] = None
         for listener in self._listeners:
             listener()
 
@@ -217,19 +232,28 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         name, expires = descriptor.name, has_ttl(descriptor)
         table = self._tables.get(name)
         if table is None:
-            table = self._tables[name] = StateTable(
-                name, kind_of(descriptor), has_ttl=expires, descriptor=descriptor
-            )
+            table = self._new_table(name, kind_of(descriptor), descriptor)
         else:
             table.require(descriptor, self._where)
             if table.has_ttl is not expires:
                 self._convert(table, descriptor)
         return table
 
+    def _new_table(
+        self, name: str, kind: str, descriptor: StateDescriptor[Any] | None = None
+    ) -> StateTable:
+        expires = descriptor is not None and has_ttl(descriptor)
+        table = StateTable(name, kind, has_ttl=expires, descriptor=descriptor)
+        if self._touched is not None:
+            table.touched = TouchedNamespaces()
+        self._tables[name] = table
+        return table
+
     def _convert(self, table: StateTable, descriptor: StateDescriptor[Any]) -> None:
         """Adapts restored contents to a time to live that is new, or gone. Flink: `TtlAwareSerializer`."""
         kind = table.kind
         table.has_ttl = not table.has_ttl
+        self._next_number = 0  # what was saved before is of the other form
         ttl = TimeToLive(descriptor.ttl_config, self._now) if table.has_ttl else None  # type: ignore[arg-type]
         for entries in table.spaces.values():
             for key, contents in entries.items():
@@ -248,7 +272,9 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         ttl = TimeToLive(config, self._now)
         incremental = config.get_cleanup_strategies().get_incremental_cleanup_strategy()
         if incremental is not None and table.cleanup is None:
-            table.cleanup = IncrementalCleanup(table, ttl, incremental.get_cleanup_size())
+            table.cleanup = IncrementalCleanup(
+                table, ttl, incremental.get_cleanup_size(), partial(self._note_cleanup, table)
+            )
             if incremental.run_cleanup_for_every_record():
                 self.on_key_selected(table.cleanup.run)
         state = TTL_STATES[table.kind](self, table, ttl, *function)
@@ -260,7 +286,13 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         """See KeyedStateBackend."""
         table = self._tables.get(name)
         if table is None:
-            table = self._tables[name] = StateTable(name, RAW, has_ttl=False, descriptor=None)
+            table = self._new_table(name, RAW)
+        if (
+            table.touched is not None
+            and namespace is not VOID
+            and self.state_key is not self._no_key
+        ):
+            table.touched.note(namespace, self.state_key)
         return table.space(namespace)
 
     def namespaces(self, name: str) -> list[Any]:
@@ -301,6 +333,7 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
 
     def clear_all(self) -> None:
         """See KeyedStateBackend."""
+        self._next_number = 0  # nothing says what was there
         for table in self._tables.values():
             if len(table.spaces) == 1:
                 table.spaces[VOID].clear()
@@ -319,28 +352,106 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
 
     def snapshot(self) -> dict[int, bytes]:
         """See KeyedStateBackend."""
-        return write_tables(self._tables.values(), self.max_parallelism, self._hasher, self._now)
+        written = write_tables(self._tables.values(), self._router, self._now)
+        self._begin_changes(1)
+        return written
 
     def restore(self, snapshots: Iterable[Mapping[int, bytes]]) -> None:
         """See KeyedStateBackend."""
-        read_tables(snapshots, self.key_groups, self.identity, self._tables, self._where)
+        frames = in_order(snapshots, self.key_groups, "a snapshot of keyed state", self._where)
+        last = 0
+        for last, of_number in frames:
+            if last == 0:
+                read_tables(of_number, self._tables, self.identity, self._where)
+            else:
+                apply_frames(of_number, self._tables, self.identity, self._router, self._where)
+        self._begin_changes(last + 1)
+
+    # Changes
 
     def track_changes(self) -> None:
         """See KeyedStateBackend."""
-        raise NotImplementedError
+        if self._touched is None:
+            self._touched = {}
+            self._is_watched = True
+            for table in self._tables.values():
+                table.touched = TouchedNamespaces()
 
     @property
     def tracks_changes(self) -> bool:
         """See KeyedStateBackend."""
-        return False
+        return self._touched is not None and self._next_number > 0
 
     def touch(self, keys: Iterable[Any]) -> None:
         """See KeyedStateBackend."""
+        if self._touched is not None:
+            plain, identify = self._plain, self._identify
+            for key in keys:
+                self._touched[key if key.__class__ in plain else identify(key)] = None
+
+    def touched_keys(self) -> dict[Any, None]:
+        """See KeyedStateBackend."""
+        return self._touched or {}
+
+    def write_to(self, name: str, namespaces: Iterable[Any]) -> None:
+        """See KeyedStateBackend."""
+        touched = self._tables[name].touched
+        if touched is not None:
+            touched.written_to.update(dict.fromkeys(namespaces))
+
+    def drop(self, name: str, namespace: Any) -> None:
+        """See KeyedStateBackend."""
+        table = self._tables[name]
+        entries = table.space(namespace)
+        if table.touched is not None:
+            table.touched.note_dropped(namespace, self.key_groups_of(entries))
+        entries.clear()
+        table.leave(namespace)
+
+    def key_groups_of(self, state_keys: Collection[Any]) -> Iterable[int]:
+        """See KeyedStateBackend."""
+        if len(state_keys) >= len(self.key_groups):
+            return self.key_groups
+        return self._router.key_groups_of(list(map(key_of, state_keys)))
 
     def snapshot_changes(self) -> dict[int, bytes]:
         """See KeyedStateBackend."""
-        raise NotImplementedError
+        if self._touched is None or not self.tracks_changes:
+            raise StateError(
+                f"{self._where}: changes of keyed state are asked for where they are not tracked since a "
+                "snapshot; call track_changes(), and take a whole snapshot first"
+            )
+        number = self._next_number
+        written = write_changes(self._tables.values(), self._touched, number, self._router)
+        self._begin_changes(number + 1)
+        return written
 
     def apply_changes(self, changes: Mapping[int, bytes]) -> None:
         """See KeyedStateBackend."""
-        raise NotImplementedError
+        self.restore([changes])
+
+    @property
+    def _router(self) -> KeyRouter:
+        """What numbers the key groups of keys; made when first needed, as most tasks take no snapshot."""
+        if self._made_router is None:
+            self._made_router = KeyRouter(self.max_parallelism, 1, self._hasher)
+        return self._made_router
+
+    def _begin_changes(self, number: int) -> None:
+        """From here on what changes is noted for the frames of this number."""
+        if self._touched is None:
+            return
+        self._next_number = number
+        self._touched = {}
+        for table in self._tables.values():
+            if table.touched is None:
+                table.touched = TouchedNamespaces()
+            table.touched.clear()
+
+    def _note_cleanup(self, table: StateTable, namespace: Any, state_key: Any) -> None:
+        if self._touched is None:
+            return
+        if namespace is VOID:
+            self._touched[state_key] = None
+        elif table.touched is not None:
+            table.touched.note(namespace, state_key)

@@ -47,9 +47,12 @@ class HashMapState:
 
     def set_current_namespace(self, namespace: Any) -> None:
         """See NamespacedState."""
+        table = self._table
+        if table.touched is not None and namespace is not VOID:
+            table.touched.note(namespace, self._backend.state_key)
         if namespace is self._namespace:
             return
-        table, left = self._table, self._namespace
+        left = self._namespace
         self._namespace = table.current = namespace
         if not self._entries:
             table.leave(left)
@@ -80,9 +83,11 @@ class MergingHashMapState(HashMapState):
 
     def merge_namespaces(self, target: Any, sources: Iterable[Any]) -> None:
         """See NamespacedState."""
-        key = self._backend.state_key
+        key, touched = self._backend.state_key, self._table.touched
         merged = None
         for source in sources:
+            if touched is not None:
+                touched.note(source, key)
             entries = self._table.spaces.get(source)
             contents = None if entries is None else entries.pop(key, None)
             if contents is None:

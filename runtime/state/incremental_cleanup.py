@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from opchain.runtime.state.state_table import StateTable
     from opchain.runtime.state.ttl_states import TimeToLive
@@ -25,13 +25,17 @@ class IncrementalCleanup:
         table: The state.
         ttl: When its entries are expired.
         size: How many keys a run looks at.
+        note: Hears the namespace and state key of each entry that changes.
     """
 
-    def __init__(self, table: StateTable, ttl: TimeToLive, size: int) -> None:
+    def __init__(
+        self, table: StateTable, ttl: TimeToLive, size: int, note: Callable[[Any, Any], None]
+    ) -> None:
         self._table = table
+        self._note = note
         self._ttl = ttl
         self._size = size
-        self._round: Iterator[tuple[dict[Any, Any], Any]] = iter(())
+        self._round: Iterator[tuple[Any, dict[Any, Any], Any]] = iter(())
 
     def run(self) -> None:
         """Looks at the next keys; the run that reaches the end of a round stops there."""
@@ -43,10 +47,12 @@ class IncrementalCleanup:
         """Whether there was a key to look at."""
         ttl, kind = self._ttl, self._table.kind
         looked_at = 0
-        for entries, key in self._round:
+        for namespace, entries, key in self._round:
             contents = entries.get(key)
             if contents is not None:
                 live = ttl.live(kind, contents)
+                if live is not contents:
+                    self._note(namespace, key)
                 if live is None:
                     del entries[key]
                 elif live is not contents:
@@ -56,9 +62,9 @@ class IncrementalCleanup:
                 break
         return looked_at > 0
 
-    def _all_keys(self) -> Iterator[tuple[dict[Any, Any], Any]]:
+    def _all_keys(self) -> Iterator[tuple[Any, dict[Any, Any], Any]]:
         for namespace in list(self._table.spaces):
             entries = self._table.spaces.get(namespace, {})
             for key in list(entries):
-                yield entries, key
+                yield namespace, entries, key
             self._table.leave(namespace)

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from opchain.runtime.state.state_stores import KeyedStateStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from opchain.runtime.state.descriptors import StateDescriptor
     from opchain.runtime.state.key_groups import KeyGroupRange
@@ -198,6 +198,26 @@ class KeyedStateBackend(KeyedStateStore):
         Call it once per batch, with the keys as the key selector gives them, before `snapshot_changes`;
         nothing happens where changes are not tracked.
         """
+
+    @abstractmethod
+    def touched_keys(self) -> dict[Any, None]:
+        """The state keys that were touched since the last snapshot, in order; not to be changed."""
+
+    @abstractmethod
+    def write_to(self, name: str, namespaces: Iterable[Any]) -> None:
+        """Says that an operator keeps the tables of some namespaces at hand, and writes to them directly.
+
+        Every touched key counts in each of them then. Call it before `snapshot_changes`. Single keys
+        must not go from such a table: only all together, by `drop`.
+        """
+
+    @abstractmethod
+    def drop(self, name: str, namespace: Any) -> None:
+        """Forgets a namespace of a state with all keys that it holds."""
+
+    @abstractmethod
+    def key_groups_of(self, state_keys: Collection[Any]) -> Iterable[int]:
+        """Key groups that cover some state keys: exactly theirs, or where they are many, all."""
 
     @abstractmethod
     def snapshot_changes(self) -> dict[int, bytes]:

@@ -1,6 +1,6 @@
 """Keyed state as bytes per key group, and back.
 
-The bytes of a key group are a pickle of
+The frame of a key group (see keyed_frames; keyed_changes has what may follow it) is a pickle of
 
     (1, {name: (kind, has_ttl, [(position, namespace, key, contents), ...])})
 
@@ -11,34 +11,28 @@ class must be importable where the state is restored.
 
 from __future__ import annotations
 
-import pickle
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import StateError, short_repr
 from opchain.runtime.state.key_identity import key_of
-from opchain.runtime.state.key_router import KeyRouter
+from opchain.runtime.state.keyed_frames import WHOLE
 from opchain.runtime.state.state_table import StateTable
 from opchain.runtime.state.ttl_states import TimeToLive
 from opchain.runtime.task.record_pickle import dump_records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Sequence
 
-    from opchain.runtime.state.java_hash import Hasher
-    from opchain.runtime.state.key_groups import KeyGroupRange
     from opchain.runtime.state.key_identity import KeyIdentity
+    from opchain.runtime.state.key_router import KeyRouter
+    from opchain.runtime.state.keyed_frames import Frame
 
     Row = tuple[int, Any, Any, Any]
 
-FORMAT = 1
-
 
 def write_tables(
-    tables: Iterable[StateTable],
-    max_parallelism: int,
-    hasher: Hasher | None,
-    now: Callable[[], int],
+    tables: Iterable[StateTable], router: KeyRouter, now: Callable[[], int]
 ) -> dict[int, bytes]:
     """The snapshot of tables.
 
@@ -46,39 +40,34 @@ def write_tables(
         StateError: Something in a state can't be pickled.
     """
     groups: dict[int, dict[str, tuple[str, bool, list[Row]]]] = {}
-    router = KeyRouter(max_parallelism, 1, hasher)
     for table in tables:
         rows = _rows(table, now)
         key_groups = router.key_groups_of([row[2] for row in rows])
         for group, row in zip(key_groups, rows, strict=True):
             states = groups.setdefault(group, {})
             states.setdefault(table.name, (table.kind, table.has_ttl, []))[2].append(row)
-    return {group: _pickled(states) for group, states in sorted(groups.items())}
+    return {group: pickled((WHOLE, states)) for group, states in sorted(groups.items())}
 
 
 def read_tables(
-    snapshots: Iterable[Mapping[int, bytes]],
-    key_groups: KeyGroupRange,
-    identity: KeyIdentity,
+    frames: Sequence[tuple[int, Frame]],
     tables: dict[str, StateTable],
+    identity: KeyIdentity,
     where: str,
 ) -> None:
-    """Adds what snapshots hold of some key groups to tables.
+    """Adds what whole snapshots hold to tables.
 
     Raises:
-        StateError: A snapshot can't be read, or a state has another kind than before.
+        StateError: A state has another kind than before.
     """
     found: dict[str, list[tuple[int, int, Any, Any, Any]]] = {}
-    for snapshot in snapshots:
-        for group, data in snapshot.items():
-            if group not in key_groups:
-                continue
-            for name, (kind, has_ttl, entries) in _unpickled(data, where).items():
-                _require(tables, name, kind, where, has_ttl=has_ttl)
-                found.setdefault(name, []).extend(
-                    (position, group, namespace, key, contents)
-                    for position, namespace, key, contents in entries
-                )
+    for group, (_, states) in frames:
+        for name, (kind, has_ttl, entries) in states.items():
+            require(tables, name, kind, where, has_ttl=has_ttl)
+            found.setdefault(name, []).extend(
+                (position, group, namespace, key, contents)
+                for position, namespace, key, contents in entries
+            )
     plain, identify = identity.plain, identity.of
     for name, rows in found.items():
         table = tables[name]
@@ -101,9 +90,14 @@ def _rows(table: StateTable, now: Callable[[], int]) -> list[Row]:
     ]
 
 
-def _require(
+def require(
     tables: dict[str, StateTable], name: str, kind: str, where: str, *, has_ttl: bool
 ) -> None:
+    """Has a table for a state of a snapshot.
+
+    Raises:
+        StateError: The state is known as one of another kind.
+    """
     table = tables.get(name)
     if table is None:
         tables[name] = StateTable(name, kind, has_ttl=has_ttl, descriptor=None)
@@ -115,24 +109,38 @@ def _require(
         )
 
 
-def _pickled(states: dict[str, tuple[str, bool, list[Row]]]) -> bytes:
+def pickled(frame: Frame) -> bytes:
+    """A frame, whose last item are the states by name, as bytes.
+
+    Raises:
+        StateError: Something in a state can't be pickled.
+    """
     try:
-        return dump_records((FORMAT, states))
+        return dump_records(frame)
     except Exception as error:
-        name, row = _unpicklable(states)
+        name, part = _unpicklable(frame[-1])
         raise StateError(
-            f"state '{name}' can't be saved: {short_repr(row)} can't be pickled "
+            f"state '{name}' can't be saved: {short_repr(part)} can't be pickled "
             f"({type(error).__name__}: {error}); keep plain values in state"
         ) from error
 
 
-def _unpicklable(states: dict[str, tuple[str, bool, list[Row]]]) -> tuple[str, Any]:
-    for name, (_, _, rows) in states.items():
-        for _, *entry in rows:
-            for part in entry:
-                if not _is_picklable(part):
-                    return name, part
+def _unpicklable(states: dict[str, tuple[Any, ...]]) -> tuple[str, Any]:
+    """The name of a state, and what it holds that can't be pickled."""
+    for name, state in states.items():
+        if not _is_picklable(state):
+            return name, _innermost(state)
     return "?", None
+
+
+def _innermost(part: Any) -> Any:
+    """What can't be pickled in the rows of a state: a key, a namespace, or contents."""
+    while type(part) in (tuple, list):
+        rest = part
+        part = next((item for item in rest if not _is_picklable(item)), None)
+        if part is None:
+            return rest
+    return part
 
 
 def _is_picklable(part: Any) -> bool:
@@ -141,19 +149,3 @@ def _is_picklable(part: Any) -> bool:
     except Exception:  # noqa: BLE001 - whatever a user's object raises
         return False
     return True
-
-
-def _unpickled(data: bytes, where: str) -> dict[str, tuple[str, bool, list[Row]]]:
-    try:
-        version, states = pickle.loads(data)
-    except Exception as error:
-        raise StateError(
-            f"{where}: a snapshot of keyed state can't be read: {type(error).__name__}: {error}"
-        ) from error
-    if version != FORMAT:
-        raise StateError(
-            f"{where}: a snapshot of keyed state has format {version!r}, and this version of opchain "
-            f"reads format {FORMAT}"
-        )
-    found: dict[str, tuple[str, bool, list[Row]]] = states
-    return found

@@ -9,6 +9,8 @@ There is one heap entry per time and one dictionary per time and namespace: regi
 again, which triggers do for each record, is one look-up, and a window's end with a million keys is one
 entry. Deleting is a look-up, too: times without timers leave the heap when they come to its top, or
 when they are the most of it.
+
+What is added and removed can be noted, for checkpoints that keep changes alone: see timer_changes.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import heapq
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     Keys = dict[Any, None]
 
@@ -27,7 +29,16 @@ _SMALLEST_HEAP_TO_SWEEP = 64
 class KeyedTimers:
     """The timers of one service and clock. Keys are state keys: see key_identity."""
 
-    __slots__ = ("_by_time", "_count", "_heap", "_last", "_last_namespace", "_last_time", "_walks")
+    __slots__ = (
+        "_by_time",
+        "_count",
+        "_heap",
+        "_last",
+        "_last_namespace",
+        "_last_time",
+        "_walks",
+        "journal",
+    )
 
     def __init__(self) -> None:
         self._by_time: dict[int, dict[Any, Keys]] = {}
@@ -39,6 +50,9 @@ class KeyedTimers:
         self._last_namespace: Any = None
         # Of each time whose timers are being given out, those that are still to come.
         self._walks: dict[int, Iterator[tuple[Any, Any]]] = {}
+        # The timers that were added or removed since the last snapshot, and whether they were there
+        # before; None while nobody notes them.
+        self.journal: dict[tuple[int, Any, Any], bool] | None = None
 
     def __len__(self) -> int:
         return self._count
@@ -60,6 +74,8 @@ class KeyedTimers:
             return False
         keys[state_key] = None
         self._count += 1
+        if self.journal is not None:
+            self.journal.setdefault((time, namespace, state_key), False)
         return True
 
     def discard(self, time: int, namespace: Any, state_key: Any) -> None:
@@ -68,7 +84,7 @@ class KeyedTimers:
         if keys is None or state_key not in keys:
             return
         del keys[state_key]
-        self._count -= 1
+        self._removed(time, namespace, state_key)
         if len(self._heap) > max(_SMALLEST_HEAP_TO_SWEEP, 2 * self._count):
             self._sweep()
 
@@ -93,14 +109,15 @@ class KeyedTimers:
                     ((namespace, keys),) = namespaces.items()
                     if len(keys) == 1:  # alone at its time, as many timers are
                         self._drop_first_time()
-                        self._count -= 1
-                        return first, namespace, keys.popitem()[0]
+                        state_key = keys.popitem()[0]
+                        self._removed(first, namespace, state_key)
+                        return first, namespace, state_key
                 walk = self._walks[first] = _walk(namespaces)
             found = next(walk, None)
             if found is not None:
                 namespace, state_key = found
                 del namespaces[namespace][state_key]
-                self._count -= 1
+                self._removed(first, namespace, state_key)
                 return first, namespace, state_key
             del self._walks[first]
             if not any(namespaces.values()):
@@ -110,6 +127,36 @@ class KeyedTimers:
     def count_of(self, namespace: Any) -> int:
         """How many timers a namespace has."""
         return sum(len(namespaces.get(namespace, ())) for namespaces in self._by_time.values())
+
+    def at(self, time: int) -> dict[Any, Keys]:
+        """The keys of each namespace that has timers at a time; not to be changed."""
+        return self._by_time.get(time, {})
+
+    def put_last(self, time: int, namespaces: Iterable[Any]) -> None:
+        """Has timers of some namespaces come behind all others of a time, in this order."""
+        known = self._by_time.get(time, {})
+        for namespace in namespaces:
+            if namespace in known:
+                known[namespace] = known.pop(namespace)
+
+    def forget_empty(self, time: int, namespaces: Iterable[Any]) -> None:
+        """Forgets the places of namespaces that have no timers left at a time.
+
+        While its timers are given out, a time keeps all places.
+        """
+        known = self._by_time.get(time)
+        if known is None or time in self._walks:
+            return
+        for namespace in namespaces:
+            if not known.get(namespace, True):
+                del known[namespace]
+                if time == self._last_time:
+                    self._last_time = None
+
+    def _removed(self, time: int, namespace: Any, state_key: Any) -> None:
+        self._count -= 1
+        if self.journal is not None:
+            self.journal.setdefault((time, namespace, state_key), True)
 
     def _keys(self, time: int, namespace: Any) -> Keys:
         namespaces = self._by_time.get(time)

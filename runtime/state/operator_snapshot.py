@@ -45,6 +45,29 @@ class OperatorSnapshot:
     is_changes: bool = False
 
 
+def with_changes(chain: Sequence[OperatorSnapshot]) -> OperatorSnapshot:
+    """One snapshot of a snapshot and the changes behind it; nothing is unpickled.
+
+    It `is_changes` where all of the chain are.
+    """
+    first = max((n for n, part in enumerate(chain) if not part.is_changes), default=0)
+    parts = chain[first:]
+    return OperatorSnapshot(
+        keyed=_joined([part.keyed for part in parts]),
+        timers=_joined([part.timers for part in parts]),
+        operator=parts[-1].operator,
+        is_changes=parts[0].is_changes,
+    )
+
+
+def _joined(parts: Sequence[dict[int, bytes]]) -> dict[int, bytes]:
+    groups: dict[int, list[bytes]] = {}
+    for part in parts:
+        for group, data in part.items():
+            groups.setdefault(group, []).append(data)
+    return {group: b"".join(groups[group]) for group in sorted(groups)}
+
+
 def redistribute(
     snapshots: Sequence[OperatorSnapshot],
     key_groups: KeyGroupRange,

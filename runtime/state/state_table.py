@@ -15,6 +15,7 @@ from opchain.runtime.state.keyed_backend import VOID
 if TYPE_CHECKING:
     from opchain.runtime.state.descriptors import StateDescriptor
     from opchain.runtime.state.incremental_cleanup import IncrementalCleanup
+    from opchain.runtime.state.touched_state import TouchedNamespaces
 
 RAW = "table"
 """The kind of a table that an operator works on itself."""
@@ -26,10 +27,20 @@ class StateTable:
     `kind` is the name of its descriptor's class, or RAW. `has_ttl` says that contents are stored with
     the time of their last access. `descriptor` is None where nobody has asked for the state since it
     was restored. `current` is the namespace that is in use, which stays while it is empty; `cleanup`
-    is what removes expired entries, if anything does.
+    is what removes expired entries, if anything does; `touched` notes where changes are possible, None
+    where nobody tracks them.
     """
 
-    __slots__ = ("cleanup", "current", "descriptor", "has_ttl", "kind", "name", "spaces")
+    __slots__ = (
+        "cleanup",
+        "current",
+        "descriptor",
+        "has_ttl",
+        "kind",
+        "name",
+        "spaces",
+        "touched",
+    )
 
     def __init__(
         self, name: str, kind: str, *, has_ttl: bool, descriptor: StateDescriptor[Any] | None
@@ -41,6 +52,7 @@ class StateTable:
         self.spaces: dict[Any, dict[Any, Any]] = {VOID: {}}
         self.current: Any = VOID
         self.cleanup: IncrementalCleanup | None = None
+        self.touched: TouchedNamespaces | None = None
 
     def space(self, namespace: Any) -> dict[Any, Any]:
         """The dictionary of a namespace, made where there is none."""

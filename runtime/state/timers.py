@@ -26,18 +26,25 @@ Flink: `InternalTimeServiceManagerImpl`, `InternalTimerServiceImpl`; `BatchExecu
 
 from __future__ import annotations
 
-import pickle
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.errors import StateError
 from opchain.runtime.state.key_identity import key_of
 from opchain.runtime.state.key_router import KeyRouter
+from opchain.runtime.state.keyed_frames import CHANGES, WHOLE, in_order
 from opchain.runtime.state.keyed_timers import KeyedTimers
+from opchain.runtime.state.timer_changes import (
+    TimerChanges,
+    apply_changes,
+    by_key_group,
+    forget_empty,
+    journaled,
+)
 from opchain.runtime.task.record_pickle import dump_records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from opchain.runtime.state.java_hash import Hasher
     from opchain.runtime.state.keyed_backend import KeyedStateBackend
@@ -47,8 +54,6 @@ if TYPE_CHECKING:
     )
 
     Row = tuple[int, int, Any, Any]
-
-FORMAT = 1
 
 
 class Triggerable(Protocol):
@@ -82,6 +87,8 @@ class InternalTimerService:
         # The one call that is asked of the clock: for the first of the processing-time timers.
         self._call: TimerHandle | None = None
         self._call_at = MAX_LONG_VALUE
+        # Changes of event-time timers that the operator keeps in a form of its own, for the next snapshot.
+        self.unjournaled = TimerChanges()
         self._await_next()
 
     def register_event_time_timer(self, namespace: Any, time: int) -> None:
@@ -112,6 +119,11 @@ class InternalTimerService:
         for timer in timers:
             self._event_timers.discard(*timer)
         return timers
+
+    def forget_changes(self) -> None:
+        """Starts anew with what `snapshot_changes` gives: what changed so far is known to checkpoints."""
+        if self._event_timers.journal is not None:
+            self._event_timers.journal = {}
 
     def event_time_timer_count(self) -> int:
         """How many event-time timers wait."""
@@ -211,6 +223,10 @@ class TimerServices:
         self._where = where
         self._services: dict[str, InternalTimerService] = {}
         self._queues: dict[str, tuple[KeyedTimers, KeyedTimers]] = {}
+        self._made_router: KeyRouter | None = None
+        # The number of the next changes is 0 where they would not be complete.
+        self._tracks_changes = False
+        self._next_number = 0
 
     def service(self, name: str, target: Triggerable) -> InternalTimerService:
         """The service of a name, made when first asked for: it then has the restored timers."""
@@ -225,6 +241,11 @@ class TimerServices:
         """Fires what is due, service by service in the order in which they were made."""
         for service in self._services.values():
             service.advance_watermark(watermark)
+
+    def begin_at(self, watermark: int) -> None:
+        """Lets the services begin at a watermark; nothing fires."""
+        for service in self._services.values():
+            service.current_watermark = watermark
 
     def end_key(self) -> None:
         """In batch mode: fires what the current key has registered."""
@@ -241,23 +262,25 @@ class TimerServices:
     def snapshot(self) -> dict[int, bytes]:
         """All timers by key group, as the backend's snapshot; key groups without timers are left out.
 
-        The bytes of a key group are a pickle of (1, {name: (event rows, processing rows)}), a row
-        being (position among the timers of service and clock, time, namespace, key).
+        The frame of a key group (see keyed_frames; timer_changes has what may follow it) is a pickle of
+        (1, {name: (event rows, processing rows)}), a row being (position among the timers of service
+        and clock, time, namespace, key).
         """
         groups: dict[int, dict[str, tuple[list[Row], list[Row]]]] = {}
-        router = KeyRouter(self._backend.max_parallelism, 1, self._hasher)
         for name, queues in self._queues.items():
             for domain, timers in enumerate(queues):
+                forget_empty(timers)
                 rows = [
                     (position, time, namespace, key_of(state_key))
                     for position, (time, namespace, state_key) in enumerate(timers)
                 ]
-                key_groups = router.key_groups_of([row[3] for row in rows])
+                key_groups = self._router.key_groups_of([row[3] for row in rows])
                 for group, row in zip(key_groups, rows, strict=True):
                     services = groups.setdefault(group, {})
                     services.setdefault(name, ([], []))[domain].append(row)
+        self._begin_changes(1)
         return {
-            group: dump_records((FORMAT, services)) for group, services in sorted(groups.items())
+            group: dump_records((WHOLE, services)) for group, services in sorted(groups.items())
         }
 
     def restore(self, snapshots: Iterable[Mapping[int, bytes]]) -> None:
@@ -266,38 +289,97 @@ class TimerServices:
         Raises:
             StateError: A snapshot can't be read.
         """
+        last = 0
+        groups = self._backend.key_groups
+        for last, frames in in_order(snapshots, groups, "a snapshot of timers", self._where):
+            if last == 0:
+                self._restore_whole(frames)
+            else:
+                self._apply(frames)
+        self._begin_changes(last + 1)
+
+    def track_changes(self) -> None:
+        """Notes from the next snapshot on which timers come and go; off by default."""
+        self._tracks_changes = True
+
+    def snapshot_changes(self) -> dict[int, bytes]:
+        """What came and went since the last snapshot of either kind, by key group; then starts anew.
+
+        Raises:
+            StateError: Changes are not tracked, or there was no snapshot.
+        """
+        if not self._next_number:
+            raise StateError(
+                f"{self._where}: changes of timers are asked for where they are not tracked since a "
+                "snapshot; call track_changes(), and take a whole snapshot first"
+            )
+        groups: dict[int, dict[str, list[Any]]] = {}
+        for name, queues in self._queues.items():
+            service = self._services.get(name)
+            for domain, timers in enumerate(queues):
+                changes = journaled(timers)
+                if service is not None and domain == 0:
+                    changes.extend(service.unjournaled)
+                for group, of_group in by_key_group(changes, self._router).items():
+                    services = groups.setdefault(group, {})
+                    services.setdefault(name, [([], [], []), ([], [], [])])[domain] = of_group
+        number = self._next_number
+        self._begin_changes(number + 1)
+        return {
+            group: dump_records((CHANGES, number, services))
+            for group, services in sorted(groups.items())
+        }
+
+    def apply_changes(self, changes: Mapping[int, bytes]) -> None:
+        """Takes in what `snapshot_changes` gave, on top of what was restored from before it."""
+        self.restore([changes])
+
+    def _restore_whole(self, frames: Sequence[tuple[int, Any]]) -> None:
         found: dict[tuple[str, int], list[tuple[int, int, int, Any, Any]]] = {}
-        for snapshot in snapshots:
-            for group, data in snapshot.items():
-                if group not in self._backend.key_groups:
-                    continue
-                for name, queues in self._read(data).items():
-                    for domain, rows in enumerate(queues):
-                        found.setdefault((name, domain), []).extend(
-                            (time, position, group, namespace, key)
-                            for position, time, namespace, key in rows
-                        )
+        for group, (_, services) in frames:
+            for name, queues in services.items():
+                for domain, rows in enumerate(queues):
+                    found.setdefault((name, domain), []).extend(
+                        (time, position, group, namespace, key)
+                        for position, time, namespace, key in rows
+                    )
         identity = self._backend.identity
         for (name, domain), waiting in found.items():
             timers = self._queues_of(name)[domain]
             for time, _, _, namespace, key in sorted(waiting, key=lambda row: row[:3]):
                 timers.add(time, namespace, identity.of(key))
 
-    def _queues_of(self, name: str) -> tuple[KeyedTimers, KeyedTimers]:
-        return self._queues.setdefault(name, (KeyedTimers(), KeyedTimers()))
+    def _apply(self, frames: Sequence[tuple[int, Any]]) -> None:
+        found: dict[tuple[str, int], list[Any]] = {}
+        for group, (_, _, services) in frames:
+            for name, queues in services.items():
+                for domain, changes in enumerate(queues):
+                    found.setdefault((name, domain), []).append((group, changes))
+        for (name, domain), of_groups in found.items():
+            timers = self._queues_of(name)[domain]
+            apply_changes(timers, of_groups, self._backend.identity, self._router)
 
-    def _read(self, data: bytes) -> dict[str, tuple[list[Row], list[Row]]]:
-        try:
-            version, services = pickle.loads(data)
-        except Exception as error:
-            raise StateError(
-                f"{self._where}: a snapshot of timers can't be read: "
-                f"{type(error).__name__}: {error}"
-            ) from error
-        if version != FORMAT:
-            raise StateError(
-                f"{self._where}: a snapshot of timers has format {version!r}, and this version of "
-                f"opchain reads format {FORMAT}"
-            )
-        found: dict[str, tuple[list[Row], list[Row]]] = services
-        return found
+    def _begin_changes(self, number: int) -> None:
+        if not self._tracks_changes:
+            return
+        self._next_number = number
+        for queues in self._queues.values():
+            for timers in queues:
+                timers.journal = {}
+        for service in self._services.values():
+            service.unjournaled = TimerChanges()
+
+    @property
+    def _router(self) -> KeyRouter:
+        if self._made_router is None:
+            self._made_router = KeyRouter(self._backend.max_parallelism, 1, self._hasher)
+        return self._made_router
+
+    def _queues_of(self, name: str) -> tuple[KeyedTimers, KeyedTimers]:
+        queues = self._queues.get(name)
+        if queues is None:
+            queues = self._queues[name] = KeyedTimers(), KeyedTimers()
+            if self._tracks_changes:
+                for timers in queues:
+                    timers.journal = {}
+        return queues

@@ -52,6 +52,7 @@ class OperatorHarness:
         max_parallelism: The number of key groups; Flink's default for the parallelism if not given.
         clock: The clock, to share one with others; a new one that shows 0 if not given.
         snapshots: What to start from: the snapshots of all subtasks before, in their order.
+        tracks_changes: Whether `snapshot_changes` gives changes, once there was a snapshot.
         job_parameters: What `get_job_parameter` knows.
 
     Attributes:
@@ -71,6 +72,7 @@ class OperatorHarness:
         max_parallelism: int | None = None,
         clock: ManualClock | None = None,
         snapshots: Sequence[OperatorSnapshot] | None = None,
+        tracks_changes: bool = False,
         job_parameters: Mapping[str, str] | None = None,
     ) -> None:
         is_keyed = any(select is not None for select in key_selectors)
@@ -110,6 +112,8 @@ class OperatorHarness:
             files={},
         )
         self.operator = create_operator(program, context, self._output, is_batch=False)
+        if tracks_changes:
+            self.operator.track_changes()
 
     # Life
 
@@ -201,6 +205,11 @@ class OperatorHarness:
         now_ms = self.clock.current_processing_time()
         return self.operator.snapshot_state(checkpoint_id, now_ms)
 
+    def snapshot_changes(self, checkpoint_id: int = 1) -> OperatorSnapshot:
+        """What has changed since the last snapshot; everything where changes are not tracked."""
+        now_ms = self.clock.current_processing_time()
+        return self.operator.snapshot_changes(checkpoint_id, now_ms)
+
     def owns(self, key: Any) -> bool:
         """Whether records of a key come to this subtask."""
         return key_group(key, self._key_groups) in self._range
@@ -235,6 +244,7 @@ class OperatorHarness:
 
     def _take_element(self, number: int, value: Any, timestamp: int | None) -> None:
         self._require_own(number, value)
+        self._touch(number, value)
         self.operator.records_in += 1
         self.operator.input(number)(value, timestamp)
 
@@ -243,6 +253,12 @@ class OperatorHarness:
             self.operator.process_watermark_of(number, watermark)
         else:
             self.operator.process_watermark(watermark)
+
+    def _touch(self, number: int, value: Any) -> None:
+        """Tells the backend the key, as a task does for its batches."""
+        key = self.operator.program.keys[number] if self.operator.program.keys else None
+        if key is not None:
+            self.operator.context.keyed_state.touch((key.selector(value),))
 
     def _require_own(self, number: int, value: Any) -> None:
         """Refuses a record that an exchange would bring to another subtask."""

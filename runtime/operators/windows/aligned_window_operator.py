@@ -25,6 +25,8 @@ from opchain.runtime.operators.windows.window_state import (
     declare_contents,
 )
 from opchain.runtime.state.key_identity import key_of
+from opchain.runtime.state.keyed_changes import KEEPS_PLACE
+from opchain.runtime.state.touched_state import newest
 from opchain.runtime.windows.time_triggers import EventTimeTrigger
 from opchain.runtime.windows.time_windows import (
     SlidingEventTimeWindows,
@@ -34,7 +36,7 @@ from opchain.runtime.windows.time_windows import (
 from opchain.runtime.windows.window import TimeWindow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator
 
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
@@ -167,21 +169,25 @@ class AlignedWindowOperator(KeyedWindowOperator):
             if pane is None:
                 kept = self._kept[start]
                 due = {key: kept.pane[key] for key in kept.pending}
+                self._timers_are_over(window, window.max_timestamp(), due)
                 kept.pending.clear()
                 self._fire(window, due)
             else:
+                self._timers_are_over(window, window.max_timestamp(), pane)
                 self._fire(window, pane)
                 if self.lateness.allowed_ms:
                     self._keep(start, pane)
                 else:
-                    self._drop(window, pane)
+                    self.backend.drop(CONTENTS, window)
         while self._kept_starts:
             start = self._kept_starts[0]
             window = TimeWindow(start, start + self.size)
             if not self.lateness.is_window_late(window, watermark):
                 break
             heapq.heappop(self._kept_starts)
-            self._drop(window, self._kept.pop(start).pane)
+            pane = self._kept.pop(start).pane
+            self._timers_are_over(window, window.max_timestamp() + self.lateness.allowed_ms, pane)
+            self.backend.drop(CONTENTS, window)
         super().process_watermark(watermark)
 
     def _open(self, start: int, pane: dict[Any, Any]) -> None:
@@ -197,10 +203,6 @@ class AlignedWindowOperator(KeyedWindowOperator):
         if not kept.pending:
             heapq.heappush(self._starts, start)
         kept.pending[key] = None
-
-    def _drop(self, window: TimeWindow, pane: dict[Any, Any]) -> None:
-        pane.clear()
-        self.backend.leave(CONTENTS, window)
 
     def _fire(self, window: TimeWindow, pane: dict[Any, Any]) -> None:
         contents = self.contents
@@ -247,29 +249,54 @@ class AlignedWindowOperator(KeyedWindowOperator):
             kept = self._keep(window.start, pane)
             for key in waiting:
                 self._await(window.start, kept, key)
+        self._timers.forget_changes()
 
     def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
         """Everything that a checkpoint keeps of this subtask."""
-        for start in sorted(self._starts):
-            kept = self._kept.get(start)
-            self._register(start, self.panes[start] if kept is None else kept.pending, 0)
-        if self.lateness.allowed_ms:
-            for start in sorted((*self._kept_starts, *self.panes)):
-                kept = self._kept.get(start)
-                pane = self.panes[start] if kept is None else kept.pane
-                self._register(start, pane, self.lateness.allowed_ms)
+        for time, window, keys in self._waiting():
+            for key in keys:
+                self.backend.set_current_state_key(key)
+                self._timers.register_event_time_timer(window, time)
         snapshot = super().snapshot_state(checkpoint_id, timestamp_ms)
         self._take_timers()
+        self._timers.forget_changes()
         return snapshot
 
-    def _register(self, start: int, keys: Iterable[Any], after_ms: int) -> None:
-        window = TimeWindow(start, start + self.size)
-        time = window.max_timestamp() + after_ms
-        if after_ms and time >= MAX_LONG_VALUE:
-            return  # the end of time needs no timer
-        for key in keys:
-            self.backend.set_current_state_key(key)
-            self._timers.register_event_time_timer(window, time)
+    def snapshot_changes(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
+        """What has changed: the touched keys of the windows at hand, and windows that are over."""
+        if not self.backend.tracks_changes:
+            return self.snapshot_state(checkpoint_id, timestamp_ms)
+        touched = self.backend.touched_keys()
+        self._timers.unjournaled.added += [
+            (KEEPS_PLACE, time, window, key)
+            for time, window, keys in self._waiting()
+            for key in newest(keys, touched)
+        ]
+        windows = (TimeWindow(start, start + self.size) for start in (*self.panes, *self._kept))
+        self.backend.write_to(CONTENTS, windows)
+        return super().snapshot_changes(checkpoint_id, timestamp_ms)
+
+    def _waiting(self) -> Iterator[tuple[int, TimeWindow, dict[Any, Any]]]:
+        """The timers that the general operator would have: time, window, and the keys that have one."""
+        for start in sorted(self._starts):
+            kept = self._kept.get(start)
+            window = TimeWindow(start, start + self.size)
+            keys = self.panes[start] if kept is None else kept.pending
+            yield window.max_timestamp(), window, keys
+        if not self.lateness.allowed_ms:
+            return
+        for start in sorted((*self._kept_starts, *self.panes)):
+            window = TimeWindow(start, start + self.size)
+            time = window.max_timestamp() + self.lateness.allowed_ms
+            if time < MAX_LONG_VALUE:  # the end of time needs no timer
+                kept = self._kept.get(start)
+                yield time, window, self.panes[start] if kept is None else kept.pane
+
+    def _timers_are_over(self, window: TimeWindow, time: int, keys: dict[Any, Any]) -> None:
+        """Notes that the timers of a window at a time are no more, where changes are tracked."""
+        if self.backend.tracks_changes:
+            key_groups = self.backend.key_groups_of(keys)
+            self._timers.unjournaled.dropped.append((time, window, key_groups))
 
     def _take_timers(self) -> list[tuple[int, TimeWindow, Any]]:
         """The timers of the operator's own windows; those of others stay in the service.
