@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 import uuid
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from opchain.runtime.job_outcome import JobOutcome
+    from opchain.runtime.job_progress import JobProgress
 
+
+_LOG = logging.getLogger("opchain.job")
 
 CANCELLING_S = 30
 """How long Ctrl-C waits for the job's end before the program goes on."""
@@ -33,6 +37,8 @@ class JobRun(JobClient):
         stop: Makes `run` raise soon; called from another thread.
         waits_for_others: `run` waits for another process most of its time, and Ctrl-C in the thread that
             waits would break the connection.
+        name: The job's name, for the log.
+        progress: Who knows how far the job is; None where nobody does.
     """
 
     def __init__(
@@ -41,7 +47,11 @@ class JobRun(JobClient):
         stop: Callable[[], None],
         *,
         waits_for_others: bool = False,
+        name: str = "",
+        progress: JobProgress | None = None,
     ) -> None:
+        self.progress = progress
+        self._name = name
         self._run = run
         self._stop = stop
         self._waits_for_others = waits_for_others
@@ -79,6 +89,7 @@ class JobRun(JobClient):
 
     def _run_to_the_end(self) -> None:
         self._status = JobStatus.RUNNING
+        _LOG.info("job '%s' runs", self._name)
         started = time.monotonic()
         try:
             outcome = self._run()
@@ -99,6 +110,7 @@ class JobRun(JobClient):
             self._status = JobStatus.FINISHED
             self._outcome.set_result(outcome)
             runtime_ms = int((time.monotonic() - started) * 1000)
+            _LOG.info("job '%s' has finished after %d ms", self._name, runtime_ms)
             self._result.set_result(
                 JobExecutionResult(self._id, runtime_ms, outcome.accumulators, outcome.metrics)
             )
@@ -107,6 +119,7 @@ class JobRun(JobClient):
 
     def _fail(self, status: JobStatus, failure: BaseException) -> None:
         self._status = status
+        _LOG.info("job '%s' is %s: %s", self._name, status.name.lower(), type(failure).__name__)
         self._outcome.set_exception(failure)
         self._result.set_exception(failure)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from opchain.runtime.job_dependencies import NO_DEPENDENCIES
 from opchain.runtime.job_outcome import commit, read_outcome
+from opchain.runtime.job_progress import CountedProgress
 from opchain.runtime.job_run import JobRun
 from opchain.runtime.live_run import LiveRun, endless_sources
 from opchain.runtime.local_files import local_files
@@ -39,16 +40,19 @@ def local_run(job: JobProgram, dependencies: JobDependencies = NO_DEPENDENCIES) 
         return _live_run(job, dependencies)
     shipped = ship_vertices(job)
     switch = StopSwitch()
+    progress = CountedProgress(job)
 
     def run() -> JobOutcome:
         with local_files(dependencies) as files:
             environment = TaskEnvironment(files=files)
-            buffers = run_tasks(job, shipped, environment=environment, switch=switch)
+            buffers = run_tasks(
+                job, shipped, environment=environment, switch=switch, progress=progress
+            )
             outcome = read_outcome(job, buffers)
         commit(job, outcome)
         return outcome
 
-    return JobRun(run, switch.stop)
+    return JobRun(run, switch.stop, name=job.job_name, progress=progress)
 
 
 def _live_run(job: JobProgram, dependencies: JobDependencies) -> JobRun:
@@ -62,7 +66,7 @@ def _live_run(job: JobProgram, dependencies: JobDependencies) -> JobRun:
         commit(job, outcome)
         return outcome
 
-    return JobRun(run, switch.stop)
+    return JobRun(run, switch.stop, name=job.job_name)
 
 
 def run_in_process(job: JobProgram, environment: TaskEnvironment | None = None) -> JobOutcome:
@@ -80,6 +84,7 @@ def run_tasks(
     *,
     environment: TaskEnvironment | None = None,
     switch: StopSwitch | None = None,
+    progress: CountedProgress | None = None,
 ) -> Iterator[Buffer]:
     """Runs all stages; yields the buffers for the driver.
 
@@ -88,6 +93,7 @@ def run_tasks(
     """
     waiting: dict[int, list[Buffer]] = {}
     switch = switch or StopSwitch()
+    progress = progress or CountedProgress(job)
     with relaxed_collector():
         for stage in job.stages:
             for task in range(stage.first_task, stage.first_task + stage.parallelism):
@@ -95,12 +101,15 @@ def run_tasks(
                 program = shipped_task(job, shipped, task)
                 running = StreamTask(program, task, iter(buffers), environment)
                 switch.watch(running)
+                progress.started(task)
                 for buffer in running.run():
                     if buffer.target == DRIVER:
                         yield buffer
                     else:
                         waiting.setdefault(buffer.target, []).append(buffer)
                 switch.forget(running)
+                assert running.report is not None, "a task that has ended has its numbers"
+                progress.finished(task, running.report.metrics.records_in)
     assert not waiting, f"buffers are left for tasks {sorted(waiting)}"
 
 

@@ -20,6 +20,7 @@ from opchain.runtime.spark.job_label import SCHEDULER_POOL, job_group, stage_lab
 from opchain.runtime.spark.kept_frames import frames_for_driver, kept, write_dataframes
 from opchain.runtime.spark.session import active_or_new_session
 from opchain.runtime.spark.stage_line import StageLine
+from opchain.runtime.spark.stage_progress import SparkProgress
 from opchain.runtime.spark.stage_tasks import ShippedJob, ShippedVertex, StageTasks
 from opchain.runtime.spark.worker_path import provide_modules
 
@@ -53,7 +54,13 @@ def spark_run(
     shipped = ship_vertices(job)
     session = active_or_new_session()
     bounded = BoundedJob(session, job, shipped, dependencies, resources)
-    return JobRun(bounded.run, bounded.cancel, waits_for_others=True)
+    return JobRun(
+        bounded.run,
+        bounded.cancel,
+        waits_for_others=True,
+        name=job.job_name,
+        progress=bounded.progress,
+    )
 
 
 class BoundedJob:
@@ -77,6 +84,7 @@ class BoundedJob:
         self._shipped = shipped
         self._dependencies = dependencies
         self._resources = resources
+        self.progress = SparkProgress(self._context, self.group, job)
         self._pool = self._context.getLocalProperty(SCHEDULER_POOL)
         self._cancelled = threading.Event()
 
@@ -147,6 +155,7 @@ class BoundedJob:
             job.job_parameters,
             provide_modules(context, self._dependencies.python_executable),
             provide_files(self._session, self._dependencies),
+            self.progress.records,
         )
 
         def make_tasks(

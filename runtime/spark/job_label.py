@@ -5,11 +5,15 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
+from opchain.runtime.stage_name import stage_name, vertex_name
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opchain.runtime.task.vertex_program import JobProgram, StageProgram, VertexProgram
+    from opchain.runtime.task.vertex_program import JobProgram, StageProgram
     from pyspark import SparkContext
+
+__all__ = ["SCHEDULER_POOL", "job_group", "stage_label", "stage_name"]
 
 SCHEDULER_POOL = "spark.scheduler.pool"
 
@@ -45,20 +49,11 @@ def stage_label(context: SparkContext, job: JobProgram, stage: StageProgram) -> 
         yield
 
 
-def stage_name(job: JobProgram, stage: StageProgram) -> str:
-    """The stage's vertices, each with its parallelism."""
-    return ", ".join(_vertex_name(job.vertices[number]) for number in stage.vertices)
-
-
-def _vertex_name(vertex: VertexProgram) -> str:
-    return f"{vertex.name} x{vertex.parallelism}"
-
-
 def _details(job: JobProgram, stage: StageProgram) -> str:
     lines = []
     for number in stage.vertices:
         vertex = job.vertices[number]
-        lines.append(_vertex_name(vertex))
+        lines.append(vertex_name(vertex))
         lines += [f"  {operator.name} ({operator.call_site})" for operator in vertex.operators]
         lines += [f"  -> {output.label}" for output in vertex.outputs]
     return "\n".join(lines)

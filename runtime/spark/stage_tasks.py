@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from opchain.runtime.task.buffer import Buffer
     from opchain.runtime.task.vertex_program import JobProgram, StageProgram
-    from pyspark import Broadcast
+    from pyspark import Accumulator, Broadcast
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +50,19 @@ class ShippedJob:
     """What all tasks of a job share.
 
     `import_path` are folders and files that modules can be imported from on this machine; `files` gives the
-    names under which Spark knows the cached files.
+    names under which Spark knows the cached files. `records` takes the number that each task has read.
     """
 
     job_name: str
     parameters: dict[str, str]
     import_path: tuple[str, ...]
     files: Mapping[str, str]
+    records: Accumulator[dict[int, int]] | None = None
+
+    def count(self, task: StreamTask) -> None:
+        """Tells the driver what a task has read, if somebody wants to know."""
+        if self.records is not None and task.report is not None:
+            self.records.add({task.report.task: task.report.metrics.records_in})
 
 
 class StageTasks:
@@ -100,7 +106,9 @@ class StageTasks:
                     # The first stage has none; read it must be all the same, or Spark drops the worker
                     # process.
                     yield from receive(frames, task, store)
-                yield from StreamTask(self._load(task), task, iter(store), environment).run()
+                running = StreamTask(self._load(task), task, iter(store), environment)
+                yield from running.run()
+                self.job.count(running)
         except Exception as error:
             if self.gives_rows:
                 show_notes(error)

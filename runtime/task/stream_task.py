@@ -73,7 +73,8 @@ class TaskEnvironment:
 class StreamTask:
     """One attempt of one subtask.
 
-    `buffers` are those for this task, sorted as Buffer says, or come while it runs. `run` may be called once.
+    `buffers` are those for this task, sorted as Buffer says, or come while it runs. `run` may be called once;
+    when all has been processed, `report` has the numbers.
     """
 
     def __init__(

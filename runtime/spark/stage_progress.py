@@ -1,0 +1,90 @@
+"""How far a job on Spark has come: tasks by Spark's status tracker, records by an accumulator.
+
+Both are Spark's public interfaces. The tracker answers from what the driver knows anyway, and only when it is
+asked. The accumulator brings one number home with each task that ends, by task: an attempt that is repeated
+gives the same number again, and is not counted twice.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opchain.runtime.job_progress import StageProgress
+from opchain.runtime.stage_name import stage_name
+from pyspark.accumulators import AccumulatorParam
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opchain.runtime.task.vertex_program import JobProgram, StageProgram
+    from pyspark import Accumulator, SparkContext
+    from pyspark.status import SparkStageInfo, StatusTracker
+
+
+class LatestByTask(AccumulatorParam[dict[int, int]]):
+    """Dictionaries, of which later entries replace earlier ones."""
+
+    def zero(self, value: dict[int, int]) -> dict[int, int]:  # noqa: ARG002 - the contract
+        """An empty one."""
+        return {}
+
+    def addInPlace(  # noqa: N802 - Spark's name
+        self, value1: dict[int, int], value2: dict[int, int]
+    ) -> dict[int, int]:
+        """The first one with the entries of the second."""
+        value1.update(value2)
+        return value1
+
+
+class SparkProgress:
+    """The progress of one job.
+
+    Args:
+        context: Where it runs.
+        group: Its job group.
+        job: The job.
+    """
+
+    def __init__(self, context: SparkContext, group: str, job: JobProgram) -> None:
+        self._tracker = context.statusTracker()
+        self._group = group
+        self._job = job
+        self.records: Accumulator[dict[int, int]] = context.accumulator({}, LatestByTask())
+
+    def stages(self) -> list[StageProgress]:
+        """All stages, in their order; those that Spark has not heard of yet have nothing done.
+
+        Empty where Spark no longer answers.
+        """
+        from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
+
+        try:
+            known = list(_stage_infos(self._tracker, self._group))
+        except (Py4JError, OSError):  # the session was stopped
+            return []
+        counts = dict(self.records.value)
+        return [self._progress(stage, known, counts) for stage in self._job.stages]
+
+    def _progress(
+        self, stage: StageProgram, known: list[SparkStageInfo], counts: dict[int, int]
+    ) -> StageProgress:
+        name = stage_name(self._job, stage)
+        tasks = range(stage.first_task, stage.first_task + stage.parallelism)
+        records = sum(counts.get(task, 0) for task in tasks)
+        # Spark may run more stages than the job has: those that bring a DataFrame here.
+        info = next((info for info in known if info.name == name), None)
+        if info is None:
+            return StageProgress(name, stage.parallelism, records=records)
+        known.remove(info)
+        return StageProgress(
+            name, stage.parallelism, info.numActiveTasks, info.numCompletedTasks, records
+        )
+
+
+def _stage_infos(tracker: StatusTracker, group: str) -> Iterator[SparkStageInfo]:
+    """What Spark knows of the stages of a group's jobs, in the order of their numbers."""
+    jobs = [tracker.getJobInfo(number) for number in tracker.getJobIdsForGroup(group)]
+    for number in sorted({int(stage) for job in jobs if job is not None for stage in job.stageIds}):
+        info = tracker.getStageInfo(number)
+        if info is not None:
+            yield info
