@@ -1,0 +1,213 @@
+"""CSV files: rows of a schema, by lines that can be cut anywhere, or from a file's beginning on."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import io
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.connectors.files.compression import is_compressed
+from opchain.runtime.connectors.files.line_blocks import line_blocks
+from opchain.runtime.connectors.files.malformed import MalformedRecord, checked_policy
+from opchain.runtime.formats.csv_schema import CsvSchema
+from opchain.runtime.formats.csv_values import dialect_of, row_reader
+from opchain.runtime.formats.line_records import MALFORMED, LineRecordsFormat, reason_of
+from opchain.runtime.types.row import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from opchain.runtime.connectors.files.file_range import FileRange
+    from opchain.runtime.connectors.files.malformed import MalformedRecords
+    from opchain.runtime.formats.line_records import Decode
+    from opchain.runtime.types.type_information import TypeInformation
+
+_MARK = "\ufeff"
+
+
+class CsvReaderFormat(LineRecordsFormat[Row]):
+    """Reads rows of a schema. Flink: CsvReaderFormat.
+
+    Where fields may hold line ends (in quotes, or escaped) a file can't be cut, and one subtask reads
+    all of it; `one_record_per_line()` says that they don't. The standard library's csv parses, in C; what
+    takes time is the making of rows, so that a faster parser would gain little.
+    """
+
+    def __init__(self, schema: CsvSchema) -> None:
+        self.schema = schema
+        self.is_line_by_line = schema.quote_char is None and schema.escape_char is None
+
+    @staticmethod
+    def for_schema(schema: CsvSchema) -> CsvReaderFormat:
+        """Rows of the schema's columns.
+
+        Raises:
+            TypeError: It is no schema.
+            ValueError: It has no columns.
+        """
+        if not isinstance(schema, CsvSchema):
+            raise TypeError(f"CsvReaderFormat.for_schema got {schema!r}; it takes a CsvSchema")
+        if not schema.columns:
+            raise ValueError("CsvReaderFormat.for_schema got a schema without columns; add some")
+        return CsvReaderFormat(schema)
+
+    def one_record_per_line(self) -> CsvReaderFormat:
+        """Says that no field holds a line end: large files are cut, and read by several subtasks.
+
+        A quote that is not closed on its line makes it malformed then. Ours alone.
+        """
+        changed = copy.copy(self)
+        changed.is_line_by_line = True
+        return changed
+
+    def with_ignore_parse_errors(self) -> CsvReaderFormat:
+        """Skips what is no row; the same as `.on_malformed("skip")` of the source's builder."""
+        changed = copy.copy(self)
+        changed.on_malformed = checked_policy("skip")
+        return changed
+
+    def can_be_cut(self, path: str) -> bool:
+        """Where each line is a record, and what is skipped at the beginning is at most the first line."""
+        schema = self.schema
+        skips_more = schema.skip_first_data_row or (schema.use_header and schema.allow_comments)
+        return self.is_line_by_line and not skips_more and not is_compressed(path)
+
+    def get_produced_type(self) -> TypeInformation[Any]:
+        """Rows of the columns."""
+        return self.schema.row_type
+
+    def read(
+        self, part: FileRange, batch_size: int, malformed: MalformedRecords
+    ) -> Iterator[Sequence[Row]]:
+        """The rows, line by line where the file can be cut."""
+        if not self.can_be_cut(part.path):
+            return _rows_of_whole_file(self.schema, part, batch_size, malformed)
+        return super().read(part, batch_size, malformed)
+
+    def first_line(self, part: FileRange) -> int:
+        """1 where the header is in this part."""
+        if part.start or not self.schema.use_header:
+            return 0
+        if self.schema.strict_headers:
+            for block in line_blocks(part):
+                line = block.data.decode().removeprefix(_MARK).splitlines()[0]
+                fields = next(csv.reader([line], **dialect_of(self.schema)))
+                _check_header(self.schema, fields, part.path)
+                break
+        return 1
+
+    def decoder(self) -> Decode:
+        """What gives the rows of lines."""
+        return csv_decoder(self.schema)
+
+
+def csv_decoder(schema: CsvSchema) -> Decode:
+    """What gives the rows of lines; empty lines have none."""
+    dialect, rows_of, skips_comments = dialect_of(schema), row_reader(schema), schema.allow_comments
+
+    def decode(lines: Sequence[str]) -> Sequence[Any]:
+        if skips_comments:
+            lines = [line for line in lines if not line.startswith("#")]
+        try:
+            fields = list(csv.reader(lines, **dialect))
+        except csv.Error as error:
+            raise ValueError(str(error)) from error
+        if len(fields) != len(lines):
+            raise ValueError("a quote is not closed on its line")
+        if [] in fields:
+            fields = [row for row in fields if row]
+        return rows_of(fields) if fields else []
+
+    return decode
+
+
+def _check_header(schema: CsvSchema, fields: Sequence[str], path: str) -> None:
+    if list(fields) != schema.names:
+        raise ValueError(
+            f"'{path}' has the header {', '.join(fields)}, and the columns are "
+            f"{', '.join(schema.names)}; change one of them, or leave out set_strict_headers()"
+        )
+
+
+def _rows_of_whole_file(
+    schema: CsvSchema, part: FileRange, batch_size: int, malformed: MalformedRecords
+) -> Iterator[Sequence[Row]]:
+    """The rows of a file from its beginning on, whose fields may hold line ends."""
+    rows_of = row_reader(schema)
+    records = _Records(schema, part, malformed)
+    to_skip = schema.use_header + schema.skip_first_data_row
+    if schema.use_header:
+        header = records.take(1)
+        if header and schema.strict_headers:
+            _check_header(schema, header[0][1], part.path)
+        to_skip -= 1
+    if to_skip:
+        records.take(1)
+    while found := records.take(batch_size):
+        try:
+            rows = rows_of([fields for _, fields in found])
+        except MALFORMED:
+            rows = _good_ones(found, rows_of, records.refuse)
+        if rows:
+            yield rows
+
+
+def _good_ones(
+    found: list[tuple[int, list[str]]],
+    rows_of: Callable[[Sequence[Sequence[str]]], list[Row]],
+    refuse: Callable[[int, str, BaseException], None],
+) -> list[Row]:
+    rows: list[Row] = []
+    for line, fields in found:
+        try:
+            rows += rows_of([fields])
+        except MALFORMED as error:  # noqa: PERF203 - only where a batch has a bad row
+            refuse(line, ",".join(fields), error)
+    return rows
+
+
+class _Records:
+    """The records of a file as lists of fields, each with the number of its first line, from 1."""
+
+    def __init__(self, schema: CsvSchema, part: FileRange, malformed: MalformedRecords) -> None:
+        self._path = part.path
+        self._malformed = malformed
+        self._skips_comments = schema.allow_comments
+        self._line = 0
+        self._reader = csv.reader(self._lines(part), **dialect_of(schema))
+
+    def take(self, count: int) -> list[tuple[int, list[str]]]:
+        """The next records, at most so many; none at the end."""
+        found: list[tuple[int, list[str]]] = []
+        while len(found) < count:
+            first = self._line + 1
+            try:
+                fields = next(self._reader, None)
+            except csv.Error as error:
+                self.refuse(first, "", error)
+                continue
+            if fields is None:
+                break
+            if fields:
+                found.append((first, fields))
+        return found
+
+    def refuse(self, line: int, text: str, error: BaseException) -> None:
+        """Hands over what is no row."""
+        record = MalformedRecord(self._path, f"line {line}", text, reason_of(error))
+        self._malformed.take(record, error)
+
+    def _lines(self, part: FileRange) -> Iterator[str]:
+        """The lines with their ends, which may be inside of fields; comments come as empty lines."""
+        # newline="" keeps the ends as they are, and knows all kinds.
+        texts = (block.data.decode("utf-8", "replace") for block in line_blocks(part))
+        for line in chain.from_iterable(io.StringIO(text, newline="") for text in texts):
+            self._line += 1
+            if self._line == 1:
+                yield line.removeprefix(_MARK)
+            elif self._skips_comments and line.startswith("#"):
+                yield "\n"
+            else:
+                yield line

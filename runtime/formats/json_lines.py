@@ -1,0 +1,159 @@
+"""JSON lines in files: a value on each line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from opchain.runtime.formats.json_values import from_json, to_json
+from opchain.runtime.formats.line_records import LineRecordsFormat
+from opchain.runtime.formats.row_values import type_of_field
+from opchain.runtime.serialization import Encoder
+from opchain.runtime.types.container_types import MapTypeInfo
+from opchain.runtime.types.record_types import RowTypeInfo
+from opchain.runtime.types.type_information import BasicType, BasicTypeInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from opchain.runtime.formats.line_records import Decode
+    from opchain.runtime.types.type_information import TypeInformation
+
+
+class JsonReaderFormat(LineRecordsFormat[Any]):
+    """Reads a JSON value from each line. PyFlink has JSON in messages only; the name follows CSV's.
+
+    Files are cut and read by several subtasks. msgspec is used where it is installed.
+    """
+
+    def __init__(
+        self, record_type: TypeInformation[Any] | None = None, *, needs_all_fields: bool = False
+    ) -> None:
+        self.record_type = record_type
+        self.needs_all_fields = needs_all_fields
+
+    @staticmethod
+    def for_type(type_info: Any = None) -> JsonReaderFormat:
+        """Records of a type.
+
+        Args:
+            type_info: A type of `Types` or `DataTypes`: for one of rows each line is an object whose
+                fields make a Row, missing ones as None. Without it records are what JSON says: dict,
+                list, str, int, float, bool, None.
+        """
+        where = "JsonReaderFormat.for_type"
+        return JsonReaderFormat(None if type_info is None else type_of_field(type_info, where))
+
+    def fail_on_missing_field(self) -> JsonReaderFormat:
+        """An object that lacks a field is malformed."""
+        return JsonReaderFormat(self.record_type, needs_all_fields=True)
+
+    def get_produced_type(self) -> TypeInformation[Any] | None:
+        """As given."""
+        return self.record_type
+
+    def decoder(self) -> Decode:
+        """What gives the values of lines."""
+        return json_decoder(self.record_type, needs_all_fields=self.needs_all_fields)
+
+
+def json_decoder(kind: TypeInformation[Any] | None, *, needs_all_fields: bool = False) -> Decode:
+    """What gives values of a type for lines of JSON; empty lines have none."""
+    parse = _parser(keeps_decimals=kind is not None and _has_decimals(kind))
+    convert = None if kind is None else from_json(kind, needs_all_fields=needs_all_fields)
+
+    def decode(lines: Sequence[str]) -> Sequence[Any]:
+        if "" in lines:
+            lines = [line for line in lines if line]
+        values = parse(lines)
+        return values if convert is None else convert(values)
+
+    return decode
+
+
+def _parser(*, keeps_decimals: bool) -> Callable[[Sequence[str]], list[Any]]:
+    if not keeps_decimals:
+        try:
+            import msgspec  # noqa: PLC0415 - an executor may have it
+        except ModuleNotFoundError:
+            pass
+        else:
+            return _msgspec_parser(msgspec)
+    parse_float: Any = Decimal if keeps_decimals else None
+    decoder = json.JSONDecoder(parse_float=parse_float)
+    return _standard_parser(decoder)
+
+
+def _msgspec_parser(msgspec: Any) -> Callable[[Sequence[str]], list[Any]]:
+    """Msgspec's values are equal to those of the standard library, which takes a little more."""
+    decode, standard = msgspec.json.Decoder().decode, _standard_parser(json.JSONDecoder())
+
+    def parse(lines: Sequence[str]) -> list[Any]:
+        try:
+            return list(map(decode, lines))
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return standard(lines)
+
+    return parse
+
+
+def _standard_parser(decoder: json.JSONDecoder) -> Callable[[Sequence[str]], list[Any]]:
+    scan: Any = decoder.scan_once  # type: ignore[attr-defined]  # typeshed leaves it out
+
+    def parse(lines: Sequence[str]) -> list[Any]:
+        # One call into C for each line. Where a line begins with no value it raises StopIteration,
+        # which ends the list early: then, as with anything behind a value, each line is looked at.
+        found = list(map(scan, lines, repeat(0)))
+        if len(found) == len(lines) and all(map(_is_whole, found, lines)):
+            return [value for value, _ in found]
+        return list(map(decoder.decode, lines))
+
+    return parse
+
+
+def _is_whole(found: tuple[Any, int], line: str) -> bool:
+    return found[1] == len(line)
+
+
+def _has_decimals(kind: Any) -> bool:
+    if isinstance(kind, RowTypeInfo):
+        return any(map(_has_decimals, kind.field_types))
+    if isinstance(kind, MapTypeInfo):
+        return _has_decimals(kind.value_type_info)
+    if isinstance(kind, BasicTypeInfo):
+        return kind.basic_type is BasicType.BIG_DEC
+    return _has_decimals(kind.element_type) if hasattr(kind, "element_type") else False
+
+
+@dataclass(frozen=True)
+class JsonLinesEncoder(Encoder[Any]):
+    """Writes each record as a line of JSON: `FileSink.for_row_format(path, JsonLinesEncoder())`.
+
+    Args:
+        type_info: A type of `Types` or `DataTypes`; for one of rows records may be rows, tuples or
+            dicts. Without it records must be what JSON knows.
+    """
+
+    type_info: Any = None
+    _texts: Any = field(init=False, repr=False, compare=False, default=None)
+
+    def __post_init__(self) -> None:
+        if self.type_info is not None:
+            found = type_of_field(self.type_info, "JsonLinesEncoder")
+            object.__setattr__(self, "type_info", found)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"type_info": self.type_info, "_texts": None}
+
+    def encode(self, element: Any, stream: BinaryIO) -> None:
+        """Appends one line."""
+        self.encode_batch([element], stream)
+
+    def encode_batch(self, elements: Sequence[Any], stream: BinaryIO) -> None:
+        """Appends a line for each record, at once."""
+        if self._texts is None:
+            object.__setattr__(self, "_texts", to_json(self.type_info))
+        stream.write("".join(f"{text}\n" for text in self._texts(elements)).encode())

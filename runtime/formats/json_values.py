@@ -1,0 +1,305 @@
+"""Values of a declared type from what JSON knows, and as JSON text; a column at a time."""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal
+from functools import partial
+from itertools import chain, islice
+from json.encoder import encode_basestring
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.errors import UnsupportedFeatureError, short_repr
+from opchain.runtime.formats.row_values import columns_of_rows, rows_of_columns
+from opchain.runtime.formats.text_values import (
+    INTEGER_BITS,
+    checked_range,
+    is_bytes,
+    text_reader,
+    text_writer,
+)
+from opchain.runtime.types.container_types import (
+    BasicArrayTypeInfo,
+    ListTypeInfo,
+    MapTypeInfo,
+    ObjectArrayTypeInfo,
+    PrimitiveArrayTypeInfo,
+)
+from opchain.runtime.types.record_types import PickledBytesTypeInfo, RowTypeInfo
+from opchain.runtime.types.type_information import BasicType, BasicTypeInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from opchain.runtime.types.type_information import TypeInformation
+
+    Column = Sequence[Any]
+    Convert = Callable[[Column], Column]
+
+LISTS = (ListTypeInfo, BasicArrayTypeInfo, ObjectArrayTypeInfo, PrimitiveArrayTypeInfo)
+_NULL = type(None)
+
+
+def from_json(kind: TypeInformation[Any], *, needs_all_fields: bool = False) -> Convert:
+    """What makes a column of values of the type from what a JSON parser gave; None stays None.
+
+    The converter raises a ValueError where a value is none of the type.
+
+    Args:
+        kind: The type.
+        needs_all_fields: A field that an object lacks is an error, not None.
+    """
+    if isinstance(kind, PickledBytesTypeInfo):
+        return lambda column: column
+    if isinstance(kind, RowTypeInfo):
+        return _nullable(_rows_from_objects(kind, needs_all_fields))
+    if isinstance(kind, LISTS) and not is_bytes(kind):
+        return _nullable(_nested(list, from_json(kind.element_type), list, "list"))
+    if isinstance(kind, MapTypeInfo):
+        return _nullable(_maps_from_objects(kind))
+    as_they_are = _AS_THEY_ARE.get(kind.basic_type) if isinstance(kind, BasicTypeInfo) else None
+    convert = partial(_scalar, kind, _reader(kind))
+
+    def column_of(column: Column) -> Column:
+        if as_they_are is not None and as_they_are(column):
+            return column
+        return [None if value is None else convert(value) for value in column]
+
+    return column_of
+
+
+def to_json(kind: TypeInformation[Any] | None) -> Callable[[Column], list[str]]:
+    """What makes JSON text of each value of a column; without a type, what `json.dumps` makes of it.
+
+    Raises:
+        UnsupportedFeatureError: The type has no form in JSON.
+    """
+    if kind is None or isinstance(kind, PickledBytesTypeInfo):
+        dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+        return lambda column: list(map(dumps, column))
+    if isinstance(kind, RowTypeInfo):
+        return _nullable_text(_objects_of_rows(kind))
+    if isinstance(kind, LISTS) and not is_bytes(kind):
+        return _nullable_text(_array_texts(to_json(kind.element_type)))
+    if isinstance(kind, MapTypeInfo):
+        return _nullable_text(_map_texts(kind))
+    write = _writer(kind)
+    return lambda column: ["null" if value is None else write(value) for value in column]
+
+
+def _reader(kind: TypeInformation[Any]) -> Callable[[str], Any]:
+    read = text_reader(kind)
+    if read is None:
+        raise UnsupportedFeatureError(f"JSON has no form for {kind!r}; choose another type")
+    return read
+
+
+def _writer(kind: TypeInformation[Any]) -> Callable[[Any], str]:
+    basic = kind.basic_type if isinstance(kind, BasicTypeInfo) else None
+    text_of = text_writer(kind)
+    if text_of is None:
+        raise UnsupportedFeatureError(f"JSON has no form for {kind!r}; choose another type")
+    if basic in (BasicType.FLOAT, BasicType.DOUBLE):
+        return _float_text
+    if basic in INTEGER_BITS or basic in (BasicType.BIG_INT, BasicType.BIG_DEC, BasicType.BOOLEAN):
+        return text_of
+    if basic in (BasicType.STRING, BasicType.CHAR):
+        return encode_basestring
+    return lambda value: encode_basestring(text_of(value))
+
+
+def _float_text(value: float) -> str:
+    """JSON has no text for these three; as strings they come back, here and in Flink."""
+    if math.isfinite(value):
+        return float.__repr__(float(value))
+    return '"NaN"' if math.isnan(value) else f'"{"-" if value < 0 else ""}Infinity"'
+
+
+def _only(*kinds: type) -> Callable[[Column], bool]:
+    return lambda column: {*kinds, _NULL}.issuperset(map(type, column))
+
+
+def _only_integers(bits: int) -> Callable[[Column], bool]:
+    least, most = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+    only = _only(int)
+
+    def holds(column: Column) -> bool:
+        if not only(column):
+            return False
+        numbers = [number for number in column if number is not None] if None in column else column
+        return not numbers or (min(numbers) >= least and max(numbers) <= most)
+
+    return holds
+
+
+_AS_THEY_ARE: dict[BasicType, Callable[[Column], bool]] = {
+    **{kind: _only_integers(bits) for kind, bits in INTEGER_BITS.items()},
+    BasicType.STRING: _only(str),
+    BasicType.CHAR: _only(str),
+    BasicType.BIG_INT: _only(int),
+    BasicType.FLOAT: _only(float),
+    BasicType.DOUBLE: _only(float),
+    BasicType.BIG_DEC: _only(Decimal),
+    BasicType.BOOLEAN: _only(bool),
+}
+
+
+def _whole(value: float | Decimal) -> int:
+    if value != int(value):
+        raise ValueError(f"{value!r} is no whole number")
+    return int(value)
+
+
+def _whole_of(bits: int) -> Callable[[Any], int]:
+    return lambda value: checked_range(_whole(value), bits)
+
+
+_OF_BOOL: dict[BasicType, Callable[[Any], Any]] = {
+    BasicType.BOOLEAN: bool,
+    BasicType.STRING: lambda value: "true" if value else "false",
+}
+_OF_NUMBER: dict[BasicType, Callable[[Any], Any]] = {
+    **{kind: _whole_of(bits) for kind, bits in INTEGER_BITS.items()},
+    BasicType.BIG_INT: _whole,
+    BasicType.FLOAT: float,
+    BasicType.DOUBLE: float,
+    BasicType.BIG_DEC: lambda value: Decimal(str(value)),
+    BasicType.STRING: str,
+}
+
+
+def _scalar(kind: TypeInformation[Any], read: Callable[[str], Any], value: Any) -> Any:
+    """One value; strings are read as text, other things converted where nothing is lost."""
+    if isinstance(value, str):
+        return read(value)
+    made: dict[BasicType, Callable[[Any], Any]] = {}
+    if isinstance(value, bool):
+        made = _OF_BOOL
+    elif isinstance(value, (int, float, Decimal)):
+        made = _OF_NUMBER
+    convert = made.get(kind.basic_type) if isinstance(kind, BasicTypeInfo) else None
+    if convert is None:
+        raise ValueError(f"{short_repr(value)} is no {kind!r}")
+    return convert(value)
+
+
+def _nullable(convert: Convert) -> Convert:
+    """The same for columns with None."""
+
+    def column_of(column: Column) -> Column:
+        if None not in column:
+            return convert(column)
+        there = iter(convert([value for value in column if value is not None]))
+        return [None if value is None else next(there) for value in column]
+
+    return column_of
+
+
+def _nullable_text(convert: Callable[[Column], list[str]]) -> Callable[[Column], list[str]]:
+    def texts_of(column: Column) -> list[str]:
+        there = iter(convert([value for value in column if value is not None]))
+        return ["null" if value is None else next(there) for value in column]
+
+    return texts_of
+
+
+def _nested(of: type, inner: Convert, made: Callable[[Any], Any], what: str) -> Convert:
+    """Converts what several containers hold at once."""
+
+    def column_of(column: Column) -> Column:
+        for value in column:
+            if not isinstance(value, of):
+                raise ValueError(f"{short_repr(value)} is no {what}")  # noqa: TRY004 - the data's fault
+        flat = iter(inner(list(chain.from_iterable(column))))
+        return [made(islice(flat, len(value))) for value in column]
+
+    return column_of
+
+
+def _maps_from_objects(kind: MapTypeInfo[Any, Any]) -> Convert:
+    keys, values = from_json(kind.key_type_info), from_json(kind.value_type_info)
+
+    def column_of(column: Column) -> Column:
+        for value in column:
+            if not isinstance(value, dict):
+                raise ValueError(f"{short_repr(value)} is no object")  # noqa: TRY004 - the data's fault
+        return [
+            dict(zip(keys(list(value)), values(list(value.values())), strict=True))
+            for value in column
+        ]
+
+    return column_of
+
+
+def _rows_from_objects(kind: RowTypeInfo, needs_all_fields: bool) -> Convert:
+    names = kind.get_field_names()
+    fields = [
+        from_json(field, needs_all_fields=needs_all_fields) for field in kind.get_field_types()
+    ]
+    pick: Callable[[Any], Any] = itemgetter(*names) if len(names) > 1 else _pick_one(names)
+
+    def picked(column: Column) -> list[Any]:
+        try:
+            return list(map(pick, column))
+        except KeyError as error:
+            if needs_all_fields:
+                raise ValueError(f"there is no field {error}") from error
+            return [tuple(value.get(name) for name in names) for value in column]
+
+    def column_of(column: Column) -> Column:
+        if not column:
+            return column
+        if set(map(type, column)) != {dict}:
+            wrong = next(value for value in column if type(value) is not dict)
+            raise ValueError(f"{short_repr(wrong)} is no object")
+        converted = []
+        for name, convert, values in zip(
+            names, fields, zip(*picked(column), strict=True), strict=True
+        ):
+            try:
+                converted.append(convert(values))
+            except ValueError as error:  # noqa: PERF203 - a few fields for a batch of rows
+                raise ValueError(f"field '{name}': {error}") from error
+        return rows_of_columns(names, converted)
+
+    return column_of
+
+
+def _pick_one(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    return lambda value: tuple(value[name] for name in names)
+
+
+def _objects_of_rows(kind: RowTypeInfo) -> Callable[[Column], list[str]]:
+    names = (encode_basestring(name).replace("%", "%%") for name in kind.get_field_names())
+    template = "{" + ",".join(f"{name}:%s" for name in names) + "}"
+    fields = [to_json(field) for field in kind.get_field_types()]
+
+    def texts_of(rows: Column) -> list[str]:
+        columns = columns_of_rows(kind, rows)
+        texts = [text_of(column) for text_of, column in zip(fields, columns, strict=True)]
+        return [template % values for values in zip(*texts, strict=True)]
+
+    return texts_of
+
+
+def _array_texts(inner: Callable[[Column], list[str]]) -> Callable[[Column], list[str]]:
+    def texts_of(lists: Column) -> list[str]:
+        flat = iter(inner(list(chain.from_iterable(lists))))
+        return [f"[{','.join(islice(flat, len(value)))}]" for value in lists]
+
+    return texts_of
+
+
+def _map_texts(kind: MapTypeInfo[Any, Any]) -> Callable[[Column], list[str]]:
+    key_text, value_texts = text_writer(kind.key_type_info), to_json(kind.value_type_info)
+    if key_text is None:
+        raise UnsupportedFeatureError(f"JSON has no keys of {kind.key_type_info!r}; use strings")
+
+    def text_of(value: dict[Any, Any]) -> str:
+        keys: Iterable[str] = map(encode_basestring, map(key_text, value))
+        texts = value_texts(list(value.values()))
+        return f"{{{','.join(f'{key}:{text}' for key, text in zip(keys, texts, strict=True))}}}"
+
+    return lambda maps: list(map(text_of, maps))

@@ -1,0 +1,159 @@
+"""Parquet files, read in record batches; row groups may be read by several subtasks."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.connectors.files.file_format import BulkFormat
+from opchain.runtime.connectors.files.file_system import file_system_of
+from opchain.runtime.formats.arrow_types import arrow_type, pyarrow, python_values
+from opchain.runtime.formats.row_values import rows_of_columns, type_of_rows
+from opchain.runtime.missing_library import imported
+from opchain.runtime.types.row import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from opchain.runtime.configuration import Configuration
+    from opchain.runtime.connectors.files.file_range import FileRange
+    from opchain.runtime.connectors.files.malformed import MalformedRecords
+    from opchain.runtime.types.type_information import TypeInformation
+
+
+class ParquetColumnarRowInputFormat(BulkFormat[Row]):
+    """Reads the columns of a row type. Flink: ParquetColumnarRowInputFormat, which has no nested types.
+
+    Other columns are not read at all; a column that a file lacks is None. A file that is damaged fails
+    the job: Parquet has no single record that could be skipped.
+
+    Args:
+        row_type: A type of rows of `DataTypes` or `Types`; None (ours alone) takes all columns as the
+            file has them.
+        hadoop_config: Taken as in PyFlink; pyarrow reads, and asks for nothing of it.
+        batch_size: Rows that are read at once.
+        is_utc_timestamp: An instant in the file becomes the datetime of UTC, where TIMESTAMP is declared;
+            else that of the machine's zone.
+        is_case_sensitive: The names must be written as in the file.
+
+    Raises:
+        TypeError: It is no type of rows.
+    """
+
+    def __init__(
+        self,
+        row_type: Any = None,
+        hadoop_config: Configuration | None = None,  # noqa: ARG002 - see above
+        batch_size: int = 2048,
+        is_utc_timestamp: bool = False,
+        is_case_sensitive: bool = True,
+    ) -> None:
+        where = "ParquetColumnarRowInputFormat"
+        self.row_type = None if row_type is None else type_of_rows(row_type, where)
+        self.batch_size = batch_size
+        self.is_utc_timestamp = is_utc_timestamp
+        self.is_case_sensitive = is_case_sensitive
+
+    def can_be_cut(self, path: str) -> bool:  # noqa: ARG002 - all of them
+        """Always, between row groups."""
+        return True
+
+    def get_produced_type(self) -> TypeInformation[Any] | None:
+        """As given."""
+        return self.row_type
+
+    def read(
+        self,
+        part: FileRange,
+        batch_size: int,
+        malformed: MalformedRecords,  # noqa: ARG002 - see above
+    ) -> Iterator[Sequence[Row]]:
+        """The rows of the row groups that begin in the range."""
+        size = min(batch_size, self.batch_size)
+        with open_parquet(part.path) as file:
+            groups = groups_in(file, part)
+            names = file.schema_arrow.names
+            if self.row_type is None:
+                for batch in file.iter_batches(size, groups):
+                    columns = [python_values(column, None, in_utc=True) for column in batch.columns]
+                    yield rows_of_columns(names, columns)
+                return
+            found = self._columns_in(names, part.path)
+            wanted = [name for name in found if name is not None]
+            for batch in file.iter_batches(size, groups, columns=sorted(set(wanted))):
+                yield self._rows(batch, found, part.path)
+
+    def _columns_in(self, names: Sequence[str], path: str) -> list[str | None]:
+        """The file's name of each column; None where it has no such column."""
+        assert self.row_type is not None
+        fields = self.row_type.get_field_names()
+        if self.is_case_sensitive:
+            known = {name: name for name in names}
+            return [known.get(field) for field in fields]
+        known = {name.lower(): name for name in names}
+        if len(known) < len(names):
+            raise ValueError(
+                f"'{path}' has columns whose names differ in case only: {', '.join(names)}; read it with "
+                "is_case_sensitive=True"
+            )
+        return [known.get(field.lower()) for field in fields]
+
+    def _rows(self, batch: Any, found: Sequence[str | None], path: str) -> Sequence[Row]:
+        assert self.row_type is not None
+        columns = []
+        names = self.row_type.get_field_names()
+        for name, in_file, kind in zip(names, found, self.row_type.get_field_types(), strict=True):
+            if in_file is None:
+                columns.append([None] * batch.num_rows)
+                continue
+            array = _cast(batch.column(in_file), kind, f"column '{name}' of '{path}'")
+            columns.append(python_values(array, kind, in_utc=self.is_utc_timestamp))
+        return rows_of_columns(names, columns)
+
+
+@contextmanager
+def open_parquet(path: str) -> Iterator[Any]:
+    """A file of pyarrow.
+
+    Raises:
+        MissingLibraryError: pyarrow is not installed.
+    """
+    parquet = imported("pyarrow.parquet", "files", f"reading the Parquet file '{path}'")
+    with file_system_of(path).open_input(path) as stream, parquet.ParquetFile(stream) as file:
+        yield file
+
+
+def groups_in(file: Any, part: FileRange) -> list[int]:
+    """The numbers of the row groups that begin in a range."""
+    if part.stop is None:
+        return list(range(file.num_row_groups))
+    return [
+        number
+        for number in range(file.num_row_groups)
+        if part.start <= _offset(file.metadata.row_group(number)) < part.stop
+    ]
+
+
+def _offset(group: Any) -> int:
+    """Where a row group begins: at its first page, of values or of a dictionary."""
+    pages: list[int | None] = []
+    for number in range(group.num_columns):
+        column = group.column(number)
+        pages += [column.dictionary_page_offset, column.data_page_offset]
+    return min(page for page in pages if page is not None)
+
+
+def _cast(array: Any, kind: TypeInformation[Any], what: str) -> Any:
+    """The column as the declared type has it, but for zones and units of time, which are read later."""
+    pa = pyarrow("reading Parquet")
+    wanted = arrow_type(kind)
+    if array.type == wanted or (
+        pa.types.is_timestamp(wanted) and pa.types.is_timestamp(array.type)
+    ):
+        return array
+    try:
+        return array.cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise ValueError(
+            f"{what} is of type {array.type}, and {kind!r} is declared: {error}"
+        ) from error

@@ -1,0 +1,101 @@
+"""Rows and columns of values: what every format that knows fields goes through, a batch at a time."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.time import Instant
+from opchain.runtime.types.record_types import RowTypeInfo
+from opchain.runtime.types.row import Row, RowKind
+from opchain.runtime.types.type_information import TypeInformation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_SECOND = timedelta(seconds=1)
+
+
+def type_of_field(declared: Any, where: str) -> TypeInformation[Any]:
+    """The type behind what a program may name: a type of `Types`, or one of `DataTypes`.
+
+    Raises:
+        TypeError: It is neither.
+    """
+    if isinstance(declared, TypeInformation):
+        return declared
+    of_data_type = getattr(declared, "type_information", None)
+    found = of_data_type() if callable(of_data_type) else None
+    if not isinstance(found, TypeInformation):
+        raise TypeError(
+            f"{where} got {declared!r}; it takes a type such as Types.INT() or DataTypes.INT()"
+        )
+    return found
+
+
+def type_of_rows(declared: Any, where: str) -> RowTypeInfo:
+    """The type of rows behind what a program may name.
+
+    Raises:
+        TypeError: It is no type, or not one of rows.
+    """
+    found = type_of_field(declared, where)
+    if not isinstance(found, RowTypeInfo):
+        raise TypeError(
+            f"{where} got {declared!r}; it takes a type of rows such as "
+            "Types.ROW_NAMED(['id'], [Types.INT()]) or DataTypes.ROW([DataTypes.FIELD('id', DataTypes.INT())])"
+        )
+    return found
+
+
+def rows_of_columns(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[Row]:
+    """Rows from equally long columns, of which there is at least one."""
+    fields, make, insert = list(names), Row.__new__, RowKind.INSERT
+    rows: list[Row] = []
+    append = rows.append
+    # Without Row's constructor, whose work is done: a third of the time. All rows share the list of
+    # names, which no row ever changes.
+    for values in zip(*columns, strict=True):
+        row = make(Row)
+        row._fields = fields
+        row._values = list(values)  # noqa: SLF001
+        row._row_kind = insert  # noqa: SLF001
+        append(row)
+    return rows
+
+
+def columns_of_rows(row_type: RowTypeInfo, records: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """The columns of records that may be all that a row type takes: rows, tuples, lists, dicts.
+
+    Raises:
+        ValueError: A record is no row of the type, or has another number of fields.
+    """
+    names, width = row_type.get_field_names(), len(row_type.field_types)
+    values_of = row_type.values_of
+    rows = [
+        record._values  # noqa: SLF001 - in the order asked for, without a copy
+        if record.__class__ is Row and (record._fields is None or record._fields == names)
+        else values_of(record)
+        for record in records
+    ]
+    for values in rows:
+        if len(values) != width:
+            raise ValueError(
+                f"{values!r} has {len(values)} fields, and the rows of this file have {width}: "
+                f"{', '.join(names)}"
+            )
+    return list(zip(*rows, strict=True)) if rows else [()] * width
+
+
+def instant_of(moment: datetime) -> Instant:
+    """The instant of a datetime; one without a zone is in UTC."""
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=timezone.utc)
+    seconds, rest = divmod(moment - _EPOCH, _SECOND)
+    return Instant(seconds, rest.microseconds * 1000)
+
+
+def moment_of(instant: Instant) -> datetime:
+    """The datetime of an instant, in UTC, to the microsecond."""
+    return _EPOCH + timedelta(seconds=instant.seconds, microseconds=instant.nanos // 1000)

@@ -1,0 +1,129 @@
+"""Single values of a declared type as text, and back: the fields of CSV, the strings of JSON.
+
+Dates and times are ISO 8601, bytes base64, as Flink has them in both.
+"""
+
+from __future__ import annotations
+
+import base64
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.formats.row_values import instant_of, moment_of
+from opchain.runtime.types.container_types import PrimitiveArrayTypeInfo
+from opchain.runtime.types.record_types import PickledBytesTypeInfo
+from opchain.runtime.types.time_types import DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
+from opchain.runtime.types.type_information import BasicType, BasicTypeInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opchain.runtime.types.type_information import TypeInformation
+
+INTEGER_BITS = {BasicType.BYTE: 8, BasicType.SHORT: 16, BasicType.INT: 32, BasicType.LONG: 64}
+_TRUTHS = {"true": True, "false": False}
+
+
+def text_reader(kind: TypeInformation[Any]) -> Callable[[str], Any] | None:
+    """What makes a value of text, raising a ValueError where it is none; None where a type has no text."""
+    if isinstance(kind, BasicTypeInfo):
+        return _READERS[kind.basic_type]
+    if isinstance(kind, DateTypeInfo):
+        return lambda text: date.fromisoformat(text.strip())
+    if isinstance(kind, TimeTypeInfo):
+        return lambda text: time.fromisoformat(_without_zulu(text))
+    if isinstance(kind, TimestampTypeInfo):
+        return lambda text: datetime.fromisoformat(_without_zulu(text))
+    if is_bytes(kind):
+        return lambda text: base64.b64decode(text, validate=True)
+    return str if isinstance(kind, PickledBytesTypeInfo) else None
+
+
+def text_writer(kind: TypeInformation[Any]) -> Callable[[Any], str] | None:
+    """What makes text of a value; None where a type has no text."""
+    if isinstance(kind, BasicTypeInfo):
+        return _WRITERS.get(kind.basic_type, str)
+    if isinstance(kind, (DateTypeInfo, TimeTypeInfo)):
+        return lambda value: str(value.isoformat())
+    if isinstance(kind, TimestampTypeInfo):
+        return lambda value: str(value.isoformat(sep=" "))
+    if is_bytes(kind):
+        return lambda value: base64.b64encode(bytes(value)).decode()
+    return str if isinstance(kind, PickledBytesTypeInfo) else None
+
+
+def is_bytes(kind: TypeInformation[Any]) -> bool:
+    """Whether values of the type are bytes."""
+    return (
+        isinstance(kind, PrimitiveArrayTypeInfo)
+        and isinstance(kind.element_type, BasicTypeInfo)
+        and kind.element_type.basic_type is BasicType.BYTE
+    )
+
+
+def checked_range(value: int, bits: int) -> int:
+    """The number, if it has no more bits.
+
+    Raises:
+        ValueError: It has.
+    """
+    if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
+        raise ValueError(f"{value} has more than {bits} bits")
+    return value
+
+
+def _integer(text: str) -> int:
+    if "_" in text:  # which Python alone takes for a number
+        raise ValueError(f"{text!r} is no whole number")
+    return int(text)
+
+
+def _integer_of(bits: int) -> Callable[[str], int]:
+    return lambda text: checked_range(_integer(text), bits)
+
+
+def _float(text: str) -> float:
+    if "_" in text:
+        raise ValueError(f"{text!r} is no number")
+    return float(text)
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        value = Decimal(text.strip())
+    except ArithmeticError as error:
+        raise ValueError(f"{text!r} is no decimal") from error
+    if "_" in text or not value.is_finite():
+        raise ValueError(f"{text!r} is no decimal")
+    return value
+
+
+def _boolean(text: str) -> bool:
+    value = _TRUTHS.get(text.strip().lower())
+    if value is None:
+        raise ValueError(f"{text!r} is neither true nor false")
+    return value
+
+
+def _without_zulu(text: str) -> str:
+    return text.strip().removesuffix("Z")
+
+
+_READERS: dict[BasicType, Callable[[str], Any]] = {
+    **{kind: _integer_of(bits) for kind, bits in INTEGER_BITS.items()},
+    BasicType.BIG_INT: _integer,
+    BasicType.FLOAT: _float,
+    BasicType.DOUBLE: _float,
+    BasicType.BIG_DEC: _decimal,
+    BasicType.BOOLEAN: _boolean,
+    BasicType.STRING: str,
+    BasicType.CHAR: str,
+    BasicType.INSTANT: lambda text: instant_of(datetime.fromisoformat(_without_zulu(text))),
+}
+
+_WRITERS: dict[BasicType, Callable[[Any], str]] = {
+    BasicType.BOOLEAN: lambda value: "true" if value else "false",
+    BasicType.BIG_DEC: lambda value: format(value, "f"),
+    BasicType.INSTANT: lambda value: f"{moment_of(value):%Y-%m-%dT%H:%M:%S.%f}Z",
+}
