@@ -251,7 +251,7 @@ class ExecutionConfig:
         return self._configuration == other._configuration
 
     def __hash__(self) -> int:
-        return hash(self._configuration)
+        return hash(frozenset(self._configuration.to_dict().items()))
 
     def __repr__(self) -> str:
         return f"ExecutionConfig({self._configuration})"

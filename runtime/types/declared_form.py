@@ -1,8 +1,8 @@
 """Records in the form of their declared type.
 
 In PyFlink a record of a declared type passes through Java, and comes back in that type's form: a tuple
-declared as a row is a Row with the row's field names, a FLOAT has 32 bits. Types that keep their records'
-form cost nothing.
+declared as a row is a Row with the row's field names, a FLOAT has 32 bits, an INT keeps the low 32 of its
+bits. Types that keep their records' form cost nothing.
 """
 
 from __future__ import annotations
@@ -52,8 +52,28 @@ def _to_float32(value: Any) -> Any:
     return single
 
 
+def _to_bits(bits: int) -> Converter:
+    """The integer that is left of one in a variable of so many bits, as a cast in Java leaves it."""
+    half, mask = 1 << bits - 1, (1 << bits) - 1
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, int) or -half <= value < half:
+            return value
+        return (value + half & mask) - half
+
+    return convert
+
+
+_OF_BASIC_TYPE: dict[BasicType, Converter] = {
+    BasicType.BYTE: _to_bits(8),
+    BasicType.SHORT: _to_bits(16),
+    BasicType.INT: _to_bits(32),
+    BasicType.FLOAT: _to_float32,
+}
+
+
 def _to_basic(record_type: BasicTypeInfo[Any]) -> Converter | None:
-    return _to_float32 if record_type.basic_type is BasicType.FLOAT else None
+    return _OF_BASIC_TYPE.get(record_type.basic_type)
 
 
 def _to_row(record_type: RowTypeInfo) -> Converter:

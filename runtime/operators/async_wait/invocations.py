@@ -107,8 +107,11 @@ def invocation_of(function: Any) -> Invocation:
 
 def _results(returned: Any, function: Any, method: str, subject: Any) -> Sequence[Any]:
     if not isinstance(returned, Iterable):
+        # Programs look for the words of PyFlink that stand in front.
+        what = "cannot be none" if returned is None else "should be of list type"
         raise TypeError(
-            f"'{name_of(function)}.{method}' returned {short_repr(returned)} for {short_repr(subject)}; it "
-            "must return an iterable of results, such as a list, also for one result or for none"
+            f"The result of AsyncFunction {what}, but '{name_of(function)}.{method}' returned "
+            f"{short_repr(returned)} for {short_repr(subject)}; return an iterable, such as a list, also "
+            "for one result or for none"
         )
     return returned if isinstance(returned, Sequence) else list(returned)

@@ -247,6 +247,7 @@ def test_configs_are_equal_by_what_is_set() -> None:
     left, right = ExecutionConfig().set_parallelism(2), ExecutionConfig().set_parallelism(2)
     assert left == right
     assert hash(left) == hash(right)
+    assert hash(left.set_parallelism(11)) != hash(right.set_parallelism(12))
     assert left != ExecutionConfig()
     assert pickle.loads(pickle.dumps(left)) == left
 

@@ -61,11 +61,13 @@ def test_a_coroutine_function_has_no_results_in_place() -> None:
         invocation_of(letters).results_in_place("a")
 
 
-@pytest.mark.parametrize("returned", [None, 3])
-def test_results_must_be_iterable(returned: Any) -> None:
+@pytest.mark.parametrize(
+    ("returned", "what"), [(None, "cannot be none"), (3, "should be of list type")]
+)
+def test_results_must_be_iterable(returned: Any, what: str) -> None:
     with pytest.raises(
         TypeError,
-        match=f"'Letters.async_invoke' returned {returned} for 'a'; it must return an iterable",
+        match=f"AsyncFunction {what}, but 'Letters.async_invoke' returned {returned} for 'a'; return",
     ):
         invocation_of(Letters()).results_of_call(returned, "a")
     with pytest.raises(TypeError, match=r"'LettersOfAll.async_invoke_batch' returned"):
