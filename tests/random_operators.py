@@ -127,6 +127,11 @@ def spread(value: int) -> Any:
         yield value
 
 
+def all_times(factor: int, batch: list[int]) -> Any:
+    for first in range(0, len(batch), 3):
+        yield [value * factor % BOUND for value in batch[first : first + 3]]
+
+
 def raised(row: list[int]) -> int:
     row[0] += 1
     return row[0]
@@ -268,6 +273,17 @@ OPERATORS: dict[str, RandomOperator] = {
     "generator": RandomOperator(
         lambda ins, _, sized: [sized(ins[0].flat_map(spread))],
         _one_to_many(lambda x, _, c: [x] * (x % 3)),
+    ),
+    "batches": RandomOperator(
+        lambda ins, c, sized: [
+            sized(ins[0].map_batches(lambda batch: [x for x in batch if x % 4 != c % 4]))
+        ],
+        lambda ins, c, _: ([(value, None) for value, _ in ins[0] if value % 4 != c % 4],),
+        times="made",
+    ),
+    "one to one": RandomOperator(
+        lambda ins, c, sized: [sized(ins[0].map_batches(partial(all_times, c), one_to_one=True))],
+        _one_to_many(lambda x, _, c: [x * c % BOUND]),
     ),
     "process": RandomOperator(
         lambda ins, _, sized: _draw_with_side(sized(ins[0].process(Route()))),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import event_time
 from opchain.compiler.codegen.event_time import emit_timestamp, strategy_of
+from opchain.compiler.codegen.map_batches import emit_map_batches
 from opchain.compiler.codegen.place import Place
 from opchain.compiler.codegen.process import emit_keyed_process, emit_process
 from opchain.compiler.codegen.record_code import comment, key_code, method_name
@@ -266,6 +267,7 @@ EMITTERS: dict[type[specs.OperatorSpec], Emitter] = {
     specs.MapSpec: emit_map,
     specs.FilterSpec: emit_filter,
     specs.FlatMapSpec: emit_flat_map,
+    specs.MapBatchesSpec: emit_map_batches,
     specs.ProcessSpec: emit_process,
     specs.KeyedProcessSpec: emit_keyed_process,
     specs.KeyedCoProcessSpec: emit_keyed_process,

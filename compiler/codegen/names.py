@@ -16,6 +16,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LONGEST = 40
 _OURS = frozenset(
     {
+        *("batch", "flush"),
         *("combined", "context", "count", "create", "emit", "emit_side", "greatest", "held"),
         *("identify", "item", "time_of"),
         *("identify_to", "key", "keys", "op", "pane", "pane_for", "panes", "plain_keys"),

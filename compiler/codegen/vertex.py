@@ -68,6 +68,8 @@ class VertexGenerator:
         self._functions: deque[tuple[str, OperatorProgram, str | None]] = deque()
         self._before: list[str] = []
         self._after: list[str] = []
+        self._at_end: list[tuple[str, int]] = []
+        self._has_empty_lists = True
         self._children: dict[tuple[int, str | None], list[OperatorProgram]] = {}
         for operator in program.operators:
             self._children.setdefault((operator.parent, operator.tag), []).append(operator)
@@ -81,7 +83,11 @@ class VertexGenerator:
         for number in range(max(1, len(head.keys))):
             self._write_batch_function(number, head)
         while self._functions:
-            self._write_record_function(*self._functions.popleft())
+            name, operator, tag = self._functions.popleft()
+            if name.startswith("batch_"):
+                self._write_results_function(name, operator)
+            else:
+                self._write_record_function(name, operator, tag)
         return GeneratedVertex(
             str(self.text), tuple(self.text.operators), dict(sorted(self.names.bindings.items()))
         )
@@ -120,6 +126,14 @@ class VertexGenerator:
         """Has a function written for what lies behind an operator's main output."""
         self._functions.append((f"emit_{operator.index}", operator, None))
 
+    def emit_batches(self, operator: OperatorProgram) -> None:
+        """Has a function written that takes the results of an operator batch by batch."""
+        self._functions.append((f"batch_{operator.index}", operator, None))
+
+    def call_at_end(self, name: str, index: int) -> None:
+        """Calls something of an operator when the loop has ended and everything is counted."""
+        self._at_end.append((f"{name}()", index))
+
     def emit_sides(self, operator: OperatorProgram) -> bool:
         """Has a function written for each side output that somebody reads; whether there is one."""
         tags = side_tags(self.program, operator.index)
@@ -135,7 +149,8 @@ class VertexGenerator:
         """
         if place.counted is None:
             return None, None
-        leaf = self._list_behind(operator)
+        # The results of one batch may wait in a list for those of another.
+        leaf = self._list_behind(operator) if self._has_empty_lists else None
         if leaf is not None:
             return None, f"len({leaf})"
         name = f"count_{operator.index}"
@@ -168,14 +183,45 @@ class VertexGenerator:
             "values, timestamps" if timestamp else "values",
             self.program.name,
         )
+        self._write_loop(body, has_timestamps=timestamp is not None)
+        for call, index in self._at_end:
+            self.text.add(1, call, index)
+
+    def _write_loop(self, body: SourceText, *, has_timestamps: bool) -> None:
         for line in self._before:
             self.text.add(1, line)
         if body.lines:
-            loop = "value, timestamp in zip(values, timestamps)" if timestamp else "value in values"
+            loop = "value in values"
+            if has_timestamps:
+                loop = "value, timestamp in zip(values, timestamps)"
             self.text.add(1, f"for {loop}:")
             self.text.extend(body)
         for line in self._after:
             self.text.add(1, line)
+
+    def _write_results_function(self, name: str, operator: OperatorProgram) -> None:
+        """The loop over the results of a batch, which the operator itself has counted.
+
+        What gathers behind it waits for the other batches that a call yields: the chain flushes it.
+        """
+        self._before, self._after, self._at_end = [], [], []
+        self._has_empty_lists = False
+        body = SourceText()
+        self.keep_private(body, 2, "value", operator.index)
+        timestamp = "timestamp" if self._times_are_read(operator) else None
+        place = Place("value", timestamp, 2, "continue", "len(values)")
+        self._write_all(body, self._consumers(body, operator, None, place))
+        self._has_empty_lists = True
+        about = f"What '{operator.name}' makes of a batch"
+        self._open_function(name, "values, timestamps", about)
+        self._write_loop(body, has_timestamps=timestamp is not None)
+
+    def _times_are_read(self, operator: OperatorProgram) -> bool:
+        """Whether something takes timestamps together with what an operator emits."""
+        place = (operator.index, None)
+        return any(child.timestamps for child in self._children.get(place, [])) or any(
+            output.carries_timestamps for _, output in self._outputs.get(place, [])
+        )
 
     def _write_record_function(self, name: str, operator: OperatorProgram, tag: str | None) -> None:
         self._before, self._after = [], []
@@ -204,7 +250,7 @@ class VertexGenerator:
     # Suites
 
     def _body_of(self, operator: OperatorProgram, place: Place, number: int) -> SourceText:
-        self._before, self._after = [], []
+        self._before, self._after, self._at_end = [], [], []
         body = SourceText()
         self._write_all(body, [(operator, place, number)])
         return body

@@ -25,6 +25,7 @@ from opchain.compiler.graph.transformation import (
 )
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.functions.key_selectors import KeySelector
+from opchain.runtime.functions.map_batches_function import MapBatchesFunction
 from opchain.runtime.functions.map_functions import FilterFunction, FlatMapFunction, MapFunction
 from opchain.runtime.functions.process_functions import KeyedProcessFunction, ProcessFunction
 from opchain.runtime.functions.projection import Projection
@@ -115,6 +116,39 @@ class DataStream(Partitioning[T], SinkOperations[T], OperatorAttributes[T]):
         """Keeps the records for which the function is true."""
         checked_function(func, FilterFunction, "filter", callables=True)
         return self.transform(FilterSpec(func), declared_type(self.transformation))
+
+    def map_batches(
+        self,
+        func: MapBatchesFunction | Callable[[Any], Any],
+        output_type: DeclaredType = None,
+        batch_format: str = "list",
+        *,
+        one_to_one: bool = False,
+    ) -> DataStream[Any]:
+        """Turns batches of records into any number of records: one call for what a task has at hand.
+
+        A batch holds up to `opchain.batch-size` records, never one from behind a watermark together with one
+        from before. Results have no timestamps, unless `one_to_one` promises as many results as records, in
+        their order: then they keep them. On a keyed stream the function sees nothing of the key.
+
+        Args:
+            func: Takes a batch; returns one, or yields several.
+            output_type: The type of the results.
+            batch_format: "list", or "arrow" for a `pyarrow.RecordBatch`: then the stream's type must be
+                declared, and results are Rows of the batch's columns, or the values of its one column where
+                `output_type` is no row's.
+            one_to_one: See above; a task fails where it is broken.
+
+        >>> from opchain import StreamExecutionEnvironment
+        >>> env = StreamExecutionEnvironment.get_execution_environment()
+        >>> env.from_sequence(1, 3).map_batches(lambda batch: [sum(batch)]).get_name()
+        'Map Batches'
+        """
+        from opchain.compiler.dsl.batches import batches_spec
+
+        checked_function(func, MapBatchesFunction, "map_batches", callables=True)
+        spec = batches_spec(self, func, output_type, batch_format, one_to_one=one_to_one)
+        return self.transform(spec, output_type, is_keyed=False)
 
     def process(
         self, func: ProcessFunction[T, R], output_type: DeclaredType = None

@@ -14,6 +14,7 @@ from opchain.runtime.functions.delta_function import DeltaFunction
 from opchain.runtime.functions.function import Function
 from opchain.runtime.functions.join_functions import CoGroupFunction, FlatJoinFunction, JoinFunction
 from opchain.runtime.functions.key_selectors import KeySelector, Partitioner
+from opchain.runtime.functions.map_batches_function import MapBatchesFunction
 from opchain.runtime.functions.map_functions import FilterFunction, FlatMapFunction, MapFunction
 from opchain.runtime.functions.map_partition_function import MapPartitionFunction
 from opchain.runtime.functions.source_sink_functions import SinkFunction
@@ -48,6 +49,7 @@ _METHODS: dict[type[Function], _Method] = {
     DeltaFunction: _Method("get_delta", ("old_data_point", "new_data_point")),
     SinkFunction: _Method("invoke", ("value",)),
     MapPartitionFunction: _Method("map_partition", ("values",)),
+    MapBatchesFunction: _Method("map_batches", ("batch",)),
 }
 
 

@@ -15,6 +15,7 @@ from opchain.runtime.operators.co_functions import CoFlatMapOperator, CoMapOpera
 from opchain.runtime.operators.element_wise import FilterOperator, FlatMapOperator, MapOperator
 from opchain.runtime.operators.interval_join import IntervalJoinOperator
 from opchain.runtime.operators.keyed_process import KeyedCoProcessOperator, KeyedProcessOperator
+from opchain.runtime.operators.map_batches import MapBatchesOperator
 from opchain.runtime.operators.map_partition import FullWindowOperator, MapPartitionOperator
 from opchain.runtime.operators.multi_input import MultiInputOperator
 from opchain.runtime.operators.process import CoProcessOperator, ProcessOperator
@@ -49,6 +50,7 @@ OPERATORS: dict[type[specs.OperatorSpec], Create] = {
     specs.MapSpec: MapOperator,
     specs.FilterSpec: FilterOperator,
     specs.FlatMapSpec: FlatMapOperator,
+    specs.MapBatchesSpec: MapBatchesOperator,
     specs.ProcessSpec: ProcessOperator,
     specs.TimestampsWatermarksSpec: TimestampsWatermarksOperator,
     specs.AsyncWaitSpec: AsyncWaitOperator,

@@ -50,7 +50,7 @@ def bind_generated_code(chain: OperatorChain) -> None:
     """Puts the functions of the vertex's generated module into the chain.
 
     `process_N` takes the batches of the head's input N, `emit_I` the records that operator I emits
-    by itself, `emit_I_S` those for its side output number S.
+    by itself, `emit_I_S` those for its side output number S, `batch_I` what its function makes of a batch.
     """
     program = chain.program
     assert program.source is not None
@@ -67,6 +67,8 @@ def bind_generated_code(chain: OperatorChain) -> None:
     for index, output in enumerate(chain.outputs):
         if f"emit_{index}" in module:
             output.collect = module[f"emit_{index}"]
+        if f"batch_{index}" in module:
+            chain.operators[index].emit_batch = module[f"batch_{index}"]  # type: ignore[attr-defined]
         for tag in output.sides:
             output.sides[tag] = module[f"emit_{index}_{side_number(chain, index, tag)}"]
 
@@ -117,6 +119,7 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "output_identify": lambda chain, number: chain.pending[number].identity.of,
     "combine": lambda chain, number: chain.pending[number].reduce,
     "flush": lambda chain, number: chain.pending[number].flush,
+    "flush_batch": lambda chain, index: chain.sink_pending[index].flush,
     "sink_values": lambda chain, index: chain.sink_pending[index].values,
     "sink_timestamps": lambda chain, index: chain.sink_pending[index].timestamps,
     "value": lambda _chain, value: value,

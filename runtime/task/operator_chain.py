@@ -12,6 +12,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.errors import add_note
+from opchain.runtime.operators.map_batches import MapBatchesOperator
 from opchain.runtime.operators.operator import Output, StreamOperator
 from opchain.runtime.operators.registry import create_operator
 from opchain.runtime.operators.sinks import CollectSinkOperator, SinkWriterOperator
@@ -89,8 +90,12 @@ class OperatorChain:
                 operator, carries_timestamps=operator.program.timestamps, select_key=None
             )
             for index, operator in enumerate(self.operators)
-            if isinstance(operator, (CollectSinkOperator, SinkWriterOperator))
+            if isinstance(operator, (CollectSinkOperator, SinkWriterOperator, MapBatchesOperator))
         }
+        self._gathering: dict[int, PendingBatch] = {}
+        for index, operator in enumerate(self.operators):
+            if isinstance(operator, MapBatchesOperator):
+                operator.pending = self._gathering[index] = self.sink_pending[index]
         for index in range(len(self.operators)):
             self._wire(index)
         self.batch_functions: dict[int, Callable[..., None]] = {}
@@ -152,6 +157,8 @@ class OperatorChain:
 
     def flush(self) -> None:
         """Hands over what the operators emitted: after each batch, and before a watermark leaves."""
+        for pending in self._gathering.values():  # head first: what one lets go may gather again
+            pending.flush()
         for pending in self.pending:
             pending.flush()
         for pending in self.sink_pending.values():
@@ -214,9 +221,14 @@ class OperatorChain:
             if child.parent == index:
                 operator = self.operators[child.index]
                 readers.setdefault(child.tag, []).append(_counted_input(operator))
-                output.watermark_receivers.append(operator.process_watermark)
-                output.idle_receivers.append(operator.process_status)
-                output.marker_receivers.append(operator.process_latency_marker)
+                gathered = self._gathering.get(child.index)
+                for receivers, receive in (
+                    (output.watermark_receivers, operator.process_watermark),
+                    (output.idle_receivers, operator.process_status),
+                    (output.marker_receivers, operator.process_latency_marker),
+                ):
+                    behind = receive if gathered is None else _after_flush(gathered, receive)
+                    receivers.append(behind)  # type: ignore[attr-defined]
         copies = not self.program.object_reuse
         operator = self.operators[index]
         output.collect = _collect(operator, readers.pop(None, []), copies=copies)

@@ -35,6 +35,11 @@ class Reused:
         return self.row
 
 
+def halves(batch: list[int]) -> Any:
+    yield batch[: len(batch) // 2]
+    yield [x + 1 for x in batch[len(batch) // 2 :]]
+
+
 def spread(value: int) -> Any:
     yield from range(value % 4)
 
@@ -46,6 +51,11 @@ OPERATORS: dict[str, Any] = {
     "flat map": lambda stream: stream.flat_map(lambda x: [x, x + 1]),
     "generator": lambda stream: stream.flat_map(spread),
     "process": lambda stream: stream.process(Route()),
+    "batches": lambda stream: stream.map_batches(lambda batch: [len(batch), *batch]),
+    "yielded batches": lambda stream: stream.map_batches(halves),
+    "one to one": lambda stream: stream.map_batches(
+        lambda batch: [x * 3 % 1009 for x in batch], one_to_one=True
+    ),
     "reused": lambda stream: stream.map(Reused()).map(lambda row: row[0] + row[1]),
     "rebalance": lambda stream: stream.rebalance(),
     "keyed": lambda stream: stream.key_by(lambda x: x % 5).reduce(lambda a, b: (a + b) % 10007),

@@ -29,6 +29,7 @@ from opchain.runtime.functions.join_functions import (
     ProcessJoinFunction,
 )
 from opchain.runtime.functions.key_selectors import KeySelector, NullByteKeySelector, Partitioner
+from opchain.runtime.functions.map_batches_function import MapBatchesFunction
 from opchain.runtime.functions.map_functions import (
     CoFlatMapFunction,
     CoMapFunction,
@@ -89,6 +90,7 @@ __all__ = [
     "KeyedCoProcessFunction",
     "KeyedProcessFunction",
     "KeyedStateStore",
+    "MapBatchesFunction",
     "MapFunction",
     "MapPartitionFunction",
     "NullByteKeySelector",

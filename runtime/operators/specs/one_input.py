@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from opchain.runtime.operators.specs.operator_spec import OperatorSpec
 
 if TYPE_CHECKING:
+    from opchain.runtime.columnar.spark_types import SparkType
     from opchain.runtime.watermark_strategy import WatermarkStrategy
 
 
@@ -48,6 +49,33 @@ class FlatMapSpec(OperatorSpec):
     def reads_timestamps(self) -> bool:
         """No: records keep theirs."""
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class MapBatchesSpec(OperatorSpec):
+    """`map_batches`: any number of records for each batch.
+
+    `batch_format` is "list", or "arrow" for record batches of the struct `record_type`. With `one_to_one` each
+    record has one result, which keeps its timestamp; `gives_values` takes the one column of results for the
+    records themselves.
+    """
+
+    kind: ClassVar[str] = "map_batches"
+    default_name: ClassVar[str] = "Map Batches"
+    takes_batches: ClassVar[bool] = True
+    function: Any
+    batch_format: str = "list"
+    one_to_one: bool = False
+    record_type: SparkType | None = None
+    gives_values: bool = False
+
+    def reads_timestamps(self) -> bool:
+        """No: results keep them, or have none."""
+        return False
+
+    def makes_timestamps(self) -> bool:
+        """Where results are not those of single records: they have none."""
+        return not self.one_to_one
 
 
 @dataclass(frozen=True, slots=True)

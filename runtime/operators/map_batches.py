@@ -1,0 +1,128 @@
+"""A function of batches inside a chain: records gather while a turn lasts, and are handed over at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.errors import short_repr
+from opchain.runtime.operators.operator import UserFunctionOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from opchain.runtime.operators.context import OperatorContext
+    from opchain.runtime.operators.operator import Output
+    from opchain.runtime.operators.specs import MapBatchesSpec
+    from opchain.runtime.task.pending_batch import PendingBatch
+    from opchain.runtime.task.vertex_program import OperatorProgram
+
+    EmitBatch = Callable[[Sequence[Any], Iterable[int | None]], None]
+
+
+class MapBatchesOperator(UserFunctionOperator):
+    """Calls a function with the records of a turn, before watermarks and all else that follows them.
+
+    Attributes:
+        pending: What has gathered; the chain makes it.
+        emit_batch: What lies behind as generated code, where there is some.
+    """
+
+    method = "map_batches"
+    pending: PendingBatch
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        spec: MapBatchesSpec = program.spec  # type: ignore[assignment]
+        self.spec = spec
+        self.where = f"'{program.name}' ({program.call_site})"
+        self.emit_batch: EmitBatch | None = None
+        self.to_batch: Callable[[list[Any]], Any] = _unchanged
+        self.from_batch = self._records_of_list
+        if spec.batch_format == "arrow":
+            from opchain.runtime.columnar.encode import RecordEncoder  # noqa: PLC0415 - few need columns
+
+            assert spec.record_type is not None
+            self.to_batch = RecordEncoder(spec.record_type, self.where).batch
+            self.from_batch = self._records_of_columns
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        """Keeps the record until the batch is handed over."""
+        self.pending.append(value, timestamp)
+
+    def write_batch(
+        self,
+        values: Sequence[Any],
+        timestamps: Sequence[int | None] | None,
+        keys: Sequence[Any] | None = None,  # noqa: ARG002 - what exchanges get at the same place
+    ) -> None:
+        """Emits what the function makes of a batch.
+
+        Raises:
+            TypeError: It gives no batch.
+            ValueError: It promised a result for each record, and gives more or fewer.
+        """
+        given = list(values)
+        times = list(timestamps) if timestamps is not None and self.spec.one_to_one else None
+        done = 0
+        for batch in self._given(self.call(self.to_batch(given))):
+            results = self.from_batch(batch)
+            first, done = done, done + len(results)
+            if self.spec.one_to_one and done > len(given):
+                break
+            self._emit(results, repeat(None) if times is None else times[first:done])
+        if self.spec.one_to_one and done != len(given):
+            made = f"at least {done}" if done > len(given) else done
+            raise ValueError(
+                f"{self.where} made {made} of a batch of {len(given)} records, and one_to_one=True promises "
+                "a result for each: leave it out, or give as many"
+            )
+
+    def _emit(self, results: Sequence[Any], timestamps: Iterable[int | None]) -> None:
+        if self.emit_batch is not None:
+            self.records_out += len(results)
+            self.emit_batch(results, timestamps)
+            return
+        collect = self.output.collect
+        for result, timestamp in zip(results, timestamps):  # noqa: B905 - repeat() has no end
+            collect(result, timestamp)
+
+    def _given(self, result: Any) -> Iterable[Any]:
+        """The batches that a call gave: one that it returned, or those that it yields."""
+        if result is None:
+            return ()
+        return result if isinstance(result, Iterator) else (result,)
+
+    def _records_of_list(self, batch: Any) -> Sequence[Any]:
+        if isinstance(batch, (list, tuple)):
+            return batch
+        raise TypeError(
+            f"{self.where} gave {short_repr(batch)} of type {type(batch).__name__}; a function of "
+            "map_batches returns a list of records, or yields lists"
+        )
+
+    def _records_of_columns(self, batch: Any) -> Sequence[Any]:
+        from opchain.runtime.columnar.arrow_types import pyarrow  # noqa: PLC0415 - as above
+        from opchain.runtime.columnar.decode import records_of, values_of  # noqa: PLC0415
+
+        arrow = pyarrow()
+        if isinstance(batch, arrow.Table):
+            return [row for part in batch.to_batches() for row in self._records_of_columns(part)]
+        if not isinstance(batch, arrow.RecordBatch):
+            raise TypeError(
+                f"{self.where} gave {short_repr(batch)} of type {type(batch).__name__}; a function of "
+                "map_batches with batch_format='arrow' returns a pyarrow.RecordBatch or Table, or yields them"
+            )
+        if not self.spec.gives_values:
+            return records_of(batch)
+        if batch.num_columns != 1:
+            raise ValueError(
+                f"{self.where} gave the columns {batch.schema.names}, and its output type is no row's, which "
+                "is one column"
+            )
+        return values_of(batch.column(0))
+
+
+def _unchanged(records: list[Any]) -> Any:
+    return records
