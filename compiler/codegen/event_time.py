@@ -3,6 +3,8 @@
     greatest_1 = NO_TIMESTAMP
     for value in values:
         timestamp_1 = time_of_1(value, NO_TIMESTAMP)  # 1 Timestamps/Watermarks (job.py:14)
+        if timestamp_1.__class__ is not int:
+            timestamp_1 = as_timestamp_1(timestamp_1, value)
         if timestamp_1 > greatest_1:
             greatest_1 = timestamp_1
         ...
@@ -68,6 +70,9 @@ def emit_timestamp(
         timestamp = f"timestamp_{index}"
         assigned = _assigned(generator, operator, place, strategy.timestamp_assigner)
         body.add(depth, f"{timestamp} = {assigned}{comment(operator)}", index)
+        name = generator.names.bind(f"as_timestamp_{index}", "attribute", index, "as_timestamp")
+        body.add(depth, f"if {timestamp}.__class__ is not int:", index)
+        body.add(depth + 1, f"{timestamp} = {name}({timestamp}, {place.value})", index)
         place = replace(place, timestamp=timestamp)
     if place.timestamp is not None and not generator.program.is_batch:
         greatest = generator.greatest(operator)

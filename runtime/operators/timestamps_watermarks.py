@@ -10,11 +10,13 @@ In an unbounded job it shows the time of the epoch, and an epoch begins when a t
 
 from __future__ import annotations
 
+import operator
 import pickle
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
-from opchain.runtime.errors import StateError
+from opchain.runtime.errors import StateError, short_repr
+from opchain.runtime.functions.callables import name_of
 from opchain.runtime.operators.operator import StreamOperator
 from opchain.runtime.task.record_pickle import dump_records
 from opchain.runtime.watermark_generators import (
@@ -104,10 +106,28 @@ class TimestampsWatermarksOperator(StreamOperator):
         """Emits the record with its new timestamp, and then perhaps a watermark."""
         if self.time_of is not None:
             timestamp = self.time_of(value, MIN_LONG_VALUE if timestamp is None else timestamp)
+            if timestamp.__class__ is not int:
+                timestamp = self.as_timestamp(timestamp, value)
         self.output.collect(value, timestamp)
         self.generator.on_event(
             value, MIN_LONG_VALUE if timestamp is None else timestamp, self.emitter
         )
+
+    def as_timestamp(self, assigned: Any, value: Any) -> int:
+        """What an assigner gave to a record as an int, where it is another kind of integer.
+
+        Raises:
+            TypeError: It is none.
+        """
+        try:
+            return operator.index(assigned)
+        except TypeError:
+            strategy = self.strategy
+            assert strategy is not None
+            raise TypeError(
+                f"the timestamp assigner {_name_of(strategy)} returned {short_repr(assigned)} for the record "
+                f"{short_repr(value)}; a timestamp is an int: milliseconds since the epoch"
+            ) from None
 
     def saw(self, greatest_timestamp: int) -> None:
         """Takes note of a batch by its greatest timestamp: what generated code calls.
@@ -191,9 +211,15 @@ class TimestampsWatermarksOperator(StreamOperator):
         self.generator.on_periodic_emit(self.emitter)
 
 
+def _name_of(strategy: WatermarkStrategy[Any]) -> str:
+    assigner: Any = strategy.timestamp_assigner
+    if isinstance(assigner, FunctionTimestampAssigner):
+        assigner = assigner.function
+    return f"'{name_of(assigner)}'"
+
+
 def _assigning(strategy: WatermarkStrategy[Any]) -> Callable[[Any, int], int] | None:
     assigner = strategy.timestamp_assigner
     if isinstance(assigner, FunctionTimestampAssigner):
         return assigner.function
     return None if assigner is None else assigner.extract_timestamp
-

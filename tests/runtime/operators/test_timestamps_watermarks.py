@@ -105,6 +105,39 @@ def test_records_get_their_timestamps(assigner: Any) -> None:
         assert harness.records() == [(1, 10), (2, 20)]
 
 
+class Seven:
+    """An integer of another library."""
+
+    def __index__(self) -> int:
+        return 7
+
+
+def stamped(form: str, timestamp: Any) -> list[Any]:
+    """The timestamp of a record whose assigner returns `timestamp`."""
+    strategy = MONOTONOUS.with_timestamp_assigner(lambda *_: timestamp)
+
+    def draw(env: Any) -> None:
+        seen(env.from_collection(["x"]).assign_timestamps_and_watermarks(strategy), "x")
+
+    return run_form(draw, form).timestamps("x")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_any_integer_is_a_timestamp(form: str) -> None:
+    assert stamped(form, Seven()) == [7]
+    assert stamped(form, True) == [1]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("timestamp", ["5", 5.5, None])
+def test_what_is_no_integer_is_no_timestamp(form: str, timestamp: Any) -> None:
+    message = (
+        f"assigner 'lambda.*' returned {timestamp!r} for the record 'x'; a timestamp is an int"
+    )
+    with pytest.raises(TypeError, match=message):
+        stamped(form, timestamp)
+
+
 def test_an_assigner_is_told_the_timestamp_so_far() -> None:
     with harness_of(MONOTONOUS.with_timestamp_assigner(lambda _, so_far: so_far)) as harness:
         harness.process_element("a", 7)
