@@ -4,50 +4,62 @@
     latest = coordinator.latest()                                         # start from here
     pending = coordinator.begin(epoch, tasks)
     pending.acknowledge(Acknowledgement(task, ...))                       # once per task
-    metadata = coordinator.complete(pending, operators, sources, plan)     # one publish
+    metadata = coordinator.complete(pending, operators, sources=..., plan=...)   # one publish
     coordinator.close()
+
+A checkpoint is complete when its metadata is published, and not before; whoever dies at any point leaves
+the last complete one as it was. Observers hear of it after that: this is where sinks commit, again where
+they did before, since a run that dies in between starts with `latest`, whose committables are in it.
 
 Flink: `CheckpointCoordinator`, `PendingCheckpoint`, `CompletedCheckpointStore`.
 """
 
 from __future__ import annotations
 
+import logging
+from collections import deque
 from dataclasses import dataclass
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+from opchain.runtime.checkpoint.metadata import (
+    CheckpointMetadata,
+    TaskMetadata,
+    completed_epochs,
+    encode,
+    metadata_name,
+    read_metadata,
+)
+from opchain.runtime.checkpoint.pending_checkpoint import Acknowledgement, PendingCheckpoint
+from opchain.runtime.checkpoint.retention import drop_checkpoint, sweep
+from opchain.runtime.checkpoint.run_lease import RunLease
+from opchain.runtime.checkpoint.state_files import Compaction, compact
+from opchain.runtime.errors import CheckpointError, CheckpointInUseError, CorruptCheckpointError
+from opchain.runtime.task.mailbox.timer_service import wall_clock_ms
 
-    from opchain.runtime.checkpoint.metadata import (
-        CheckpointMetadata,
-        Committable,
-        OperatorMetadata,
-        SourcePosition,
-    )
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from opchain.runtime.checkpoint.metadata import OperatorMetadata, SourcePosition
     from opchain.runtime.checkpoint.state_files import TaskState
     from opchain.runtime.checkpoint.storage import CheckpointStorage
 
+__all__ = [
+    "Acknowledgement",
+    "CheckpointCoordinator",
+    "CheckpointObserver",
+    "CheckpointStatistics",
+    "PendingCheckpoint",
+]
 
-@dataclass(frozen=True, slots=True)
-class Acknowledgement:
-    """What a task says at the end of an epoch: where its state is, and what its sinks prepared.
+_LOG = logging.getLogger(__name__)
 
-    `rest` is what the task wants back and nobody else looks into. `state_bytes` is what it wrote in this
-    epoch, `duration_ms` how long that took.
-    """
-
-    task: int
-    vertex_id: str
-    subtask: int
-    state: TaskState
-    rest: bytes = b""
-    committables: tuple[Committable, ...] = ()
-    state_bytes: int = 0
-    duration_ms: float = 0.0
+_STATISTICS_KEPT = 100
+_COMPLETED_BETWEEN_SWEEPS = 100
 
 
 class CheckpointObserver(Protocol):
-    """Hears how checkpoints end. Flink: `CheckpointListener` of the coordinator."""
+    """Hears how checkpoints end. Flink: `CheckpointListener`."""
 
     def on_complete(self, metadata: CheckpointMetadata) -> None:
         """A checkpoint is complete."""
@@ -56,28 +68,55 @@ class CheckpointObserver(Protocol):
         """A checkpoint will never be complete."""
 
 
-class PendingCheckpoint:
-    """A checkpoint of which acknowledgements are missing."""
+@dataclass(frozen=True, slots=True)
+class CheckpointStatistics:
+    """What a checkpoint took. Bytes: written in this epoch, and all that it refers to.
+
+    Milliseconds: from `begin` to the last acknowledgement's arrival at `complete`, for the slowest task's
+    snapshot (part of that), to publish, for the observers, and to remove what is retained no more.
+    """
 
     epoch: int
-    timestamp_ms: int
-
-    def acknowledge(self, acknowledgement: Acknowledgement) -> None:
-        """Takes a task's acknowledgement.
-
-        Raises:
-            CheckpointError: The task is none of this checkpoint's, or has acknowledged before.
-        """
-        raise NotImplementedError
-
-    @property
-    def missing(self) -> Sequence[int]:
-        """The tasks that have not acknowledged."""
-        raise NotImplementedError
+    written_bytes: int
+    state_bytes: int
+    acknowledging_ms: float
+    slowest_task_ms: float
+    publishing_ms: float
+    notifying_ms: float
+    retaining_ms: float
 
 
 class CheckpointCoordinator:
-    """The checkpoints of one run; see the module. Used by one thread."""
+    """The checkpoints of one run; see the module. Used by one thread, but for `compact`.
+
+    Attributes:
+        statistics: Of the last 100 completed checkpoints.
+        lease: The run's hold on the place.
+    """
+
+    def __init__(
+        self,
+        storage: CheckpointStorage,
+        lease: RunLease,
+        *,
+        retained: int,
+        tolerable_failures: int,
+        observers: Iterable[CheckpointObserver],
+        now_ms: Callable[[], int],
+    ) -> None:
+        self.statistics: deque[CheckpointStatistics] = deque(maxlen=_STATISTICS_KEPT)
+        self.lease = lease
+        self._storage = storage
+        self._retained = retained
+        self._tolerable_failures = tolerable_failures
+        self._observers = list(observers)
+        self._now_ms = now_ms
+        self._pending: PendingCheckpoint | None = None
+        self._begun_at = 0.0
+        self._failures = 0
+        self._completed: list[CheckpointMetadata] | None = None
+        self._completed_count = 0
+        self._compactions: dict[int, list[Compaction]] = {}
 
     @classmethod
     def open(
@@ -89,8 +128,9 @@ class CheckpointCoordinator:
         retained: int = 1,
         tolerable_failures: int = 0,
         lease_ms: int = 60_000,
+        keeps_alive: bool = True,
         observers: Iterable[CheckpointObserver] = (),
-        now_ms: Any = None,
+        now_ms: Callable[[], int] = wall_clock_ms,
     ) -> CheckpointCoordinator:
         """Takes the place for a run.
 
@@ -100,14 +140,27 @@ class CheckpointCoordinator:
             run_id: What tells this run from all others.
             retained: How many completed checkpoints are kept, at least 1.
             tolerable_failures: How many checkpoints in a row may fail.
-            lease_ms: How long a run of which nothing is heard counts as alive.
+            lease_ms: How long a run of another machine counts as alive that gives no sign of life.
+            keeps_alive: Whether a thread gives signs of life.
             observers: Who hears how checkpoints end.
             now_ms: The clock; the machine's if not given.
 
         Raises:
             CheckpointInUseError: Another run has the place: the message says which, and since when.
         """
-        raise NotImplementedError
+        if retained < 1:
+            raise ValueError(f"{retained} checkpoints are to be retained; it must be at least 1")
+        lease = RunLease.take(storage, job_name, run_id, lease_ms, now_ms)
+        if keeps_alive:
+            lease.keep_alive()
+        return cls(
+            storage,
+            lease,
+            retained=retained,
+            tolerable_failures=tolerable_failures,
+            observers=observers,
+            now_ms=now_ms,
+        )
 
     def latest(self) -> CheckpointMetadata | None:
         """The last completed checkpoint, None where there is none.
@@ -115,7 +168,7 @@ class CheckpointCoordinator:
         Raises:
             CorruptCheckpointError: Its metadata can't be read; the message names the one before.
         """
-        raise NotImplementedError
+        return latest_checkpoint(self._storage)
 
     def begin(self, epoch: int, tasks: Iterable[int]) -> PendingCheckpoint:
         """Begins a checkpoint that these tasks are to acknowledge.
@@ -124,7 +177,20 @@ class CheckpointCoordinator:
             CheckpointInUseError: Another run has taken the place over.
             CheckpointError: The epoch is not after the last completed one, or another is pending.
         """
-        raise NotImplementedError
+        self.lease.require()
+        if self._pending is not None:
+            raise CheckpointError(
+                f"checkpoint {epoch} is begun while {self._pending.epoch} is pending; complete or "
+                "abort that first"
+            )
+        completed = self._retained_checkpoints()
+        if completed and epoch <= completed[-1].epoch:
+            raise CheckpointError(
+                f"checkpoint {epoch} is begun, and {completed[-1].epoch} is complete already"
+            )
+        self._pending = PendingCheckpoint(epoch, self._now_ms(), tasks)
+        self._begun_at = perf_counter()
+        return self._pending
 
     def complete(
         self,
@@ -136,11 +202,50 @@ class CheckpointCoordinator:
     ) -> CheckpointMetadata:
         """Makes a checkpoint complete: its metadata is published, observers hear of it, old ones go.
 
+        What an observer raises comes out of here, with the checkpoint complete.
+
         Raises:
             CheckpointInUseError: Another run has completed this epoch, or taken the place over.
-            CheckpointError: Acknowledgements are missing.
+            CheckpointError: Acknowledgements are missing, or the checkpoint is not pending.
         """
-        raise NotImplementedError
+        self._require_pending(pending)
+        acknowledged_at = perf_counter()
+        acknowledgements = pending.require_all()
+        metadata = CheckpointMetadata(
+            epoch=pending.epoch,
+            timestamp_ms=pending.timestamp_ms,
+            job_name=self.lease.run.job_name,
+            run_id=self.lease.run.run_id,
+            operators=tuple(operators),
+            tasks=tuple(self._task_metadata(found) for found in acknowledgements),
+            sources=tuple(sources),
+            committables=tuple(item for found in acknowledgements for item in found.committables),
+            plan=None if plan is None else dict(plan),
+        )
+        self._publish(metadata)
+        self._pending, self._failures = None, 0
+        published_at = perf_counter()
+        try:
+            for observer in self._observers:
+                observer.on_complete(metadata)
+        finally:
+            notified_at = perf_counter()
+            self._retain(metadata)
+            self.statistics.append(
+                CheckpointStatistics(
+                    epoch=metadata.epoch,
+                    written_bytes=sum(found.state_bytes for found in acknowledgements),
+                    state_bytes=sum(file.size for file in metadata.files.values()),
+                    acknowledging_ms=1000 * (acknowledged_at - self._begun_at),
+                    slowest_task_ms=max(
+                        (found.duration_ms for found in acknowledgements), default=0
+                    ),
+                    publishing_ms=1000 * (published_at - acknowledged_at),
+                    notifying_ms=1000 * (notified_at - published_at),
+                    retaining_ms=1000 * (perf_counter() - notified_at),
+                )
+            )
+        return metadata
 
     def abort(self, pending: PendingCheckpoint, reason: str) -> None:
         """Gives a checkpoint up. Its files stay until a later one is complete: chains may go on from them.
@@ -148,8 +253,116 @@ class CheckpointCoordinator:
         Raises:
             CheckpointError: More failed in a row than are tolerable.
         """
-        raise NotImplementedError
+        self._require_pending(pending)
+        self._pending = None
+        self._failures += 1
+        for observer in self._observers:
+            observer.on_abort(pending.epoch, reason)
+        if self._failures > self._tolerable_failures:
+            raise CheckpointError(
+                f"checkpoint {pending.epoch} failed: {reason}; {self._failures} in a row, and "
+                f"{self._tolerable_failures} are tolerable"
+            )
+
+    def compact(self) -> dict[int, Compaction]:
+        """Merges files in the chains of the last checkpoint; a thread of its own may call it.
+
+        What is merged counts from the next acknowledgements on. Give a task its compaction, to apply to the
+        state that it goes on from, and its acknowledgements stay small.
+        """
+        latest = self.latest()
+        found: dict[int, Compaction] = {}
+        for task in () if latest is None else latest.tasks:
+            compaction = compact(self._storage, task.state)
+            if compaction is not None:
+                found[task.task] = compaction
+                self._compactions.setdefault(task.task, []).append(compaction)
+        return found
+
+    def sweep(self) -> list[str]:
+        """Removes state files to which nothing refers and nothing will; gives their names."""
+        self.lease.require()
+        merged = [item.by.name for items in self._compactions.values() for item in items]
+        return sweep(self._storage, merged)
 
     def close(self) -> None:
         """Leaves the place to others."""
-        raise NotImplementedError
+        self.lease.close()
+
+    def _require_pending(self, pending: PendingCheckpoint) -> None:
+        if pending is not self._pending:
+            raise CheckpointError(f"checkpoint {pending.epoch} is not the one that is pending")
+
+    def _task_metadata(self, found: Acknowledgement) -> TaskMetadata:
+        return TaskMetadata(
+            task=found.task,
+            vertex_id=found.vertex_id,
+            subtask=found.subtask,
+            state=self._compacted(found.state),
+            rest=found.rest,
+        )
+
+    def _compacted(self, state: TaskState) -> TaskState:
+        """The state with what was merged meanwhile; mergers of chains that are over are forgotten."""
+        waiting = []
+        for compaction in self._compactions.get(state.task, ()):
+            shorter = compaction.applied_to(state)
+            if shorter is not state or compaction.by in state.files:
+                waiting.append(compaction)
+                state = shorter
+        if state.task in self._compactions:
+            self._compactions[state.task] = waiting
+        return state
+
+    def _publish(self, metadata: CheckpointMetadata) -> None:
+        self.lease.require()
+        data = encode(metadata)
+        try:
+            self._storage.publish(metadata_name(metadata.epoch), data)
+        except FileExistsError:
+            other = read_metadata(self._storage, metadata.epoch)
+            if other == metadata:
+                return  # the storage has answered the first time, and nobody heard it
+            raise CheckpointInUseError(
+                f"checkpoint {metadata.epoch} of {self._storage.url} was completed by run "
+                f"{other.run_id} of '{other.job_name}'; this is run {metadata.run_id}, which must stop"
+            ) from None
+
+    def _retained_checkpoints(self) -> list[CheckpointMetadata]:
+        if self._completed is None:
+            epochs = completed_epochs(self._storage)
+            self._completed = [read_metadata(self._storage, epoch) for epoch in epochs]
+        return self._completed
+
+    def _retain(self, metadata: CheckpointMetadata) -> None:
+        """Drops what is retained no more; a file that can't be removed now goes with a later sweep."""
+        completed = self._retained_checkpoints()
+        completed.append(metadata)
+        self._completed_count += 1
+        try:
+            while len(completed) > self._retained:
+                drop_checkpoint(self._storage, completed.pop(0), completed)
+            if self._completed_count % _COMPLETED_BETWEEN_SWEEPS == 0:
+                self.sweep()
+        except OSError as error:
+            _LOG.warning("old checkpoint files of %s stay: %s", self._storage.url, error)
+
+
+def latest_checkpoint(storage: CheckpointStorage) -> CheckpointMetadata | None:
+    """The last completed checkpoint in a storage, None where there is none.
+
+    Raises:
+        CorruptCheckpointError: Its metadata can't be read; the message names the one before.
+    """
+    epochs = completed_epochs(storage)
+    if not epochs:
+        return None
+    try:
+        return read_metadata(storage, epochs[-1])
+    except CorruptCheckpointError as error:
+        before = (
+            f"checkpoint {epochs[-2]} is there: start from that"
+            if len(epochs) > 1
+            else "there is no checkpoint before it"
+        )
+        raise CorruptCheckpointError(error.name, f"{error.problem}; {before}") from error

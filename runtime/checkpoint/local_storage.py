@@ -59,6 +59,14 @@ class LocalStorage(CheckpointStorage):
             if path.suffix != TEMPORARY and path.is_file()
         )
 
+    def children(self, folder: str = "") -> list[str]:
+        """See CheckpointStorage."""
+        try:
+            found = list((self._root / folder).iterdir())
+        except FileNotFoundError:
+            return []
+        return sorted(path.name for path in found if path.suffix != TEMPORARY)
+
     def delete(self, name: str) -> None:
         """See CheckpointStorage; folders that are left empty go, too."""
         path = self._root / name

@@ -2,8 +2,13 @@
 
 It is JSON, written by one `publish`: a checkpoint is complete from the moment that the file is there.
 State lies in files of its own, below `shared/`, to which checkpoints refer by name, size and checksum; a file
-may belong to many checkpoints. Bytes are base64. A new optional field leaves FORMAT_VERSION; a
-change that an old reader would misread raises it.
+may belong to many checkpoints. The document is
+
+    {"format": "opchain checkpoint", "format_version": 1, "checksum": ..., "checkpoint": {...}}
+
+where `checkpoint` has the fields of CheckpointMetadata, bytes as URL-safe base64, and the checksum is that of its
+compact JSON with sorted keys. A new field with a default leaves FORMAT_VERSION; a change that an old reader
+would misread raises it.
 
 The classes are plain dataclasses, so that executors can import this module; pydantic checks a file
 when it is read, on the driver.
@@ -14,21 +19,37 @@ Flink: `CheckpointMetadata`, `OperatorState`, `MetadataV3Serializer`.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from opchain.runtime.checkpoint.state_files import TaskState
-from opchain.runtime.checkpoint.storage import CheckpointStorage
+from opchain.runtime.checkpoint.state_files import TaskState  # noqa: TC002 - pydantic needs it
+from opchain.runtime.checkpoint.storage import checksum
 from opchain.runtime.errors import CorruptCheckpointError
 
+if TYPE_CHECKING:
+    from opchain.runtime.checkpoint.storage import CheckpointStorage, StoredFile
+
+FORMAT = "opchain checkpoint"
 FORMAT_VERSION = 1
 
-METADATA = "_metadata"
+_FOLDER = "chk-"
+_METADATA = "_metadata"
+
+
+class _Checked:
+    """How pydantic treats the classes below."""
+
+    __slots__ = ()
+    __pydantic_config__: ClassVar[dict[str, Any]] = {
+        "extra": "forbid",
+        "ser_json_bytes": "base64",
+        "val_json_bytes": "base64",
+    }
 
 
 @dataclass(frozen=True, slots=True)
-class StateDescription:
+class StateDescription(_Checked):
     """One state of an operator: its name, the kind of its descriptor, and its type as text.
 
     `kind` is what snapshots say: the name of a descriptor's class, `table` for a table of the operator's
@@ -41,7 +62,7 @@ class StateDescription:
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorMetadata:
+class OperatorMetadata(_Checked):
     """An operator that has state. Its subtask s ran in task `first_task + s`."""
 
     operator_id: str
@@ -56,7 +77,7 @@ class OperatorMetadata:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskMetadata:
+class TaskMetadata(_Checked):
     """One task: where its state is, and what else it wants back, which nobody else looks into.
 
     The rest (watermark valves, channel selectors) is given back to the same task at the same parallelism.
@@ -70,7 +91,7 @@ class TaskMetadata:
 
 
 @dataclass(frozen=True, slots=True)
-class SourcePosition:
+class SourcePosition(_Checked):
     """How far a source has been read, as JSON of the source's own."""
 
     source: str
@@ -78,7 +99,7 @@ class SourcePosition:
 
 
 @dataclass(frozen=True, slots=True)
-class Committable:
+class Committable(_Checked):
     """What a sink has prepared in this epoch and commits once the checkpoint is complete."""
 
     operator_id: str
@@ -87,7 +108,7 @@ class Committable:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckpointMetadata:
+class CheckpointMetadata(_Checked):
     """A completed checkpoint or a savepoint.
 
     `epoch` is its number. `timestamp_ms` is when it was begun. `plan` is the job's plan in the form of
@@ -104,10 +125,109 @@ class CheckpointMetadata:
     committables: tuple[Committable, ...] = ()
     plan: dict[str, Any] | None = None
     kind: Literal["checkpoint", "savepoint"] = "checkpoint"
-    max_parallelisms: dict[str, int] = field(default_factory=dict)
-    format_version: int = FORMAT_VERSION
 
     def tasks_of(self, operator: OperatorMetadata) -> list[TaskState]:
         """The state of the tasks that ran an operator, in the order of subtasks."""
         by_task = {task.task: task.state for task in self.tasks}
         return [by_task[operator.first_task + subtask] for subtask in range(operator.parallelism)]
+
+    @property
+    def files(self) -> dict[str, StoredFile]:
+        """All state files that the checkpoint refers to, by name."""
+        return {file.name: file for task in self.tasks for file in task.state.files}
+
+
+def metadata_name(epoch: int) -> str:
+    """The name of the metadata of an epoch's checkpoint."""
+    return f"{_FOLDER}{epoch}/{_METADATA}"
+
+
+def completed_epochs(storage: CheckpointStorage) -> list[int]:
+    """The epochs that have a checkpoint in a storage, in order."""
+    epochs = [
+        int(name.removeprefix(_FOLDER))
+        for name in storage.children()
+        if name.startswith(_FOLDER) and name.removeprefix(_FOLDER).isdecimal()
+    ]
+    return sorted(epoch for epoch in epochs if _METADATA in storage.children(f"{_FOLDER}{epoch}"))
+
+
+def read_metadata(storage: CheckpointStorage, epoch: int) -> CheckpointMetadata:
+    """The checkpoint of an epoch.
+
+    Raises:
+        CorruptCheckpointError: It is missing, altered, or of a foreign format.
+    """
+    name = metadata_name(epoch)
+    return read_metadata_file(storage, name)
+
+
+def read_metadata_file(storage: CheckpointStorage, name: str = _METADATA) -> CheckpointMetadata:
+    """The checkpoint or savepoint whose metadata is a file; see `read_metadata`."""
+    try:
+        data = storage.read(name)
+    except FileNotFoundError:
+        raise CorruptCheckpointError(storage.full_name(name), "is missing") from None
+    return decode(data, storage.full_name(name))
+
+
+def encode(metadata: CheckpointMetadata) -> bytes:
+    """The content of a metadata file; the same bytes for the same checkpoint."""
+    checkpoint = json.loads(_adapter().dump_json(metadata))
+    document = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "checksum": _checksum(checkpoint),
+        "checkpoint": checkpoint,
+    }
+    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def decode(data: bytes, name: str) -> CheckpointMetadata:
+    """Reads what `encode` gave.
+
+    Args:
+        data: The content of the file.
+        name: The file, for messages.
+
+    Raises:
+        CorruptCheckpointError: It is no metadata, of another version, altered, or doesn't hold together.
+    """
+    from pydantic import ValidationError  # noqa: PLC0415 - the driver has it
+
+    try:
+        document = json.loads(data)
+        found, version = document["format"], document["format_version"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise CorruptCheckpointError(
+            name, f"is no metadata of a checkpoint: {type(error).__name__}: {error}"
+        ) from None
+    if found != FORMAT or version != FORMAT_VERSION:
+        raise CorruptCheckpointError(
+            name,
+            f"is of format {found!r} {version!r}, and this version of opchain reads "
+            f"{FORMAT!r} {FORMAT_VERSION}",
+        )
+    checkpoint = document.get("checkpoint")
+    if document.get("checksum") != _checksum(checkpoint):
+        raise CorruptCheckpointError(name, "was altered: its checksum is not that of its content")
+    try:
+        metadata: CheckpointMetadata = _adapter().validate_json(json.dumps(checkpoint))
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        where = ".".join(map(str, problem["loc"]))
+        raise CorruptCheckpointError(
+            name, f"doesn't hold together: {where}: {problem['msg']}"
+        ) from None
+    return metadata
+
+
+def _checksum(checkpoint: Any) -> str:
+    return checksum(json.dumps(checkpoint, sort_keys=True, separators=(",", ":")).encode())
+
+
+@cache
+def _adapter() -> Any:
+    from pydantic import TypeAdapter  # noqa: PLC0415 - executors do without
+
+    return TypeAdapter(CheckpointMetadata)

@@ -67,6 +67,10 @@ class CheckpointStorage(ABC):
         """The names of all files in a folder and below it, sorted; `prefix` is the folder."""
 
     @abstractmethod
+    def children(self, folder: str = "") -> list[str]:
+        """The names, without their folder, of the files and folders in a folder, sorted."""
+
+    @abstractmethod
     def delete(self, name: str) -> None:
         """Removes a file; nothing happens where there is none."""
 
@@ -91,7 +95,8 @@ class CheckpointStorage(ABC):
             )
         if checksum(data) != file.checksum:
             raise CorruptCheckpointError(
-                self.full_name(file.name), "was altered: its checksum is not that it was written with"
+                self.full_name(file.name),
+                "was altered: its checksum is not that it was written with",
             )
         return data
 

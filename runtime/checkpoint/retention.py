@@ -1,0 +1,64 @@
+"""Which files a place keeps: those of the last checkpoints, and those that may still be needed.
+
+A state file may belong to many checkpoints, so it goes when the last checkpoint that refers to it does. Files
+to which no checkpoint refers are left by attempts that lost, by epochs that failed, and by compactions. They
+go, too, once an epoch at or after theirs is complete: a task's chain only ever goes on from files of
+the last epoch that it wrote, and those are in that checkpoint then.
+
+Flink: `DefaultCompletedCheckpointStore`, `SharedStateRegistry`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opchain.runtime.checkpoint.metadata import completed_epochs, metadata_name, read_metadata
+from opchain.runtime.checkpoint.state_files import FOLDER
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
+
+
+def drop_checkpoint(
+    storage: CheckpointStorage, dropped: CheckpointMetadata, kept: Collection[CheckpointMetadata]
+) -> list[str]:
+    """Removes a checkpoint and the files that no other refers to; gives their names.
+
+    The metadata goes first: a checkpoint is never there without its files.
+    """
+    needed = {name for metadata in kept for name in metadata.files}
+    storage.delete(metadata_name(dropped.epoch))
+    gone = [name for name in dropped.files if name not in needed]
+    for name in gone:
+        storage.delete(name)
+    return gone
+
+
+def sweep(storage: CheckpointStorage, protected: Collection[str] = ()) -> list[str]:
+    """Removes state files that nothing refers to and nothing will; gives their names.
+
+    Args:
+        storage: The place; only its owner may do this.
+        protected: Files that are going to be referred to.
+
+    Raises:
+        CorruptCheckpointError: A checkpoint can't be read, so that its files are not known.
+    """
+    epochs = completed_epochs(storage)
+    if not epochs:
+        return []
+    needed = {name for epoch in epochs for name in read_metadata(storage, epoch).files}
+    needed.update(protected)
+    gone = [
+        f"{FOLDER}/{folder}/{name}"
+        for folder in storage.children(FOLDER)
+        if folder.isdecimal() and int(folder) <= epochs[-1]
+        for name in storage.children(f"{FOLDER}/{folder}")
+        if f"{FOLDER}/{folder}/{name}" not in needed
+    ]
+    for name in gone:
+        storage.delete(name)
+    return gone

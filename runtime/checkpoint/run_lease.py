@@ -1,0 +1,207 @@
+"""Who owns a place for checkpoints: one run at a time.
+
+Each run that opens a place publishes the next number below `runs/`; of two that want the same number one
+fails. The run with the highest number is the owner, and finds out before each checkpoint whether it
+still is. Completing a checkpoint is a publish, too, so that of an owner and of a run that doesn't know
+yet that it was replaced, one at most completes an epoch: that is the fence. It needs no clock.
+
+The lease is a courtesy: it keeps a second run from replacing one that is alive. A run is alive until it
+has closed its lease, or its process is found dead on this machine, or nothing was heard of it for the
+time of the lease. Clocks that differ between machines make that wrong by their difference, and the fence
+is what counts then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import sys
+import threading
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opchain.runtime.errors import CheckpointInUseError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
+
+_FOLDER = "runs"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run as it introduces itself. `process` tells its process from all others of its machine."""
+
+    number: int
+    run_id: str
+    job_name: str
+    machine: str
+    process: str
+    started_ms: int
+
+    def __str__(self) -> str:
+        since = datetime.fromtimestamp(self.started_ms / 1000, timezone.utc)
+        host = self.machine.split("/", maxsplit=1)[0]
+        return (
+            f"run {self.run_id} of '{self.job_name}' (process {self.process.split('@')[0]} on {host}, "
+            f"since {since:%Y-%m-%d %H:%M:%S} UTC)"
+        )
+
+
+class RunLease:
+    """The place, as long as this run has it; made by `take`."""
+
+    def __init__(
+        self, storage: CheckpointStorage, run: Run, lease_ms: int, now_ms: Callable[[], int]
+    ) -> None:
+        self.run = run
+        self._storage = storage
+        self._lease_ms = lease_ms
+        self._now_ms = now_ms
+        self._is_over = threading.Event()
+        self._failure: Exception | None = None
+
+    @classmethod
+    def take(
+        cls,
+        storage: CheckpointStorage,
+        job_name: str,
+        run_id: str,
+        lease_ms: int,
+        now_ms: Callable[[], int],
+    ) -> RunLease:
+        """Takes a place.
+
+        Raises:
+            CheckpointInUseError: A run has it that is alive, or another one took it just now.
+        """
+        owner = _owner(storage)
+        if owner is not None and _is_alive(storage, owner, now_ms(), lease_ms):
+            raise CheckpointInUseError(
+                f"{storage.url} belongs to {owner}; stop that run first, or give this one a place of its "
+                f"own (a run that is dead on another machine is replaced {lease_ms / 1000:g} seconds "
+                "after its last sign of life)"
+            )
+        number = 1 if owner is None else owner.number + 1
+        run = Run(number, run_id, job_name, machine(), process_identity(os.getpid()), now_ms())
+        lease = cls(storage, run, lease_ms, now_ms)
+        try:
+            storage.publish(_name(number, "run"), json.dumps(asdict(run)).encode())
+        except FileExistsError:
+            winner = _owner(storage)
+            raise CheckpointInUseError(
+                f"{storage.url} was taken just now by {winner}; stop that run first"
+            ) from None
+        lease.renew()
+        if owner is not None:
+            for kind in ("run", "lease"):
+                storage.delete(_name(owner.number, kind))
+        return lease
+
+    def renew(self) -> None:
+        """Gives a sign of life."""
+        self._write(is_closed=False)
+
+    def keep_alive(self) -> None:
+        """Gives signs of life from a thread, until `close`."""
+        threading.Thread(target=self._renew_in_time, name="checkpoint-lease", daemon=True).start()
+
+    def require(self) -> None:
+        """Makes sure that this run still has the place.
+
+        Raises:
+            CheckpointInUseError: Another run has taken it over.
+        """
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+        highest = max(_numbers(self._storage), default=0)
+        if highest != self.run.number:
+            raise CheckpointInUseError(
+                f"{self._storage.url} was taken over by {_owner(self._storage)}; this is {self.run}, "
+                "which must stop"
+            )
+
+    def close(self) -> None:
+        """Leaves the place to others."""
+        self._is_over.set()
+        if max(_numbers(self._storage), default=0) == self.run.number:
+            self._write(is_closed=True)
+
+    def _renew_in_time(self) -> None:
+        while not self._is_over.wait(self._lease_ms / 3000):
+            self._renew_or_note()
+
+    def _renew_or_note(self) -> None:
+        try:
+            self.renew()
+        except Exception as error:  # noqa: BLE001 - told by `require`, in the thread that asks
+            self._failure = error
+
+    def _write(self, *, is_closed: bool) -> None:
+        lease = {"renewed_ms": self._now_ms(), "is_closed": is_closed}
+        self._storage.write(_name(self.run.number, "lease"), json.dumps(lease).encode())
+
+
+def machine() -> str:
+    """What tells this machine from others, as far as numbers of processes go: containers have their own."""
+    parts = [socket.gethostname()]
+    with contextlib.suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip())
+        parts.append(str(Path("/proc/self/ns/pid").readlink()))
+    return "/".join(parts)
+
+
+def process_identity(pid: int) -> str:
+    """A process of this machine, with the time of its start where that is known: numbers come again."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return str(pid)
+    return f"{pid}@{stat.rpartition(')')[2].split()[19]}"
+
+
+def _is_dead(run: Run) -> bool:
+    """Whether a run's process is known to be gone; False where that can't be told."""
+    if run.machine != machine() or sys.platform == "win32":
+        return False
+    pid = int(run.process.split("@")[0])
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return process_identity(pid) != run.process
+
+
+def _is_alive(storage: CheckpointStorage, run: Run, now_ms: int, lease_ms: int) -> bool:
+    renewed_ms = run.started_ms
+    with contextlib.suppress(FileNotFoundError):  # it has only just begun
+        lease = json.loads(storage.read(_name(run.number, "lease")))
+        if lease["is_closed"]:
+            return False
+        renewed_ms = lease["renewed_ms"]
+    return now_ms - renewed_ms < lease_ms and not _is_dead(run)
+
+
+def _owner(storage: CheckpointStorage) -> Run | None:
+    numbers = _numbers(storage)
+    if not numbers:
+        return None
+    return Run(**json.loads(storage.read(_name(max(numbers), "run"))))
+
+
+def _numbers(storage: CheckpointStorage) -> list[int]:
+    names = storage.children(_FOLDER)
+    return [int(name.removesuffix(".run")) for name in names if name.endswith(".run")]
+
+
+def _name(number: int, kind: str) -> str:
+    return f"{_FOLDER}/{number}.{kind}"
