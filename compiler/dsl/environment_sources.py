@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function
 from opchain.compiler.dsl.data_stream import DataStream
@@ -42,7 +42,10 @@ class EnvironmentSources(EnvironmentDependencies):
         source_name: str,
         type_info: DeclaredType = None,
     ) -> DataStream[T]:
-        """A stream of a Source, with its timestamps and watermarks."""
+        """A stream of a Source, with its timestamps and watermarks.
+
+        Without a declared type the records have the source's, if it knows one.
+        """
         call = "from_source"
         checked_function(source, Source, call)
         checked(watermark_strategy, WatermarkStrategy, call, "the watermark strategy")
@@ -166,20 +169,38 @@ class EnvironmentSources(EnvironmentDependencies):
         source = TextLineSource(file_path, charset_name=charset_name)
         return self._begin(SourceSpec(source), "Text File Source", None, "read_text_file")
 
-    def create_input(
-        self,
-        input_format: Any,
-        type_info: DeclaredType = None,  # noqa: ARG002 - PyFlink's signature
-    ) -> NoReturn:
-        """Not supported: an InputFormat is a Java object.
+    def create_input(self, input_format: Any, type_info: DeclaredType = None) -> DataStream[Any]:
+        """A bounded stream of an AvroInputFormat, or of any other bounded Source, as a legacy source.
+
+        Flink has two operators for files: one that looks for them, and one that reads.
 
         Raises:
-            UnsupportedFeatureError: Always.
+            UnsupportedFeatureError: It is an InputFormat of Java.
         """
-        raise UnsupportedFeatureError(
-            f"{at_call('create_input')}: a Java InputFormat ({input_format!r}) cannot be read; "
-            "write a Source and use from_source()"
+        call = "create_input"
+        if not isinstance(input_format, Source) or not input_format.is_bounded:
+            raise UnsupportedFeatureError(
+                f"{at_call(call)}: {input_format!r} cannot be read; pass an AvroInputFormat, or write a "
+                "Source and use from_source()"
+            )
+        spec = InputFormatSourceSpec(input_format, is_parallel=True, is_bounded=True)
+        record_type = input_format.get_produced_type() if type_info is None else type_info
+        return self._begin(spec, "Custom File Source", record_type, call)
+
+    def socket_text_stream(
+        self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0
+    ) -> DataStream[str]:
+        """The texts between delimiters that a server sends, read by one subtask.
+
+        Ends when the server closes the connection and `max_retry` attempts to connect again (-1 for no
+        end of them) are over. Flink has it in Java only.
+        """
+        from opchain.runtime.connectors.socket_source import (  # noqa: PLC0415 - rarely used
+            SocketTextStreamFunction,
         )
+
+        function = SocketTextStreamFunction(hostname, port, delimiter, max_retry)
+        return self.add_source(function, "Socket Stream")
 
     def _begin(
         self, spec: SourceSpec | LegacySourceSpec, name: str, type_info: DeclaredType, call: str

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from opchain.runtime.connectors.pace import Pace
 from opchain.runtime.connectors.sequence import contiguous_parts
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
+from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.type_variables import T
 
 if TYPE_CHECKING:
@@ -19,6 +21,46 @@ MOST_PER_EPOCH = 100_000
 
 LONGEST_DEBT_MS = 10_000
 """What a job that stood still longer than that has missed never comes."""
+
+
+@dataclass(frozen=True)
+class RateLimiterStrategy:
+    """How fast a source gives records: so many per second over all subtasks, or None for no limit.
+
+    Flink: RateLimiterStrategy (Java only).
+    """
+
+    records_per_second: float | None = None
+
+    @staticmethod
+    def per_second(records_per_second: float) -> RateLimiterStrategy:
+        """At most so many records in a second, all subtasks together.
+
+        Raises:
+            ValueError: It is not more than 0.
+        """
+        if not records_per_second > 0:
+            raise ValueError(
+                f"RateLimiterStrategy.per_second got {records_per_second}; it must be more than 0"
+            )
+        return RateLimiterStrategy(records_per_second)
+
+    @staticmethod
+    def no_op() -> RateLimiterStrategy:
+        """As fast as it goes."""
+        return RateLimiterStrategy()
+
+    @staticmethod
+    def per_checkpoint(records_per_checkpoint: int) -> NoReturn:
+        """Not supported: what comes between two checkpoints is for Spark to say.
+
+        Raises:
+            UnsupportedFeatureError: Always.
+        """
+        raise UnsupportedFeatureError(
+            f"RateLimiterStrategy.per_checkpoint({records_per_checkpoint}) is not supported; use "
+            "per_second()"
+        )
 
 
 class GeneratorSplit(NamedTuple):
@@ -40,7 +82,8 @@ class DataGeneratorSource(UnboundedSource[T]):
     Args:
         generator_function: The record of an index.
         count: How many records there are; None for no end.
-        records_per_second: The rate of all subtasks together; None for as fast as possible.
+        records_per_second: The rate of all subtasks together, as a number or a RateLimiterStrategy;
+            None for as fast as possible.
 
     Raises:
         ValueError: A number is out of its range.
@@ -50,8 +93,10 @@ class DataGeneratorSource(UnboundedSource[T]):
         self,
         generator_function: Callable[[int], T],
         count: int | None = None,
-        records_per_second: float | None = None,
+        records_per_second: float | RateLimiterStrategy | None = None,
     ) -> None:
+        if isinstance(records_per_second, RateLimiterStrategy):
+            records_per_second = records_per_second.records_per_second
         if count is not None and count < 0:
             raise ValueError(f"the count of a data generator is {count}; it must not be negative")
         if records_per_second is not None and not records_per_second > 0:
@@ -100,7 +145,11 @@ class DataGeneratorSource(UnboundedSource[T]):
         """The indexes of each subtask: always those that leave its number when divided by the parallelism."""
         first, behind = start[0], end[0]
         return [
-            [GeneratorSplit(range(first + (subtask - first) % parallelism, behind, parallelism), None)]
+            [
+                GeneratorSplit(
+                    range(first + (subtask - first) % parallelism, behind, parallelism), None
+                )
+            ]
             for subtask in range(parallelism)
         ]
 

@@ -16,17 +16,20 @@ if TYPE_CHECKING:
         SinkWriter,
         Source,
     )
+    from opchain.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
     from opchain.datastream.connectors.discard import DiscardingSink
     from opchain.datastream.connectors.file_system import FileSink, FileSource, StreamFormat
     from opchain.datastream.connectors.number_seq import NumberSequenceSource
 
 __all__ = [
     "Committer",
+    "DataGeneratorSource",
     "DeliveryGuarantee",
     "DiscardingSink",
     "FileSink",
     "FileSource",
     "NumberSequenceSource",
+    "RateLimiterStrategy",
     "Sink",
     "SinkWriter",
     "Source",
@@ -35,11 +38,13 @@ __all__ = [
 
 _MODULE_OF = {
     "Committer": "base",
+    "DataGeneratorSource": "datagen",
     "DeliveryGuarantee": "base",
     "DiscardingSink": "discard",
     "FileSink": "file_system",
     "FileSource": "file_system",
     "NumberSequenceSource": "number_seq",
+    "RateLimiterStrategy": "datagen",
     "Sink": "base",
     "SinkWriter": "base",
     "Source": "base",

@@ -1,1 +1,1 @@
-"""Formats of records in files and messages; none but text so far."""
+"""Formats of records in files and messages. PyFlink: pyflink.datastream.formats."""

@@ -1,0 +1,17 @@
+"""CSV. PyFlink: pyflink.datastream.formats.csv."""
+
+from __future__ import annotations
+
+from opchain.runtime.formats.csv_reader import CsvReaderFormat
+from opchain.runtime.formats.csv_row import CsvRowDeserializationSchema, CsvRowSerializationSchema
+from opchain.runtime.formats.csv_schema import CsvSchema, CsvSchemaBuilder
+from opchain.runtime.formats.csv_writer import CsvBulkWriters
+
+__all__ = [
+    "CsvBulkWriters",
+    "CsvReaderFormat",
+    "CsvRowDeserializationSchema",
+    "CsvRowSerializationSchema",
+    "CsvSchema",
+    "CsvSchemaBuilder",
+]

@@ -1,0 +1,16 @@
+"""JSON. PyFlink: pyflink.datastream.formats.json, which has no files of JSON lines."""
+
+from __future__ import annotations
+
+from opchain.runtime.formats.json_lines import JsonLinesEncoder, JsonReaderFormat
+from opchain.runtime.formats.json_row import (
+    JsonRowDeserializationSchema,
+    JsonRowSerializationSchema,
+)
+
+__all__ = [
+    "JsonLinesEncoder",
+    "JsonReaderFormat",
+    "JsonRowDeserializationSchema",
+    "JsonRowSerializationSchema",
+]

@@ -1,0 +1,14 @@
+"""Parquet. PyFlink: pyflink.datastream.formats.parquet."""
+
+from __future__ import annotations
+
+from opchain.runtime.formats.avro_parquet import AvroParquetReaders, AvroParquetWriters
+from opchain.runtime.formats.parquet_reader import ParquetColumnarRowInputFormat
+from opchain.runtime.formats.parquet_writer import ParquetBulkWriters
+
+__all__ = [
+    "AvroParquetReaders",
+    "AvroParquetWriters",
+    "ParquetBulkWriters",
+    "ParquetColumnarRowInputFormat",
+]

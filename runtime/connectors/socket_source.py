@@ -1,0 +1,115 @@
+"""Text that comes over a socket."""
+
+from __future__ import annotations
+
+import codecs
+import socket
+import threading
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.constants import MIN_LONG_VALUE
+from opchain.runtime.functions.source_sink_functions import SourceFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RETRY_S = 0.5
+_CHUNK_SIZE = 1 << 16
+
+
+class SocketTextStreamFunction(SourceFunction[str]):
+    r"""The texts between delimiters that a server sends; ends when the server closes the connection.
+
+    Flink: `SocketTextStreamFunction`. As there, text behind the last delimiter is a record too, a \r
+    before the delimiter \n is dropped, and what was sent is lost when the job fails.
+
+    Args:
+        hostname: The server.
+        port: Its port.
+        delimiter: What ends a record; not empty.
+        max_retry: How often to connect again when the connection has ended, twice a second; -1 for ever.
+
+    Raises:
+        ValueError: The port is none, or there is no delimiter.
+    """
+
+    def __init__(self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0) -> None:
+        if not 0 < port < 1 << 16:
+            raise ValueError(f"the port of a socket stream is {port}; it must be 1 to 65535")
+        if not delimiter:
+            raise ValueError("the delimiter of a socket stream is empty; it needs a character")
+        if max_retry < -1:
+            raise ValueError(f"a socket stream has {max_retry} retries; -1 means for ever")
+        self.hostname = hostname
+        self.port = port
+        self.delimiter = delimiter
+        self.max_retry = max_retry
+        self._is_cancelled: Any = None
+        self._connection: socket.socket | None = None
+
+    def __repr__(self) -> str:
+        return f"Socket Stream ({self.hostname}:{self.port})"
+
+    def open(self, runtime_context: Any) -> None:  # noqa: ARG002 - nothing of it
+        """Makes what cannot travel."""
+        self._is_cancelled = threading.Event()
+
+    def run(self, ctx: SourceFunction.SourceContext[str]) -> None:
+        """Emits the texts.
+
+        Raises:
+            ConnectionError: The server cannot be reached.
+        """
+        retries = 0
+        while not self._is_cancelled.is_set():
+            rest = ""
+            for text in self._received():
+                *records, rest = (rest + text).split(self.delimiter)
+                self._emit(ctx, records)
+            if rest:
+                self._emit(ctx, [rest])
+            if self._is_cancelled.is_set() or retries == self.max_retry:
+                return
+            retries += 1
+            self._is_cancelled.wait(RETRY_S)
+
+    def cancel(self) -> None:
+        """Ends the connection."""
+        if self._is_cancelled is not None:
+            self._is_cancelled.set()
+        connection = self._connection
+        if connection is not None:
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                return  # closed by the other side, or by `run`, meanwhile
+
+    def _received(self) -> Iterator[str]:
+        """What the server sends, as it comes."""
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        with self._connected() as connection:
+            self._connection = connection
+            try:
+                while not self._is_cancelled.is_set() and (data := connection.recv(_CHUNK_SIZE)):
+                    yield decoder.decode(data)
+                yield decoder.decode(b"", final=True)
+            finally:
+                self._connection = None
+
+    def _connected(self) -> socket.socket:
+        try:
+            return socket.create_connection((self.hostname, self.port))
+        except OSError as error:
+            raise ConnectionError(
+                f"the socket stream cannot connect to {self.hostname}:{self.port} ({error}); start the "
+                "server before the job"
+            ) from error
+
+    def _emit(self, ctx: SourceFunction.SourceContext[str], records: list[str]) -> None:
+        strips = self.delimiter == "\n"
+        for record in records:
+            with ctx.get_checkpoint_lock():
+                ctx.collect(record.removesuffix("\r") if strips else record)
+        if records:
+            # A watermark that says nothing new sends the records on: the next ones may be long in coming.
+            ctx.emit_watermark(MIN_LONG_VALUE)
