@@ -22,6 +22,8 @@ def _greater(old: Any, new: Any) -> Any:
     return max(old, new)
 
 
+_INDEXED = (tuple, list, Row)
+
 _OF_FIELD: dict[str, Callable[[Any, Any], Any]] = {"sum": add, "min": _smaller, "max": _greater}
 
 
@@ -29,8 +31,9 @@ class FieldAggregation(ReduceFunction[Any]):
     """Folds one field of records that share a key.
 
     `sum`, `min` and `max` give the first record with its field replaced; `min_by` and `max_by` give
-    the record that has the extreme, the earlier one of equals. Records may be tuples, lists, rows,
-    or plain values, which have field 0 alone: themselves. Neither record is changed.
+    the record that has the extreme, the earlier one of equals. Fields of tuples, lists and rows have
+    an index, those of dicts are keys, those of dataclasses, pydantic models and other objects are named;
+    a plain value has field 0 alone: itself. Neither record is changed.
 
     >>> FieldAggregation("sum", 1).reduce(("a", 1), ("b", 2))
     ('a', 3)
@@ -45,11 +48,11 @@ class FieldAggregation(ReduceFunction[Any]):
 
     def reduce(self, value1: Any, value2: Any) -> Any:
         """The aggregate of the records so far and one more."""
-        has_fields = isinstance(value1, (tuple, list, Row))
+        has_fields = isinstance(value1, _INDEXED) or _is_named(value1, self.field)
         if not has_fields and self.field != 0:
             raise TypeError(
-                f"{self.kind}({self.field!r}) got the plain value {short_repr(value1)} of type "
-                f"{type(value1).__name__}, which has no field but 0, itself"
+                f"{self.kind}({self.field!r}) got {short_repr(value1)} of type {type(value1).__name__}, "
+                "which has no such field; a plain value has field 0 alone, itself"
             )
         combine = _OF_FIELD.get(self.kind)
         if combine is None:
@@ -67,19 +70,32 @@ class FieldAggregation(ReduceFunction[Any]):
         return value2 if is_better else value1
 
 
+def _is_named(record: Any, field: int | str) -> bool:
+    if isinstance(record, dict):
+        return field in record
+    return isinstance(field, str) and hasattr(record, field)
+
+
 def _field(record: Any, field: int | str) -> Any:
     if isinstance(field, str) and isinstance(record, tuple):
         if field not in getattr(record, "_fields", ()):
             raise TypeError(f"{short_repr(record)} has no field named {field!r}; use its index")
         return getattr(record, field)
-    return record[field]
+    if isinstance(record, (*_INDEXED, dict)):
+        return record[field]
+    return getattr(record, str(field))
 
 
 def _with_field(record: Any, field: int | str, value: Any) -> Any:
     if isinstance(record, tuple):
         return _tuple_with_field(record, field, value)
+    if hasattr(record, "model_copy"):
+        return record.model_copy(update={field: value})  # pydantic notes that the field was set
     changed = copy(record)
-    changed[field] = value
+    if isinstance(record, (*_INDEXED, dict)):
+        changed[field] = value
+    else:
+        object.__setattr__(changed, str(field), value)  # it may be frozen, but it is new
     return changed
 
 

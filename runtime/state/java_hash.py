@@ -17,6 +17,7 @@ differs between processes (str, bytes, None) and between versions.
 | Flag | its value as `Long`: the name of a combination depends on the version of Python |
 | tuple (named too), list, Row | Flink's `Tuple`, `java.util.List`, Flink's `Row` by position (names do not count) |
 | dataclass | 31 h + field over the fields that `==` compares, from `String` of the class name (no module) |
+| pydantic model | as a dataclass of its fields; one with extra fields is refused |
 | numpy scalar | the Python bool, int or float it equals |
 | None | 0 inside any of these; not a key by itself |
 
@@ -45,7 +46,7 @@ LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 
 _ALLOWED = (
     "an int, bool, float, str, bytes, Decimal, date, time without zone, datetime, timedelta, UUID or "
-    "Enum, or a tuple, list, Row or dataclass of these"
+    "Enum, or a tuple, list, Row, dataclass or pydantic model of these"
 )
 _NAN_CODE = 0x7FF80000  # of the one NaN that Double.hashCode knows
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
@@ -93,7 +94,7 @@ def _resolve(kind: type) -> Hasher | None:
         hasher = _BY_CLASS.get(ancestor) or _BY_CLASS_NAME.get(name)
         if hasher is not None:
             return hasher
-    return _hash_dataclass if dataclasses.is_dataclass(kind) else None
+    return None if compared_fields(kind) is None else _hash_fields
 
 
 # mypy takes no class for hashable, hence the casts of cached functions of a class.
@@ -283,20 +284,37 @@ def _hash_flag(value: enum.Flag) -> int:
     return hash_int(value.value)
 
 
-def _class_code_and_fields(kind: type) -> tuple[int, tuple[str, ...]]:
-    compared = (field for field in dataclasses.fields(kind) if field.compare)
-    return hash_str(kind.__name__), tuple(field.name for field in compared)
+def _compared_fields(kind: type) -> tuple[str, ...] | None:
+    if dataclasses.is_dataclass(kind):
+        return tuple(field.name for field in dataclasses.fields(kind) if field.compare)
+    if any(
+        f"{ancestor.__module__}.{ancestor.__qualname__}" == "pydantic.main.BaseModel"
+        for ancestor in kind.__mro__
+    ):
+        return tuple(getattr(kind, "model_fields", ()))
+    return None
 
 
-_cached_class_code_and_fields = cast(
-    "Callable[[type], tuple[int, tuple[str, ...]]]",
-    functools.lru_cache(maxsize=1024)(_class_code_and_fields),
+compared_fields = cast(
+    "Callable[[type], tuple[str, ...] | None]", functools.lru_cache(maxsize=1024)(_compared_fields)
 )
+"""The fields by which `==` compares instances of a dataclass or pydantic model; None of other classes."""
 
 
-def _hash_dataclass(value: object) -> int:
-    start, names = _cached_class_code_and_fields(type(value))
-    return polynomial([nested_hash_code(getattr(value, name)) for name in names], start)
+def compared_values(value: object) -> list[Any]:
+    """What is in these fields.
+
+    Raises:
+        UnstableKeyError: A pydantic model has more than its fields, which `==` compares, too.
+    """
+    if getattr(value, "model_extra", None):
+        raise unstable(value, "has extra fields")
+    return [getattr(value, name) for name in compared_fields(type(value)) or ()]
+
+
+def _hash_fields(value: object) -> int:
+    codes = [nested_hash_code(item) for item in compared_values(value)]
+    return polynomial(codes, hash_str(type(value).__name__))
 
 
 def plain_scalar(value: Any) -> Any:

@@ -24,7 +24,14 @@ import struct
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.state.java_hash import hasher_of_class, java_hash_code, plain_scalar, unstable
+from opchain.runtime.state.java_hash import (
+    compared_fields,
+    compared_values,
+    hasher_of_class,
+    java_hash_code,
+    plain_scalar,
+    unstable,
+)
 from opchain.runtime.state.key_hashers import (
     IntegerType,
     hash_declared_big_integer,
@@ -150,9 +157,8 @@ def _identity(value: Any) -> Hashable:
     for ancestor, identify in _IDENTITIES:
         if isinstance(value, ancestor):
             return identify(value)
-    if dataclasses.is_dataclass(kind):
-        compared = [field.name for field in dataclasses.fields(kind) if field.compare]
-        return kind, *(_identity(getattr(value, name)) for name in compared)
+    if compared_fields(kind) is not None:
+        return kind, *map(_identity, compared_values(value))
     if hasattr(value, "get_row_kind"):
         return "Row", value.get_row_kind().value, *map(_identity, value)
     scalar = plain_scalar(value)

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NamedTuple
 
+import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +16,28 @@ from opchain.runtime.types.row import Row
 class Count(NamedTuple):
     word: str
     count: int
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenCount:
+    word: str
+    count: int
+
+
+class CountModel(pydantic.BaseModel, frozen=True):
+    word: str
+    count: int
+
+
+class CountObject:
+    def __init__(self, word: str, count: int) -> None:
+        self.word = word
+        self.count = count
+
+    def __eq__(self, other: object) -> bool:
+        return vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 A, B = ("a", 5), ("b", 3)
@@ -36,10 +60,23 @@ def test_one_field_is_folded(kind: str, of: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", EXPECTED)
-@pytest.mark.parametrize("of", [Count, lambda w, n: Row(word=w, count=n)])
+@pytest.mark.parametrize(
+    "of",
+    [
+        Count,
+        lambda w, n: Row(word=w, count=n),
+        lambda w, n: {"word": w, "count": n},
+        FrozenCount,
+        lambda w, n: CountModel(word=w, count=n),
+        CountObject,
+    ],
+    ids=["namedtuple", "Row", "dict", "dataclass", "pydantic", "object"],
+)
 def test_a_field_may_have_a_name(kind: str, of: Any) -> None:
-    result = FieldAggregation(kind, "count").reduce(of(*A), of(*B))
+    first, second = of(*A), of(*B)
+    result = FieldAggregation(kind, "count").reduce(first, second)
     assert result == of(*EXPECTED[kind])
+    assert (first, second) == (of(*A), of(*B))
     assert type(result) is type(of(*A))
 
 
@@ -70,7 +107,7 @@ def test_a_fold_is_that_of_the_whole_list(records: list[tuple[int, int]]) -> Non
 
 @pytest.mark.parametrize("kind", EXPECTED)
 def test_a_plain_value_has_no_other_field(kind: str) -> None:
-    with pytest.raises(TypeError, match=rf"{kind}\('size'\) got the plain value 5 of type int"):
+    with pytest.raises(TypeError, match=rf"{kind}\('size'\) got 5 of type int, which has no such"):
         FieldAggregation(kind, "size").reduce(5, 3)
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
+import pydantic
 import pytest
 from opchain.runtime.errors import UnstableKeyError
 from opchain.runtime.state.java_hash import java_hash_code, nested_hash_code, signed
@@ -321,3 +322,24 @@ def test_the_message_names_value_and_type_and_is_cut() -> None:
         java_hash_code({"x" * 100})
     expected = f"{{'{'x' * 75}... (set) has no stable hash; a key, "
     assert str(caught.value).startswith(expected)
+
+
+class House(pydantic.BaseModel):
+    name: str
+    number: int
+
+
+class OpenHouse(House, extra="allow"):
+    pass
+
+
+def test_a_pydantic_model_hashes_as_a_dataclass_of_its_fields() -> None:
+    twin = dataclasses.make_dataclass("House", ["name", "number"])
+    assert java_hash_code(House(name="a", number=1)) == java_hash_code(twin("a", 1))
+    assert java_hash_code((House(name="a", number=1),)) == java_hash_code((twin("a", 1),))
+
+
+def test_a_model_with_extra_fields_is_no_key() -> None:
+    assert java_hash_code(OpenHouse(name="a", number=1))
+    with pytest.raises(UnstableKeyError, match="has extra fields"):
+        java_hash_code(OpenHouse(name="a", number=1, more=2))  # type: ignore[call-arg]

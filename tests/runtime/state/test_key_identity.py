@@ -7,6 +7,7 @@ import enum
 import pickle
 from typing import Any, NamedTuple
 
+import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -195,3 +196,17 @@ def test_keys_declared_as_float_have_32_bits() -> None:
 def test_other_declared_types_go_by_the_python_class() -> None:
     assert key_identity(hasher_named("String")).plain == PLAIN_CLASSES
     assert key_identity().of is state_key
+
+
+class Spot(pydantic.BaseModel):
+    x: int
+
+
+class OtherSpot(Spot):
+    pass
+
+
+def test_pydantic_models_are_one_key_where_class_and_fields_are_equal() -> None:
+    assert state_key(Spot(x=1)) == state_key(Spot(x=1))
+    assert state_key(Spot(x=1)) not in {state_key(Spot(x=2)), state_key(OtherSpot(x=1))}
+    assert state_key(Spot.model_construct(x=True)) != state_key(Spot(x=1))
