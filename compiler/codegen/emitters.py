@@ -16,12 +16,14 @@ from opchain.compiler.codegen.map_batches import emit_map_batches
 from opchain.compiler.codegen.place import Place
 from opchain.compiler.codegen.process import emit_keyed_process, emit_process
 from opchain.compiler.codegen.record_code import comment, key_code, method_name
+from opchain.compiler.codegen.reduce import emit_reduce, pair_left_apart
+from opchain.compiler.codegen.static_types import item_type
 from opchain.compiler.codegen.windows import emit_aligned_window, is_written_out
-from opchain.runtime.functions.function import has_lifecycle
 from opchain.runtime.operators import specs
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.source_text import SourceText
+    from opchain.compiler.codegen.static_types import StaticType
     from opchain.compiler.codegen.vertex import VertexGenerator
     from opchain.runtime.task.vertex_program import OperatorProgram
 
@@ -39,6 +41,10 @@ def emit_map(
     result = f"value_{operator.index}"
     _set_key(generator, body, operator, place)
     call, is_fresh = _applied(generator, operator, place.value)
+    generator.types[result] = _result_type(generator, operator, place)
+    apart = pair_left_apart(generator, body, operator, place)
+    if apart is not None:
+        return apart
     body.add(place.depth, f"{result} = {call}{comment(operator)}", operator.index)
     if not is_fresh:
         generator.keep_private(body, place.depth, result, operator.index)
@@ -82,6 +88,8 @@ def emit_flat_map(
     """`for value_3 in words_3(value_2):`."""
     _set_key(generator, body, operator, place)
     call, is_fresh = _applied(generator, operator, place.value, is_iterated=True)
+    items = item_type(_result_type(generator, operator, place, is_iterated=True))
+    generator.types[f"value_{operator.index}"] = items
     return _loop(generator, body, operator, place, call, is_fresh=is_fresh)
 
 
@@ -119,51 +127,6 @@ def emit_co_flat_map(
     _set_key(generator, body, operator, place, number)
     name = method_name(generator, operator, ("flat_map1", "flat_map2")[number])
     return _loop(generator, body, operator, place, f"{name}({place.value}) or ()")
-
-
-def emit_reduce(
-    generator: VertexGenerator,
-    body: SourceText,
-    operator: OperatorProgram,
-    place: Place,
-    _number: int,
-) -> Place | None:
-    """Folds the record into its key's entry; in batch mode nothing comes out before the end."""
-    index, depth, names = operator.index, place.depth, generator.names
-    names.bind("ABSENT", "shared")
-    table = names.bind(f"table_{index}", "table", index)
-    key, previous, result = f"key_{index}", f"previous_{index}", f"value_{index}"
-    if isinstance(operator.spec, specs.CombinedReduceSpec):
-        item = f"item_{index}"
-        body.add(depth, f"{key}, {item} = {place.value}{comment(operator)}", index)
-        place = replace(place, value=item)
-    else:
-        selected = key_code(generator, operator, place, 0)
-        body.add(depth, f"{key} = {selected}{comment(operator)}", index)
-        if has_lifecycle(_function(operator)):
-            body.add(depth, f"{names.bind(f'set_key_{index}', 'set_key', index)}({key})", index)
-    plain_keys = names.bind(f"plain_keys_{index}", "plain_keys", index)
-    body.add(depth, f"if {key}.__class__ not in {plain_keys}:", index)
-    identify = names.bind(f"identify_{index}", "identify", index)
-    body.add(depth + 1, f"{key} = {identify}({key})", index)
-    body.add(depth, f"{previous} = {table}.get({key}, ABSENT)", index)
-    expression = generator.expression(_function(operator))
-    if expression is not None:
-        reduced = expression.applied_to(previous, place.value)
-    else:
-        name = names.function(_function(operator), "reduce", index)
-        reduced = f"{names.bind(name, 'call', index)}({previous}, {place.value})"
-    body.add(depth, f"if {previous} is ABSENT:", index)
-    body.add(depth + 1, f"{result} = {place.value}", index)
-    body.add(depth, "else:", index)
-    body.add(depth + 1, f"{result} = {reduced}", index)
-    body.add(depth, f"{table}[{key}] = {result}", index)
-    if generator.program.is_batch:
-        generator.emit_by_itself(operator)
-        return None
-    if not (expression is not None and expression.is_fresh and generator.is_harmless(operator)):
-        generator.keep_private(body, depth, result, index)
-    return replace(place, value=result)
 
 
 def emit_sink_writer(
@@ -320,6 +283,20 @@ def _applied(
         return expression.applied_to(value), expression.is_fresh
     name = generator.names.function(function, operator.spec.kind, operator.index)
     return f"{generator.names.bind(name, 'call', operator.index)}({value})", False
+
+
+def _result_type(
+    generator: VertexGenerator,
+    operator: OperatorProgram,
+    place: Place,
+    *,
+    is_iterated: bool = False,
+) -> StaticType | None:
+    """What is known of an operator's results."""
+    expression = generator.expression(_function(operator), is_iterated=is_iterated)
+    if expression is None:
+        return None
+    return generator.type_of(expression, generator.types.get(place.value))
 
 
 def _set_key(

@@ -43,7 +43,7 @@ BUILTINS = frozenset(
 
 _OUTLIVES = (ast.Lambda, ast.GeneratorExp)
 _REFUSED = (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.Starred)
-_OUR_VARIABLE = re.compile(r"[a-z_]+_\d+|value|values|timestamp|timestamps")
+_OUR_VARIABLE = re.compile(r"[a-z_]+(_\d+)+|value|values|timestamp|timestamps")
 
 
 @dataclass(frozen=True, slots=True)

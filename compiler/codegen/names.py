@@ -17,11 +17,21 @@ _LONGEST = 40
 _OURS = frozenset(
     {
         *("batch", "flush"),
-        *("combined", "context", "count", "create", "emit", "emit_side", "greatest", "held"),
+        *(
+            "combined",
+            "context",
+            "count",
+            "create",
+            "emit",
+            "emit_side",
+            "field",
+            "greatest",
+            "held",
+        ),
         *("identify", "item", "time_of"),
         *("identify_to", "key", "keys", "op", "pane", "pane_for", "panes", "plain_keys"),
         *("plain_keys_to", "previous", "process", "refuse", "run", "set_key", "skip", "start"),
-        *("sum", "table", "timestamp", "timestamps"),
+        *("sum", "sums", "table", "timestamp", "timestamps"),
         *("timestamps_of", "value", "values", "values_of"),
     }
 )

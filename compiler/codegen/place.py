@@ -12,8 +12,8 @@ class Place:
     `timestamp` is None where records carry none. `skip` is the statement that drops the record and
     goes on with the next one, or None where more must happen to it afterwards. `counted` is an
     expression for how many records come by, valid after the loop; None where there is no loop and
-    each is counted as it comes. `is_copied` asks for a copy before the record is used, `key` is the
-    record's key where one was computed.
+    each is counted as it comes. `is_copied` asks for a copy before the record is used. Where `fields` is set
+    the record is a pair that was not made: these are its fields, and nobody reads `value`.
     """
 
     value: str
@@ -22,4 +22,4 @@ class Place:
     skip: str | None
     counted: str | None
     is_copied: bool = False
-    key: str | None = None
+    fields: tuple[str, ...] | None = None

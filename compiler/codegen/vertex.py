@@ -20,6 +20,7 @@ records/s, nested push closures 2.4, stacked generators 2.3, this loop 3.5.
 
 from __future__ import annotations
 
+import ast
 from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -28,12 +29,17 @@ from opchain.compiler.codegen.emitters import EMITTERS, call_operator
 from opchain.compiler.codegen.inline import expression_of
 from opchain.compiler.codegen.names import Names
 from opchain.compiler.codegen.place import Place
+from opchain.compiler.codegen.reduce import write_combine
 from opchain.compiler.codegen.source_text import SourceText
+from opchain.compiler.codegen.static_types import is_frozen, records_of, type_of
 from opchain.runtime.task.generated_code import side_tags
 from opchain.runtime.task.vertex_program import FIRST_OUTPUT
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from opchain.compiler.codegen.inline import Expression
+    from opchain.compiler.codegen.static_types import StaticType
     from opchain.runtime.task.vertex_program import OperatorProgram, OutputProgram, VertexProgram
 
 DEEPEST = 12
@@ -42,27 +48,49 @@ DEEPEST = 12
 
 @dataclass(frozen=True, slots=True)
 class GeneratedVertex:
-    """A generated module: its text, the operator of each line, and what its names stand for."""
+    """A generated module: its text, the operator of each line, what its names stand for, the types it sends."""
 
     source: str
     lines: tuple[int, ...]
     names: dict[str, tuple[Any, ...]]
+    sent: tuple[StaticType | None, ...] = ()
 
 
-def generate_vertex(program: VertexProgram, *, inline: bool = True) -> GeneratedVertex:
+def generate_vertex(
+    program: VertexProgram,
+    *,
+    inline: bool = True,
+    received: Mapping[int, StaticType | None] | None = None,
+) -> GeneratedVertex:
     """The source of a vertex's chain.
 
-    `inline` writes simple functions into the loop where that is provably the same.
+    `inline` writes simple functions into the loop where that is provably the same. `received` has the
+    type of the records of each input, where it is known.
     """
-    return VertexGenerator(program, inline=inline).generate()
+    generator = VertexGenerator(program, inline=inline, received=received or {})
+    generated = generator.generate()
+    if generator.is_undecided:
+        generated = VertexGenerator(program, inline=inline).generate()
+    return generated
 
 
 class VertexGenerator:
     """The generation of one vertex: the text so far, and the functions still to be written."""
 
-    def __init__(self, program: VertexProgram, *, inline: bool) -> None:
+    def __init__(
+        self,
+        program: VertexProgram,
+        *,
+        inline: bool,
+        received: Mapping[int, StaticType | None] | None = None,
+    ) -> None:
         self.program = program
         self.inline = inline
+        self.types: dict[str, StaticType | None] = {}
+        self.is_undecided = False
+        self._received = received
+        self._decisions: dict[str, Any] = {}
+        self._sent: dict[int, list[StaticType | None]] = {}
         self.names = Names()
         self.text = SourceText()
         self._functions: deque[tuple[str, OperatorProgram, str | None]] = deque()
@@ -89,7 +117,10 @@ class VertexGenerator:
             else:
                 self._write_record_function(name, operator, tag)
         return GeneratedVertex(
-            str(self.text), tuple(self.text.operators), dict(sorted(self.names.bindings.items()))
+            str(self.text),
+            tuple(self.text.operators),
+            dict(sorted(self.names.bindings.items())),
+            tuple(map(self._type_sent, range(len(self.program.outputs)))),
         )
 
     # What emitters ask for
@@ -102,6 +133,23 @@ class VertexGenerator:
     def expression(self, function: Any, *, is_iterated: bool = False) -> Expression | None:
         """The expression that stands for calling a function, where inlining is on and safe."""
         return expression_of(function, is_iterated=is_iterated) if self.inline else None
+
+    def type_of(self, expression: Expression, *arguments: StaticType | None) -> StaticType | None:
+        """The type of an expression over arguments of known types."""
+        tree = ast.parse(expression.text, mode="eval").body
+        return type_of(tree, dict(zip(expression.parameters, arguments, strict=True)))
+
+    def only_output(self, operator: OperatorProgram) -> tuple[int, OutputProgram | None]:
+        """The exchange that takes what an operator emits, with its number, if nobody else does."""
+        outputs = self._outputs.get((operator.index, None), [])
+        if len(outputs) != 1 or self._children.get((operator.index, None)):
+            return 0, None
+        return outputs[0]
+
+    def decide(self, what: str, decision: Any) -> None:
+        """Notes how something is kept; one operator may be written twice, and must decide the same."""
+        if self._decisions.setdefault(what, decision) != decision:
+            self.is_undecided = True
 
     def is_harmless(self, operator: OperatorProgram) -> bool:
         """Whether nothing behind an operator's main output can change its records.
@@ -167,7 +215,7 @@ class VertexGenerator:
 
     def keep_private(self, body: SourceText, depth: int, name: str, operator: int) -> None:
         """Copies what a function returned if it could be changed later."""
-        if self.copies:
+        if self.copies and not is_frozen(self.types.get(name)):
             self.names.bind("FROZEN", "shared")
             self.names.bind("private", "shared")
             body.add(depth, f"if {name}.__class__ not in FROZEN:", operator)
@@ -177,6 +225,9 @@ class VertexGenerator:
 
     def _write_batch_function(self, number: int, head: OperatorProgram) -> None:
         timestamp = "timestamp" if head.timestamps else None
+        self.types = {}
+        if self._received is not None:  # else types are left out of account
+            self.types["value"] = records_of(head.spec) or self._received.get(number)
         body = self._body_of(head, Place("value", timestamp, 2, "continue", "len(values)"), number)
         self._open_function(
             f"process_{number}",
@@ -206,6 +257,7 @@ class VertexGenerator:
         """
         self._before, self._after, self._at_end = [], [], []
         self._has_empty_lists = False
+        self.types = {}
         body = SourceText()
         self.keep_private(body, 2, "value", operator.index)
         timestamp = "timestamp" if self._times_are_read(operator) else None
@@ -225,6 +277,7 @@ class VertexGenerator:
 
     def _write_record_function(self, name: str, operator: OperatorProgram, tag: str | None) -> None:
         self._before, self._after = [], []
+        self.types = {}
         body = SourceText()
         place = Place("value", "timestamp", 1, "return", None)
         if name.startswith("run_"):
@@ -280,6 +333,8 @@ class VertexGenerator:
                 work += self._consumers(body, operator, None, behind)[::-1]
 
     def _copied(self, body: SourceText, operator: OperatorProgram, place: Place) -> Place:
+        if is_frozen(self.types.get(place.value)):
+            return replace(place, is_copied=False)
         copied = f"{place.value}_for_{operator.index}"
         body.add(place.depth, f"{copied} = {place.value}", operator.index)
         self.keep_private(body, place.depth, copied, operator.index)
@@ -290,15 +345,17 @@ class VertexGenerator:
     ) -> list[tuple[OperatorProgram, Place, int]]:
         """Writes the appends to exchanges; gives the chained readers with their places.
 
-        Each reader but the last gets a copy where records may change, and none but the last may
-        end the record.
+        Each reader but the last gets a copy where one of them could change records, and none but the
+        last may end the record.
         """
         children = self._children.get((operator.index, tag), [])
         outputs = self._outputs.get((operator.index, tag), [])
+        is_forked = len(children) + len(outputs) > 1
+        copies = is_forked and self.copies and not (tag is None and self.is_harmless(operator))
         for position, (number, output) in enumerate(outputs):
             is_last = position + 1 == len(outputs) and not children
             value = place.value
-            if self.copies and not is_last:
+            if copies and not is_last and not is_frozen(self.types.get(value)):
                 value = f"{place.value}_to_{number}"
                 body.add(place.depth, f"{value} = {place.value}", operator.index)
                 self.keep_private(body, place.depth, value, operator.index)
@@ -307,7 +364,7 @@ class VertexGenerator:
         return [
             (
                 child,
-                place if position == last else replace(place, skip=None, is_copied=self.copies),
+                place if position == last else replace(place, skip=None, is_copied=copies),
                 0,
             )
             for position, child in enumerate(children)
@@ -322,11 +379,12 @@ class VertexGenerator:
         place: Place,
     ) -> None:
         depth, value, index = place.depth, place.value, operator.index
+        self._sent.setdefault(number, []).append(self.types.get(value))
         if output.key is not None:
-            key = self._output_key(number, output, value)
             if output.combine is not None:
-                self._write_combine(body, number, output, replace(place, key=key))
+                write_combine(self, body, number, output, place)
                 return
+            key = self.output_key(number, output, value)
             keys = self.names.bind(f"keys_{number}", "keys", number)
             body.add(depth, f"{keys}.append({key})", FIRST_OUTPUT - number)
         values = self.names.bind(f"values_{number}", "values", number)
@@ -335,7 +393,8 @@ class VertexGenerator:
             timestamps = self.names.bind(f"timestamps_{number}", "timestamps", number)
             body.add(depth, f"{timestamps}.append({place.timestamp})", index)
 
-    def _output_key(self, number: int, output: OutputProgram, value: str) -> str:
+    def output_key(self, number: int, output: OutputProgram, value: str) -> str:
+        """The expression for the key of a record of an output."""
         assert output.key is not None
         expression = self.expression(output.key.selector)
         if expression is not None:
@@ -344,32 +403,10 @@ class VertexGenerator:
         self.names.bind(name, "output_key", number)
         return f"{name}({value})"
 
-    def _write_combine(
-        self,
-        body: SourceText,
-        number: int,
-        output: OutputProgram,
-        place: Place,
-    ) -> None:
-        depth, index = place.depth, FIRST_OUTPUT - number
-        combined = self.names.bind(f"combined_{number}", "combined", number)
-        self.names.bind("ABSENT", "shared")
-        body.add(depth, f"key_{number} = {place.key}  # -> {output.label}, combined here", index)
-        plain_keys = self.names.bind(f"plain_keys_to_{number}", "output_plain_keys", number)
-        body.add(depth, f"if key_{number}.__class__ not in {plain_keys}:", index)
-        identify = self.names.bind(f"identify_to_{number}", "output_identify", number)
-        body.add(depth + 1, f"key_{number} = {identify}(key_{number})", index)
-        body.add(depth, f"sum_{number} = {combined}.get(key_{number}, ABSENT)", index)
-        expression = self.expression(output.combine)
-        if expression is not None:
-            reduced = expression.applied_to(f"sum_{number}", place.value)
-        else:
-            name = self.names.function(output.combine, "reduce", f"to_{number}")
-            self.names.bind(name, "combine", number)
-            reduced = f"{name}(sum_{number}, {place.value})"
-        body.add(depth, f"{combined}[key_{number}] = (", index)
-        body.add(depth + 1, f"{place.value} if sum_{number} is ABSENT else {reduced}", index)
-        body.add(depth, ")", index)
+    def _type_sent(self, number: int) -> StaticType | None:
+        found = self._sent.get(number, [None])
+        is_known = self._received is not None and self.program.outputs[number].combine is None
+        return found[0] if is_known and all(item == found[0] for item in found) else None
 
     # Counting
 

@@ -10,7 +10,11 @@ from opchain.compiler.graph.plan import made
 from opchain.runtime.errors import InternalError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from opchain.compiler.codegen.static_types import StaticType
     from opchain.compiler.graph.plan import Plan
+    from opchain.runtime.task.vertex_program import VertexProgram
 
 
 def generate_code(plan: Plan) -> Plan:
@@ -20,10 +24,31 @@ def generate_code(plan: Plan) -> Plan:
         return plan
     program = made(plan.job_program)
     vertices = []
+    sent: dict[tuple[int, int], StaticType | None] = {}
     for vertex in program.vertices:
-        code = generate_vertex(vertex, inline=settings.inline_functions)
+        received = _received(vertex, sent)
+        code = generate_vertex(vertex, inline=settings.inline_functions, received=received)
+        for output, known in zip(vertex.outputs, code.sent, strict=True):
+            sent[output.first_target, output.channel_base] = known
         vertices.append(replace(vertex, source=code.source, names=code.names, lines=code.lines))
     return replace(plan, job_program=replace(program, vertices=tuple(vertices)))
+
+
+def _received(
+    vertex: VertexProgram, sent: Mapping[tuple[int, int], StaticType | None]
+) -> dict[int, StaticType]:
+    """The type of the records of each input, where all of its edges bring the same."""
+    found: dict[int, set[StaticType | None]] = {}
+    for edge in vertex.inputs:
+        known = sent.get((vertex.first_task, edge.channel_base))
+        found.setdefault(edge.input_number, set()).add(known)
+    for source in vertex.chained_sources:
+        found.setdefault(source.input_number, set()).add(None)
+    return {
+        number: known
+        for number, types in found.items()
+        if len(types) == 1 and (known := next(iter(types))) is not None
+    }
 
 
 def generated_code_compiles(plan: Plan) -> None:

@@ -9,8 +9,11 @@ from opchain.runtime.operators.operator import UserFunctionOperator
 from opchain.runtime.state.key_identity import key_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
+    from opchain.runtime.state.operator_snapshot import OperatorSnapshot
     from opchain.runtime.task.vertex_program import OperatorProgram
 
 
@@ -25,6 +28,13 @@ class _Absent:
 
 
 ABSENT = _Absent()
+
+
+def pairs_of(sums: dict[Any, Any], key_field: int) -> Iterator[tuple[Any, Any]]:
+    """The pairs that a dictionary from one field, `key_field`, to the other one stands for."""
+    if key_field == 0:
+        return iter(sums.items())
+    return zip(sums.values(), sums, strict=True)
 
 
 class ReduceOperator(UserFunctionOperator):
@@ -46,6 +56,28 @@ class ReduceOperator(UserFunctionOperator):
         self.plain, self.identify = identity.plain, identity.of
         self.set_key = context.keyed_state.set_current_key if has_lifecycle(self.function) else None
         self._key: Any = None
+        self._sums: dict[Any, Any] = {}
+        self._key_field = 0
+
+    def keep_sums(self, key_field: int) -> dict[Any, Any]:
+        """The dictionary from keys, which are field `key_field` of pairs, to the other field."""
+        self._key_field = key_field
+        return self._sums
+
+    def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
+        """Snapshots the table, with all sums in it."""
+        self._settle()
+        return super().snapshot_state(checkpoint_id, timestamp_ms)
+
+    def snapshot_changes(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
+        """Likewise."""
+        self._settle()
+        return super().snapshot_changes(checkpoint_id, timestamp_ms)
+
+    def _settle(self) -> None:
+        sums = self._sums
+        self.table.update(zip(sums, pairs_of(sums, self._key_field), strict=True))
+        sums.clear()
 
     @property
     def current_key(self) -> Any:

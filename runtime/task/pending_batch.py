@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from opchain.runtime.operators.reduce import ABSENT
+from opchain.runtime.operators.reduce import ABSENT, pairs_of
 from opchain.runtime.state.key_identity import key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from opchain.runtime.state.key_identity import KeyIdentity
 
@@ -79,10 +79,10 @@ class CombiningBatch(PendingBatch):
 
     What is sent are (key, value) pairs, since the folded value may have another key, or none.
     Generated code works on `combined` itself, whose keys are state keys by `identity`; the interpreted
-    way is `append`.
+    way is `append`. Of pairs that hold the key in a field, generated code may keep the other field only.
     """
 
-    __slots__ = ("combined", "identity", "reduce")
+    __slots__ = ("combined", "identity", "key_field", "reduce")
 
     def __init__(
         self,
@@ -97,6 +97,12 @@ class CombiningBatch(PendingBatch):
         self.identity = identity
         self.combined: dict[Any, Any] = {}
         self.reduce = reduce
+        self.key_field: int | None = None
+
+    def keep_sums(self, key_field: int) -> dict[Any, Any]:
+        """Has `combined`, which it gives, hold one field of pairs; the field `key_field` is the key."""
+        self.key_field = key_field
+        return self.combined
 
     def append(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - the contract
         """Folds one record in."""
@@ -119,6 +125,9 @@ class CombiningBatch(PendingBatch):
         if combined:
             timestamps = None if self.timestamps is None else [None] * len(combined)
             keys = list(map(key_of, combined))
-            pairs = list(zip(keys, combined.values(), strict=True))
+            values: Iterable[Any] = combined.values()
+            if self.key_field is not None:
+                values = pairs_of(combined, self.key_field)
+            pairs = list(zip(keys, values, strict=True))
             self.target.write_batch(pairs, timestamps, keys)
             combined.clear()

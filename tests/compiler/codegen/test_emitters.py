@@ -123,15 +123,17 @@ def test_the_lines_of_an_operator(draw: Any, lines: list[str]) -> None:
 
 def test_a_filter_with_siblings_behind_it_is_an_if() -> None:
     def draw(env: Any) -> None:
-        kept = numbers(env)
+        kept = numbers(env).map(abs)
         kept.filter(lambda x: x > 1).add_sink(Sink())
         kept.filter(lambda x: x > 2).add_sink(Sink())
 
     assert body_of(draw) == [
-        *("value_for_1 = value", "if value_for_1.__class__ not in FROZEN:"),
-        "value_for_1 = private(value_for_1)",
-        *("if (value_for_1 > 1):", "count_1 += 1", "sink_2(value_for_1, context_2)"),
-        *("if not (value > 2):", "continue", "count_3 += 1", "sink_4(value, context_4)"),
+        "value_1 = abs_1(value)",
+        *("if value_1.__class__ not in FROZEN:", "value_1 = private(value_1)"),
+        *("value_1_for_2 = value_1", "if value_1_for_2.__class__ not in FROZEN:"),
+        "value_1_for_2 = private(value_1_for_2)",
+        *("if (value_1_for_2 > 1):", "count_2 += 1", "sink_3(value_1_for_2, context_3)"),
+        *("if not (value_1 > 2):", "continue", "count_4 += 1", "sink_5(value_1, context_5)"),
     ]
 
 
@@ -184,7 +186,6 @@ def test_two_inputs_have_a_function_each(function: Any, method: str, lines: list
             "STREAMING",
             [
                 "key_0 = value % 3",
-                *("if key_0.__class__ not in plain_keys_0:", "key_0 = identify_0(key_0)"),
                 "previous_0 = table_0.get(key_0, ABSENT)",
                 *("if previous_0 is ABSENT:", "value_0 = value", "else:"),
                 *("value_0 = previous_0 + value", "table_0[key_0] = value_0"),

@@ -119,3 +119,21 @@ def test_a_reduce_that_changes_its_argument_changes_nobody_elses(form: str, mode
     sums = {(1, 3), (2, 4)} if mode == "BATCH" else {(1,), (2,), (1, 3), (2, 4)}
     assert set(ran.records("sums")) == sums
     assert ran.records("lengths") == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("key_field", "pairs"), [(0, [("a", 1), ("b", 2)]), (1, [(1, "a"), (2, "b")])]
+)
+def test_sums_that_generated_code_keeps_are_in_the_snapshot(key_field: int, pairs: Any) -> None:
+    spec = ReduceSpec(lambda a, _: a)
+    with KeyedOneInputOperatorHarness(spec, lambda pair: pair[key_field]) as harness:
+        sums = harness.operator.keep_sums(key_field)
+        harness.process_element(pairs[1])
+        sums.update(a=1, b=2)
+        whole = harness.snapshot()
+        assert sums == {}
+        assert dict(harness.operator.table) == {pair[key_field]: pair for pair in pairs}
+        sums["a"] = 5
+        changed = harness.snapshot_changes()
+        assert harness.operator.table["a"] == ((5, "a") if key_field else ("a", 5))
+    assert len(whole.keyed) == len(changed.keyed) == 2

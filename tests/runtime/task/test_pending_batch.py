@@ -122,3 +122,18 @@ def test_too_many_keys_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     batch.append(1, None)
     batch.finish()
     assert [keys for _, _, keys in target.batches] == [[1, 2, 3], [1]]
+
+
+@pytest.mark.parametrize(("key_field", "expected"), [(0, ("a", 3)), (1, (3, "a"))])
+def test_sums_leave_as_pairs(key_field: int, expected: Any) -> None:
+    target = Target()
+    batch = CombiningBatch(
+        target,
+        carries_timestamps=False,
+        select_key=lambda pair: pair[key_field],
+        reduce=max,
+        identity=key_identity(),
+    )
+    batch.keep_sums(key_field)["a"] = 3
+    batch.finish()
+    assert target.batches == [([("a", expected)], None, ["a"])]

@@ -1,0 +1,168 @@
+"""What is known of a value's type before anything runs, so that generated code need not look.
+
+Only exact builtin types are known: `int` stands for instances of int itself. What begins at a source of ours
+goes on through inlined expressions, and over exchanges, which keep types. Whatever else is unknown: None.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from opchain.runtime.connectors.sequence import NumberSequenceSource
+from opchain.runtime.connectors.text_files import TextLineSource
+from opchain.runtime.operators import specs
+from opchain.runtime.task.record_copy import FROZEN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from opchain.runtime.operators.specs import OperatorSpec
+
+
+@dataclass(frozen=True, slots=True)
+class TupleOf:
+    """A tuple of that length; None for an item of which nothing is known."""
+
+    items: tuple[StaticType | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IterableOf:
+    """Something to loop over, all of whose items are of one type."""
+
+    item: StaticType
+
+
+StaticType: TypeAlias = "type | TupleOf | IterableOf"
+Names: TypeAlias = "Mapping[str, StaticType | None]"
+
+_RECORDS: dict[type, type] = {NumberSequenceSource: int, TextLineSource: str}
+
+_TEXT_METHODS = frozenset(
+    {
+        *(
+            "capitalize",
+            "casefold",
+            "expandtabs",
+            "lower",
+            "lstrip",
+            "removeprefix",
+            "removesuffix",
+        ),
+        *("replace", "rstrip", "strip", "swapcase", "title", "upper", "zfill"),
+    }
+)
+_LIST_METHODS = frozenset({"split", "rsplit", "splitlines"})
+_KEEPS_NUMBERS = (ast.Add, ast.Sub, ast.Mult)
+_KEEPS_INTS = (*_KEEPS_NUMBERS, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr, ast.BitXor)
+
+
+def records_of(spec: OperatorSpec) -> StaticType | None:
+    """The type of a source's records. A subclass of ours may read anything."""
+    return _RECORDS.get(type(spec.source)) if isinstance(spec, specs.SourceSpec) else None
+
+
+def is_frozen(known: StaticType | None) -> bool:
+    """Whether values of the type can never change."""
+    if isinstance(known, TupleOf):
+        return all(map(is_frozen, known.items))
+    return known in FROZEN
+
+
+def type_of(node: ast.expr, names: Names) -> StaticType | None:
+    """The type of an expression's value, if it has one and does not raise; `names` are those it reads."""
+    rule = _RULES.get(type(node))
+    return None if rule is None else rule(node, names)
+
+
+def item_type(iterable: StaticType | None) -> StaticType | None:
+    """The type of what a loop over a value sees."""
+    if isinstance(iterable, IterableOf):
+        return iterable.item
+    if isinstance(iterable, TupleOf):
+        return _common(list(iterable.items))
+    return str if iterable is str else None
+
+
+def never_raises(node: ast.expr, names: Names) -> bool:
+    """Whether an expression of known types has a value in any case: sums and the like of one type."""
+    if isinstance(node, (ast.Name, ast.Constant)):
+        return type_of(node, names) is not None
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, _KEEPS_NUMBERS):
+        return False
+    left, right = type_of(node.left, names), type_of(node.right, names)
+    is_number = left is right and left in (int, float)
+    is_text = left is right is str and isinstance(node.op, ast.Add)
+    both = never_raises(node.left, names) and never_raises(node.right, names)
+    return (is_number or is_text) and both
+
+
+def _common(found: list[StaticType | None]) -> StaticType | None:
+    return found[0] if found and all(item == found[0] for item in found) else None
+
+
+def _of_constant(node: ast.Constant, _: Names) -> StaticType | None:
+    return type(node.value) if type(node.value) in FROZEN else None
+
+
+def _of_name(node: ast.Name, names: Names) -> StaticType | None:
+    return names.get(node.id)
+
+
+def _of_tuple(node: ast.Tuple, names: Names) -> StaticType | None:
+    return TupleOf(tuple(type_of(item, names) for item in node.elts))
+
+
+def _of_list(node: ast.List, names: Names) -> StaticType | None:
+    item = _common([type_of(item, names) for item in node.elts])
+    return None if item is None else IterableOf(item)
+
+
+def _of_choice(node: ast.IfExp, names: Names) -> StaticType | None:
+    return _common([type_of(node.body, names), type_of(node.orelse, names)])
+
+
+def _of_operation(node: ast.BinOp, names: Names) -> StaticType | None:
+    left, right = type_of(node.left, names), type_of(node.right, names)
+    if left is right is int:
+        return int if isinstance(node.op, _KEEPS_INTS) else None
+    if left in (int, float) and right in (int, float):
+        return float if isinstance(node.op, _KEEPS_NUMBERS) else None
+    return str if left is right is str and isinstance(node.op, ast.Add) else None
+
+
+def _of_item(node: ast.Subscript, names: Names) -> StaticType | None:
+    container = type_of(node.value, names)
+    if isinstance(container, TupleOf) and isinstance(node.slice, ast.Constant):
+        place: Any = node.slice.value
+        if type(place) is int and 0 <= place < len(container.items):
+            return container.items[place]
+    return None
+
+
+def _of_call(node: ast.Call, names: Names) -> StaticType | None:
+    called = node.func
+    if node.keywords:
+        return None
+    if isinstance(called, ast.Attribute) and type_of(called.value, names) is str:
+        if called.attr in _LIST_METHODS:
+            return IterableOf(str)
+        return str if called.attr in _TEXT_METHODS else None
+    return _BUILTINS.get(called.id) if isinstance(called, ast.Name) else None
+
+
+_BUILTINS: dict[str, StaticType] = {"len": int, "ord": int, "range": IterableOf(int)}
+"""What calls give; the inliner refuses a name that is not the builtin's."""
+
+_RULES: dict[type, Callable[..., StaticType | None]] = {
+    ast.Constant: _of_constant,
+    ast.Name: _of_name,
+    ast.Tuple: _of_tuple,
+    ast.List: _of_list,
+    ast.IfExp: _of_choice,
+    ast.BinOp: _of_operation,
+    ast.Subscript: _of_item,
+    ast.Call: _of_call,
+}

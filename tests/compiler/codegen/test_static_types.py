@@ -1,0 +1,158 @@
+"""What is known of types is so, and nothing is known of what could be anything."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opchain.compiler.codegen.static_types import (
+    IterableOf,
+    TupleOf,
+    is_frozen,
+    item_type,
+    never_raises,
+    records_of,
+    type_of,
+)
+from opchain.runtime.connectors.collection import CollectionSource
+from opchain.runtime.connectors.sequence import NumberSequenceSource
+from opchain.runtime.connectors.text_files import TextLineSource
+from opchain.runtime.operators import specs
+
+NAMES: dict[str, Any] = {"i": int, "f": float, "s": str, "b": bool, "p": TupleOf((str, None))}
+VALUES: dict[str, Any] = {"i": 7, "f": 0.5, "s": "a b", "b": True, "p": ("a", [1])}
+
+
+class OwnNumbers(NumberSequenceSource):
+    """Could read anything."""
+
+
+def known(text: str) -> Any:
+    return type_of(ast.parse(text, mode="eval").body, NAMES)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        *(
+            ("i * 3 + 1", int),
+            ("i // 2 % 5", int),
+            ("i ^ 255", int),
+            ("1.5", float),
+            ("None", type(None)),
+        ),
+        *(("i / 2", None), ("i << 2", None), ("i ** -1", None), ("b + b", None), ("i + b", None)),
+        *(("f * 2 - i", float), ("f % 2", None), ("s + s", str), ("s * 2", None), ("s % i", None)),
+        *(("s.lower()", str), ("s.split()", IterableOf(str)), ("s.split(sep=i)", None)),
+        *(
+            ("s.encode()", None),
+            ("p[1].split()", None),
+            ("len(p)", int),
+            ("range(i)", IterableOf(int)),
+        ),
+        *(("int(s)", None), ("abs(i)", None), ("unknown", None), ("lambda: i", None)),
+        *(("(i, s)", TupleOf((int, str))), ("(i, unknown)", TupleOf((int, None)))),
+        *(("p[0]", str), ("p[1]", None), ("p[-1]", None), ("p[2]", None), ("p[True]", None)),
+        *(
+            ("i if s else 2", int),
+            ("i if s else s", None),
+            ("[i, 1]", IterableOf(int)),
+            ("[]", None),
+        ),
+        *(("[i, s]", None), ("i > 2", None), ("s and i", None)),
+    ],
+)
+def test_the_type_of_an_expression(text: str, expected: Any) -> None:
+    assert known(text) == expected
+
+
+def holds(value: Any, kind: Any) -> bool:
+    """Whether a value is of a type that is said to be known."""
+    if isinstance(kind, TupleOf):
+        same = type(value) is tuple and len(value) == len(kind.items)
+        return same and all(map(holds, value, kind.items))
+    if isinstance(kind, IterableOf):
+        return all(holds(item, kind.item) for item in value)
+    return kind is None or type(value) is kind
+
+
+leaves = st.sampled_from(["i", "f", "s", "b", "p", "2", "1.5", "'x'", "p[0]", "i", "s"])
+expressions = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.tuples(
+            inner, st.sampled_from(["+", "-", "*", "//", "%", "&", "|", "^", "/"]), inner
+        ).map(lambda parts: f"({' '.join(parts)})"),
+        st.tuples(inner, inner).map(lambda parts: f"({parts[0]}, {parts[1]})"),
+        st.tuples(inner, inner).map(lambda parts: f"({parts[0]} if i else {parts[1]})"),
+        inner.map(lambda text: f"({text}).split()"),
+        inner.map(lambda text: f"({text})[1]"),
+    ),
+    max_leaves=6,
+)
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+@given(expressions)
+def test_what_is_known_is_so(text: str) -> None:
+    node = ast.parse(text, mode="eval").body
+    try:
+        value = eval(text, dict(VALUES))  # noqa: S307 - our own text
+    except (TypeError, AttributeError, IndexError, ZeroDivisionError):
+        assert not never_raises(node, NAMES)
+        return
+    assert holds(value, type_of(node, NAMES))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        *(("i + 1", True), ("i - i * 2", True), ("f + 1.5", True), ("s + s", True), ("i", True)),
+        *(
+            ("i + f", False),
+            ("i // i", False),
+            ("s - s", False),
+            ("s * i", False),
+            ("len(s)", False),
+        ),
+    ],
+)
+def test_sums_of_one_type_never_raise(text: str, expected: bool) -> None:
+    assert never_raises(ast.parse(text, mode="eval").body, NAMES) is expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (NumberSequenceSource(1, 2), int),
+        (TextLineSource("lines.txt"), str),
+        (OwnNumbers(1, 2), None),
+        (CollectionSource([1]), None),
+    ],
+)
+def test_only_our_own_sources_are_known(source: Any, expected: Any) -> None:
+    assert records_of(specs.SourceSpec(source)) is expected
+
+
+def test_a_filter_says_nothing_of_types() -> None:
+    assert records_of(specs.FilterSpec(bool)) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "items", "frozen"),
+    [
+        (int, None, True),
+        (str, str, True),
+        (TupleOf((int, int)), int, True),
+        (TupleOf((int, str)), None, True),
+        (TupleOf((int, None)), None, False),
+        (IterableOf(int), int, False),
+        (None, None, False),
+    ],
+)
+def test_what_can_change_and_what_a_loop_sees(kind: Any, items: Any, frozen: bool) -> None:
+    assert item_type(kind) == items
+    assert is_frozen(kind) is frozen
