@@ -163,6 +163,7 @@ class _Assembly:
             keys=keys,
             uid=node.uid,
             timestamps=node.id in carries,
+            uid_hash=None if node.uid_hash is None else node.uid_hash.lower(),
         )
 
     def _of_pairs(self, reduce: OperatorProgram) -> OperatorProgram:

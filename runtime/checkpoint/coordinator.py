@@ -17,6 +17,7 @@ Flink: `CheckpointCoordinator`, `PendingCheckpoint`, `CompletedCheckpointStore`.
 from __future__ import annotations
 
 import logging
+import threading
 from collections import deque
 from dataclasses import dataclass
 from time import perf_counter
@@ -117,6 +118,8 @@ class CheckpointCoordinator:
         self._completed: list[CheckpointMetadata] | None = None
         self._completed_count = 0
         self._compactions: dict[int, list[Compaction]] = {}
+        # A sweep must not see a merged file that nobody is told of yet.
+        self._compacting = threading.Lock()
 
     @classmethod
     def open(
@@ -163,11 +166,7 @@ class CheckpointCoordinator:
         )
 
     def latest(self) -> CheckpointMetadata | None:
-        """The last completed checkpoint, None where there is none.
-
-        Raises:
-            CorruptCheckpointError: Its metadata can't be read; the message names the one before.
-        """
+        """The last completed checkpoint, None where there is none; see `latest_checkpoint`."""
         return latest_checkpoint(self._storage)
 
     def begin(self, epoch: int, tasks: Iterable[int]) -> PendingCheckpoint:
@@ -270,20 +269,38 @@ class CheckpointCoordinator:
         What is merged counts from the next acknowledgements on. Give a task its compaction, to apply to the
         state that it goes on from, and its acknowledgements stay small.
         """
-        latest = self.latest()
         found: dict[int, Compaction] = {}
-        for task in () if latest is None else latest.tasks:
-            compaction = compact(self._storage, task.state)
-            if compaction is not None:
-                found[task.task] = compaction
-                self._compactions.setdefault(task.task, []).append(compaction)
+        with self._compacting:
+            latest = self.latest()
+            for task in () if latest is None else latest.tasks:
+                compaction = compact(self._storage, task.state)
+                if compaction is not None:
+                    found[task.task] = compaction
+                    self._compactions[task.task] = [
+                        *self._compactions.get(task.task, ()),
+                        compaction,
+                    ]
         return found
 
     def sweep(self) -> list[str]:
         """Removes state files to which nothing refers and nothing will; gives their names."""
         self.lease.require()
-        merged = [item.by.name for items in self._compactions.values() for item in items]
-        return sweep(self._storage, merged)
+        with self._compacting:
+            merged = [item.by.name for items in self._compactions.values() for item in items]
+            return sweep(self._storage, merged)
+
+    def discard_after(self, epoch: int) -> list[int]:
+        """Drops the completed checkpoints after an epoch, and gives their epochs; 0 drops all.
+
+        For a run that starts from an earlier checkpoint, as the last one can't be read, and comes by these
+        epochs again. What is dropped need not be readable.
+        """
+        self.lease.require()
+        dropped = [found for found in completed_epochs(self._storage) if found > epoch]
+        for found in reversed(dropped):
+            self._storage.delete(metadata_name(found))
+        self._completed = None
+        return dropped
 
     def close(self) -> None:
         """Leaves the place to others."""
@@ -342,7 +359,9 @@ class CheckpointCoordinator:
         try:
             while len(completed) > self._retained:
                 drop_checkpoint(self._storage, completed.pop(0), completed)
-            if self._completed_count % _COMPLETED_BETWEEN_SWEEPS == 0:
+            # While chains are merged, which takes its time, the next round will do.
+            is_time = self._completed_count % _COMPLETED_BETWEEN_SWEEPS == 0
+            if is_time and not self._compacting.locked():
                 self.sweep()
         except OSError as error:
             _LOG.warning("old checkpoint files of %s stay: %s", self._storage.url, error)

@@ -35,8 +35,7 @@ class Acknowledgement:
     @property
     def state_bytes(self) -> int:
         """What the task wrote in this epoch."""
-        files = self.state.files
-        return files[-1].size if files and self.state.epoch >= 0 else 0
+        return self.state.files[-1].size if self.state.files else 0
 
 
 class PendingCheckpoint:

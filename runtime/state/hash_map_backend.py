@@ -331,6 +331,13 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
             function(key, state)
         self.clear_current_key()
 
+    def described_states(self) -> list[tuple[str, str, str]]:
+        """See KeyedStateBackend."""
+        return [
+            (name, table.kind, "" if table.descriptor is None else repr(table.descriptor.type_info))
+            for name, table in self._tables.items()
+        ]
+
     def clear_all(self) -> None:
         """See KeyedStateBackend."""
         self._next_number = 0  # nothing says what was there

@@ -157,6 +157,10 @@ class KeyedStateBackend(KeyedStateStore):
         """Calls `function(key, state)` for each key that has the state; leaves no current key."""
 
     @abstractmethod
+    def described_states(self) -> list[tuple[str, str, str]]:
+        """The states known so far: name, kind as snapshots call it, type as text or empty."""
+
+    @abstractmethod
     def clear_all(self) -> None:
         """Forgets everything of every key."""
 

@@ -151,6 +151,19 @@ class SubtaskStateStore(OperatorStateStore):
         """See OperatorStateStore."""
         return frozenset(self._maps)
 
+    def described_states(self) -> list[tuple[str, str, str]]:
+        """The states known so far: name, kind, type as text or empty."""
+        found = [
+            (name, "list" if state.mode is ListMode.SPLIT else "union list", "list state")
+            for name, state in self._lists.items()
+        ]
+        found += [(name, "broadcast", "broadcast state") for name in self._maps]
+        return [(name, kind, self._type_of(of, name)) for name, kind, of in found]
+
+    def _type_of(self, kind: str, name: str) -> str:
+        descriptor = self._descriptors.get((kind, name))
+        return "" if descriptor is None else repr(descriptor.type_info)
+
     def snapshot(self) -> OperatorStateSnapshot:
         """Everything, pickled.
 

@@ -259,6 +259,10 @@ class TimerServices:
         """How many processing-time timers wait, in all services."""
         return sum(len(processing_timers) for _, processing_timers in self._queues.values())
 
+    def service_names(self) -> list[str]:
+        """The names of the services known so far, restored ones included."""
+        return list(self._queues)
+
     def snapshot(self) -> dict[int, bytes]:
         """All timers by key group, as the backend's snapshot; key groups without timers are left out.
 

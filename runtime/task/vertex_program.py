@@ -55,7 +55,8 @@ class OperatorProgram:
 
     `parent` is the index of the operator that feeds it, -1 for the head; `tag` is the id of the side
     output that it reads, None for the main output. `keys` has an entry per input. `timestamps` says
-    whether records arrive with event times that somebody reads, here or behind.
+    whether records arrive with event times that somebody reads, here or behind. `uid_hash` is an
+    operator id under which state is looked for first, as `set_uid_hash` gave it, in lower case.
     """
 
     index: int
@@ -68,6 +69,7 @@ class OperatorProgram:
     keys: tuple[KeyProgram | None, ...] = ()
     uid: str | None = None
     timestamps: bool = True
+    uid_hash: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,161 @@
+"""Which operator of a program starts from which state of a checkpoint.
+
+State is found by operator id: first under the id that `set_uid_hash` gave, then under the generated one, as in
+Flink (`StateAssignmentOperation`). An operator whose keyed state is in another number of key groups can't
+take it, ever; one that runs in more tasks than there are key groups can't, either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from opchain.runtime.checkpoint.state_descriptions import changed_states
+from opchain.runtime.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from opchain.runtime.checkpoint.metadata import (
+        CheckpointMetadata,
+        OperatorMetadata,
+        StateDescription,
+    )
+    from opchain.runtime.task.vertex_program import JobProgram
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramOperator:
+    """An operator of the program that is to start.
+
+    `max_parallelism` is None where the program leaves it open, and takes that of the checkpoint.
+    `states` are those that are known before it runs, mostly none.
+    """
+
+    operator_id: str
+    name: str
+    call_site: str
+    parallelism: int
+    max_parallelism: int | None
+    uid: str | None = None
+    uid_hash: str | None = None
+    states: tuple[StateDescription, ...] = ()
+
+    def __str__(self) -> str:
+        return f"'{self.name}' ({self.call_site})"
+
+
+@dataclass(frozen=True, slots=True)
+class RestorePlan:
+    """What starting a program from a checkpoint would do.
+
+    `restored` pairs operators with what they start from. `new` start without state. `dropped` is state
+    that no operator takes. `refused` says, one sentence each, why it can't be.
+    """
+
+    metadata: CheckpointMetadata
+    restored: tuple[tuple[ProgramOperator, OperatorMetadata], ...]
+    new: tuple[ProgramOperator, ...]
+    dropped: tuple[OperatorMetadata, ...]
+    refused: tuple[str, ...]
+
+    @property
+    def stored_by_id(self) -> Mapping[str, OperatorMetadata]:
+        """What each operator starts from, by the id that it has in the program."""
+        return {operator.operator_id: stored for operator, stored in self.restored}
+
+    def require(self, *, allow_non_restored_state: bool) -> None:
+        """Makes sure that the program can start.
+
+        Raises:
+            CheckpointError: It can't, or state would be lost and that is not allowed.
+        """
+        problems = list(self.refused)
+        if self.dropped and not allow_non_restored_state:
+            lost = ", ".join(map(_described, self.dropped))
+            problems.append(
+                f"no operator takes the state of {lost}; give the operator that should its uid or "
+                "set_uid_hash() with that id, or allow non-restored state to drop it"
+            )
+        if problems:
+            raise CheckpointError(
+                f"the program can't start from checkpoint {self.metadata.epoch} of "
+                f"'{self.metadata.job_name}': {'; '.join(problems)}"
+            )
+
+
+def plan_restore(metadata: CheckpointMetadata, operators: Sequence[ProgramOperator]) -> RestorePlan:
+    """What starting operators from a checkpoint would do; refuses nothing."""
+    stored = {operator.operator_id: operator for operator in metadata.operators}
+    taken: dict[str, ProgramOperator] = {}
+    for operator in operators:
+        if operator.uid_hash in stored:
+            taken[operator.uid_hash] = operator
+    served = {id(operator) for operator in taken.values()}
+    for operator in operators:
+        if operator.operator_id in stored and id(operator) not in served:
+            taken.setdefault(operator.operator_id, operator)
+    found = {id(operator): stored[stored_id] for stored_id, operator in taken.items()}
+    restored = tuple(
+        (operator, found[id(operator)]) for operator in operators if id(operator) in found
+    )
+    return RestorePlan(
+        metadata,
+        restored,
+        new=tuple(operator for operator in operators if id(operator) not in found),
+        dropped=tuple(old for old_id, old in stored.items() if old_id not in taken),
+        refused=tuple(
+            problem for operator, old in restored for problem in _refusals(operator, old)
+        ),
+    )
+
+
+def match_state(
+    metadata: CheckpointMetadata, job: JobProgram, *, allow_non_restored_state: bool = False
+) -> RestorePlan:
+    """Which operator of a job starts from which state.
+
+    Raises:
+        CheckpointError: The job can't start from the checkpoint, or state would be lost.
+    """
+    plan = plan_restore(metadata, operators_of(job))
+    plan.require(allow_non_restored_state=allow_non_restored_state)
+    return plan
+
+
+def operators_of(job: JobProgram) -> list[ProgramOperator]:
+    """The operators of a compiled job."""
+    return [
+        ProgramOperator(
+            operator.operator_id,
+            operator.name,
+            operator.call_site,
+            vertex.parallelism,
+            vertex.max_parallelism,
+            operator.uid,
+            operator.uid_hash,
+        )
+        for vertex in job.vertices
+        for operator in vertex.all_operators
+    ]
+
+
+def _refusals(operator: ProgramOperator, stored: OperatorMetadata) -> Iterable[str]:
+    groups = stored.max_parallelism
+    if stored.is_keyed and operator.max_parallelism not in (None, groups):
+        yield (
+            f"keyed state of {operator} is stored in {groups} key groups, and its max parallelism is now "
+            f"{operator.max_parallelism}: set_max_parallelism({groups})"
+        )
+    elif stored.is_keyed and operator.parallelism > groups:
+        yield (
+            f"keyed state of {operator} is stored in {groups} key groups, too few for the "
+            f"{operator.parallelism} tasks that it now has: set_parallelism({groups}) or less"
+        )
+    for problem in changed_states(stored.states, operator.states):
+        yield f"{operator}: {problem}"
+
+
+def _described(stored: OperatorMetadata) -> str:
+    uid = "without uid" if stored.uid is None else f"uid '{stored.uid}'"
+    return f"'{stored.name}' ({stored.call_site}, {uid}, id {stored.operator_id})"

@@ -1,0 +1,94 @@
+"""Checkpoints by their place, checks of all their files, and savepoints: copies that need nothing else.
+
+A place is named by a path or URL of one of three kinds: the directory in which a run keeps its
+checkpoints (the last one is meant), one checkpoint in it (`.../chk-12`), or a savepoint. A savepoint is laid
+out as a directory with one checkpoint whose metadata lies at its top; it is never changed or removed by a run.
+
+Flink: `SavepointMetadata`, canonical savepoints.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from opchain.runtime.checkpoint.coordinator import latest_checkpoint
+from opchain.runtime.checkpoint.metadata import (
+    CheckpointMetadata,
+    encode,
+    read_metadata,
+    read_metadata_file,
+)
+from opchain.runtime.checkpoint.state_file_format import decode
+from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.errors import CheckpointError, CorruptCheckpointError
+
+if TYPE_CHECKING:
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
+
+_METADATA = "_metadata"
+_OF_EPOCH = re.compile(r"(?P<place>.+)/chk-(?P<epoch>\d+)(/_metadata)?/?")
+
+
+class Located(NamedTuple):
+    """A checkpoint, and the storage that its files are in."""
+
+    storage: CheckpointStorage
+    metadata: CheckpointMetadata
+
+
+def find_checkpoint(url: str) -> Located:
+    """The checkpoint or savepoint at a path or URL; of a run's directory, the last one.
+
+    Raises:
+        CorruptCheckpointError: Its metadata is missing or can't be read.
+        CheckpointError: There is none.
+    """
+    of_epoch = _OF_EPOCH.fullmatch(url)
+    if of_epoch is not None:
+        storage = checkpoint_storage(of_epoch["place"])
+        return Located(storage, read_metadata(storage, int(of_epoch["epoch"])))
+    storage = checkpoint_storage(url.removesuffix(f"/{_METADATA}"))
+    if _METADATA in storage.children():
+        return Located(storage, read_metadata_file(storage))
+    latest = latest_checkpoint(storage)
+    if latest is None:
+        raise CheckpointError(
+            f"{url} has no checkpoint and is no savepoint; give the directory of a run's checkpoints, one "
+            "checkpoint in it (.../chk-12), or a savepoint"
+        )
+    return Located(storage, latest)
+
+
+def problems_of(checkpoint: Located) -> list[CorruptCheckpointError]:
+    """What is wrong with the files of a checkpoint: each is read and checked."""
+    found = []
+    for file in checkpoint.metadata.files.values():
+        try:
+            decode(checkpoint.storage.get(file), checkpoint.storage.full_name(file.name))
+        except CorruptCheckpointError as error:  # noqa: PERF203 - files that are fine don't raise
+            found.append(error)
+    return found
+
+
+def write_savepoint(checkpoint: Located, target: str) -> CheckpointMetadata:
+    """Copies a checkpoint with all its files to a place of its own.
+
+    The metadata comes last: a copy that is cut short is no savepoint.
+
+    Raises:
+        CorruptCheckpointError: A file is missing or altered.
+        CheckpointError: There is something at the target already.
+    """
+    storage = checkpoint_storage(target)
+    if storage.children():
+        raise CheckpointError(f"{target} is not empty; give a savepoint a directory of its own")
+    for file in checkpoint.metadata.files.values():
+        storage.write(file.name, checkpoint.storage.get(file))
+    metadata = replace(checkpoint.metadata, kind="savepoint")
+    try:
+        storage.publish(_METADATA, encode(metadata))
+    except FileExistsError:
+        raise CheckpointError(f"{target} became another savepoint meanwhile") from None
+    return metadata
