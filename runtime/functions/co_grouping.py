@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.functions.callables import as_function
+from opchain.runtime.functions.collector_form import accept_collectors
 from opchain.runtime.functions.function import Function
 from opchain.runtime.functions.join_functions import CoGroupFunction, FlatJoinFunction, JoinFunction
 from opchain.runtime.functions.key_selectors import KeySelector
@@ -47,6 +48,7 @@ class _Wrapper(Function):
     def open(self, runtime_context: RuntimeContext) -> None:
         """Opens them."""
         for function in self.inner:
+            accept_collectors(function)
             function.open(runtime_context)
 
     def close(self) -> None:

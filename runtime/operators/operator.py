@@ -15,6 +15,7 @@ from opchain.runtime.functions.checkpointed_function import (
     CheckpointedFunction,
     CheckpointListener,
 )
+from opchain.runtime.functions.collector_form import accept_collectors
 from opchain.runtime.metrics.histogram import Histogram
 from opchain.runtime.operators.function_state import InitializationContext, SnapshotContext
 from opchain.runtime.state.operator_snapshot import OperatorSnapshot
@@ -284,6 +285,7 @@ class UserFunctionOperator(StreamOperator):
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
         self.function: Any = program.spec.function  # type: ignore[attr-defined]
+        accept_collectors(self.function)
         self.call: Callable[..., Any] = getattr(self.function, self.method, self.function)
 
     def open(self) -> None:

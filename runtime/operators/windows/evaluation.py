@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.functions.collector_form import accept_collectors
 from opchain.runtime.functions.window_functions import (
     ProcessAllWindowFunction,
     ProcessWindowFunction,
@@ -35,6 +36,7 @@ class WindowEvaluation:
 
     def __init__(self, spec: WindowSpec, context: WindowContext, output: Output) -> None:
         function = spec.function
+        accept_collectors(function)
         self._context = context
         self._output = output
         self._function = function
