@@ -38,7 +38,7 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
 
         _check_ends(job)
         run = spark_run(job, dependencies, slot_resources(plan))
-    job_started(job.job_name, run)
+    job_started(job.job_name, run, plan)
     return run.run_here() if wait else run.start()
 
 

@@ -1,4 +1,4 @@
-"""What `opchain run` shows on standard error when a program has ended: the numbers of its jobs."""
+"""What `opchain run` shows of the jobs of a program that has ended: their numbers, as table and page."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import sys
 from typing import TYPE_CHECKING
 
 import click
+from opchain.compiler.commands.output import note, write_file
 from opchain.runtime.job_status import JobStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from opchain.compiler.dsl.interception import StartedJob
 
@@ -20,8 +22,29 @@ def show_finished(jobs: Iterable[StartedJob]) -> None:
     A terminal gets it as wide as it is and in colour, a file or pipe as plain text.
     """
     for job in jobs:
-        if job.client.get_job_status().result() is JobStatus.FINISHED:
+        if _is_finished(job):
             _show(job)
+
+
+def write_pages(jobs: Iterable[StartedJob], path: Path) -> None:
+    """The plan page of each job that has finished: `path`, then `path` with -2, -3, ... in its name.
+
+    Raises:
+        CommandError: A page cannot be written.
+    """
+    from opchain.compiler.plan.page.render import compiled_page  # noqa: PLC0415 - only when asked for
+
+    for number, job in enumerate(jobs, start=1):
+        page = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
+        if _is_finished(job):
+            metrics = job.client.get_job_execution_result().result().metrics
+            write_file(page, compiled_page(job.plan, metrics))
+        else:
+            note(f"job '{job.name}' has not finished and has no numbers; {page} is not written")
+
+
+def _is_finished(job: StartedJob) -> bool:
+    return job.client.get_job_status().result() is JobStatus.FINISHED
 
 
 def _show(job: StartedJob) -> None:

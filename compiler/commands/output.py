@@ -10,10 +10,14 @@ import os
 import re
 import shutil
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from opchain.compiler.commands.failures import CommandError
 from opchain.compiler.plan.layout import DEFAULT_WIDTH, as_ascii
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _COLOURS: tuple[tuple[re.Pattern[str], dict[str, Any]], ...] = tuple(
     (re.compile(pattern, re.MULTILINE), style)
@@ -42,6 +46,19 @@ def answer(text: str) -> None:
 def note(text: str) -> None:
     """Tells the user something beside the answer."""
     click.echo(f"opchain: note: {text}", err=True)
+
+
+def write_file(path: Path, text: str) -> None:
+    """Writes the answer of a command into a file instead.
+
+    Raises:
+        CommandError: The file cannot be written.
+    """
+    try:
+        path.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise CommandError(f"cannot write {path}: {error.strerror}") from None
+    note(f"{path} written")
 
 
 def coloured(text: str) -> str:

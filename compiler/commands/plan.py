@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import click
 from opchain.compiler.commands.failures import CommandError, clear_errors
-from opchain.compiler.commands.output import answer, output_width
+from opchain.compiler.commands.output import answer, output_width, write_file
 from opchain.compiler.commands.program_arguments import (
     PASSES_ARGUMENTS_ON,
     Request,
@@ -14,6 +17,7 @@ from opchain.compiler.commands.program_arguments import (
     takes_program,
 )
 from opchain.compiler.plan.explain import FORMATS, STAGES, Form, explain, print_saved
+from opchain.compiler.plan.layout import DEFAULT_WIDTH
 
 
 @click.command(context_settings=PASSES_ARGUMENTS_ON)
@@ -32,33 +36,57 @@ from opchain.compiler.plan.explain import FORMATS, STAGES, Form, explain, print_
     type=click.Choice(FORMATS),
     default="text",
     show_default=True,
-    help="flink-json is what Flink's plan visualizer reads.",
+    help="flink-json is what Flink's plan visualizer reads, html a page to look at in a browser.",
 )
 @click.option(
     "--call-sites/--no-call-sites",
     default=True,
     help="Whether the text names lines of the program.",
 )
-def plan(file: str, request: Request, stage: str, form: str, call_sites: bool) -> None:
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="PATH",
+    help="Write into a file instead of printing.",
+)
+def plan(
+    file: str, request: Request, stage: str, form: str, call_sites: bool, output: Path | None
+) -> None:
     """Prints the plan of FILE: a program, FILE:build, or a plan saved as JSON.
 
     The program is run with execute() intercepted: no job runs, and what it prints goes to standard
     error. It gets ARGUMENTS and every option that is not listed here; use -- in front of its own
     options of the same name.
     """
-    text = Form(width=output_width(), call_sites=call_sites)
+    if form == "html" and output is None and is_terminal():
+        raise CommandError("a page is no text for a terminal; add -o PAGE.html")
+    text = Form(width=output_width() if output is None else DEFAULT_WIDTH, call_sites=call_sites)
     if is_saved_plan(file):
         try:
-            answer(print_saved(read_saved_plan(file), stage, form, text))
+            _hand_over(print_saved(read_saved_plan(file), stage, form, text), form, output)
         except ValueError as error:
             raise CommandError(f"{file} is a saved plan: {error}") from None
         return
     _check(stage, form)
     program, captured = captured_program(file, request)
     with clear_errors():
-        answer(explain(program, stage, form, text=text))
+        printed = explain(program, stage, form, text=text)
+    _hand_over(printed, form, output)
     if captured.failure is not None:
         raise captured.failure
+
+
+def _hand_over(printed: str, form: str, output: Path | None) -> None:
+    if output is not None:
+        write_file(output, printed)
+    else:
+        answer(printed)
+
+
+def is_terminal() -> bool:
+    """Whether standard output is looked at by a person."""
+    return sys.stdout.isatty()
 
 
 def _check(stage: str, form: str) -> None:

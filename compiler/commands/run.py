@@ -5,11 +5,12 @@ from __future__ import annotations
 import runpy
 import sys
 import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from opchain.compiler.commands.failures import failure_of
-from opchain.compiler.commands.finished_jobs import show_finished
+from opchain.compiler.commands.finished_jobs import show_finished, write_pages
 from opchain.compiler.commands.main_program import as_main_program, check_is_python
 from opchain.compiler.commands.program_arguments import (
     PASSES_ARGUMENTS_ON,
@@ -21,7 +22,6 @@ from opchain.compiler.dsl.interception import configuring, watching_jobs
 from opchain.runtime.errors import StreamError
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from types import TracebackType
 
 
@@ -30,9 +30,21 @@ if TYPE_CHECKING:
 @takes_arguments
 @takes_settings
 @click.option("--local", is_flag=True, help="Run in this process, without Spark and Java.")
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="PAGE",
+    help="Write the plan with its numbers as an HTML page; PAGE-2 and so on for further jobs.",
+)
 @click.option("--quiet", is_flag=True, help="Print no table of the operators at the end.")
 def run(
-    file: str, arguments: tuple[str, ...], settings: dict[str, str], local: bool, quiet: bool
+    file: str,
+    arguments: tuple[str, ...],
+    settings: dict[str, str],
+    local: bool,
+    page: Path | None,
+    quiet: bool,
 ) -> None:
     """Runs FILE as 'python FILE ARGUMENTS' would, its jobs on Spark.
 
@@ -55,6 +67,8 @@ def run(
         finally:
             if not quiet:
                 show_finished(jobs)
+            if page is not None:
+                write_pages(jobs, page)
 
 
 def _from_file_on(error: BaseException, path: Path) -> TracebackType | None:

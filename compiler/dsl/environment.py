@@ -82,12 +82,17 @@ class StreamExecutionEnvironment(EnvironmentSources):
     def explain(self, stage: str = "job-graph") -> str:
         """The program as text, at one stage of its way.
 
+        A notebook shows the job graph as a page to click through; `env.explain().page()` is that page
+        as HTML, and `with_numbers(result.metrics)` adds what a job has counted.
+
         Args:
             stage: `stream-graph`, `job-graph`, `execution` or `generated`.
         """
         from opchain.compiler.plan.explain import explain  # noqa: PLC0415 - as for program()
+        from opchain.compiler.plan.page.in_notebook import shown  # noqa: PLC0415
 
-        return explain(self.program(), stage)
+        program = self.program()
+        return shown(explain(program, stage), stage, program)
 
     def get_execution_plan(self) -> str:
         """The program as Flink's JSON plan of its operators, which Flink's plan visualizer reads.

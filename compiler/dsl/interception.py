@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from opchain.compiler.graph.call_site import CallSite
-    from opchain.compiler.graph.plan import Program
+    from opchain.compiler.graph.plan import Plan, Program
     from opchain.runtime.configuration import Configuration
     from opchain.runtime.job_client import JobClient
 
@@ -108,10 +108,11 @@ def configuring(values: Mapping[str, str]) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class StartedJob:
-    """A job that runs, or has run."""
+    """A job that runs, or has run; `plan` is what was compiled for it."""
 
     name: str
     client: JobClient
+    plan: Plan
 
 
 _watchers: list[list[StartedJob]] = []
@@ -128,10 +129,10 @@ def watching_jobs() -> Iterator[list[StartedJob]]:
         _watchers.pop()
 
 
-def job_started(name: str, client: JobClient) -> None:
+def job_started(name: str, client: JobClient, plan: Plan) -> None:
     """Tells all who watch, if there are any; called right before the job runs."""
     for started in _watchers:
-        started.append(StartedJob(name, client))
+        started.append(StartedJob(name, client, plan))
 
 
 def environment_made(environment: Environment) -> None:

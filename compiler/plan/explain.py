@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from opchain.compiler.passes.pipeline import compile_program
@@ -15,6 +15,7 @@ from opchain.compiler.plan.generated_text import generated_text
 from opchain.compiler.plan.layout import DEFAULT_WIDTH, listed
 from opchain.compiler.plan.mermaid import plan_mermaid, stream_graph_mermaid
 from opchain.compiler.plan.model import to_json
+from opchain.compiler.plan.page.render import compiled_page, plan_page
 from opchain.compiler.plan.stream_graph_text import stream_graph_text
 from opchain.compiler.plan.text import plan_text
 
@@ -35,10 +36,14 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage to print: the last pass it needs, and a printer per format."""
+    """A stage to print: the last pass it needs, and a printer per format.
+
+    `further` has the formats that show more than the stage itself, with the last pass that they need.
+    """
 
     until: str
     printers: Mapping[str, Callable[[Plan, Form], str]]
+    further: Mapping[str, str] = field(default_factory=dict)
 
 
 _PRINTERS: Mapping[str, Callable[[JobPlan, Form], str]] = {
@@ -46,6 +51,7 @@ _PRINTERS: Mapping[str, Callable[[JobPlan, Form], str]] = {
     "json": lambda plan, _: to_json(plan),
     "dot": lambda plan, _: plan_dot(plan),
     "mermaid": lambda plan, _: plan_mermaid(plan),
+    "html": lambda plan, _: plan_page(plan),
 }
 
 
@@ -70,7 +76,9 @@ STAGES: Mapping[str, Stage] = {
         {
             **{form: _compiled(printer) for form, printer in _PRINTERS.items()},
             "flink-json": lambda plan, _: json.dumps(execution_plan(plan), indent=2) + "\n",
+            "html": lambda plan, _: compiled_page(plan),
         },
+        further={"html": "generated"},
     ),
     "execution": Stage(
         "execution",
@@ -81,7 +89,7 @@ STAGES: Mapping[str, Stage] = {
     ),
 }
 
-FORMATS: tuple[str, ...] = ("text", "json", "flink-json", "dot", "mermaid")
+FORMATS: tuple[str, ...] = ("text", "json", "flink-json", "dot", "mermaid", "html")
 
 
 def explain(
@@ -107,7 +115,8 @@ def explain(
         raise ValueError(
             f"stage {stage} has no format {form!r}; its formats are {listed(chosen.printers)}"
         )
-    return printer(compile_program(program, chosen.until), text or Form())
+    until = chosen.further.get(form, chosen.until)
+    return printer(compile_program(program, until), text or Form())
 
 
 def print_saved(plan: JobPlan, stage: str, form: str, text: Form) -> str:

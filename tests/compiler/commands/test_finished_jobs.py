@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from opchain import StreamExecutionEnvironment
 from opchain.common import Configuration
-from opchain.compiler.commands.finished_jobs import show_finished
+from opchain.compiler.commands.finished_jobs import show_finished, write_pages
 from opchain.compiler.dsl.interception import StartedJob, watching_jobs
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pytest
 
 
@@ -61,3 +63,10 @@ def test_only_finished_jobs_are_shown(capsys: Any) -> None:
     client._status = type(client._status).FAILED
     show_finished([job])
     assert capsys.readouterr().err == ""
+
+
+def test_the_first_page_has_the_given_name_and_the_others_a_number(tmp_path: Path) -> None:
+    job = finished_job()
+    write_pages([job, job], tmp_path / "plan.v1.html")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.v1-2.html", "plan.v1.html"]
+    assert '"recordsIn":3,' in (tmp_path / "plan.v1.html").read_text(encoding="ascii")

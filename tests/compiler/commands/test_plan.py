@@ -1,8 +1,12 @@
+import importlib
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from opchain.compiler.plan.explain import STAGES
+
+plan_command = importlib.import_module("opchain.compiler.commands.plan")
 
 
 @pytest.mark.parametrize(
@@ -106,3 +110,41 @@ def test_a_saved_plan_is_printed(write: Any, run: Any) -> None:
     assert broken.exit_code == 2
     assert "broken.json is JSON, but no saved plan" in broken.stderr
     assert run("plan", "missing.json").stderr == "opchain: there is no file missing.json\n"
+
+
+@pytest.mark.parametrize("form", ["text", "html"])
+def test_the_plan_goes_into_a_file(form: str, write: Any, run: Any, tmp_path: Path) -> None:
+    write()
+    printed = run("plan", "clicks.py", "--format", form)
+    done = run("plan", "clicks.py", "--format", form, "-o", "plan.out")
+    assert (done.exit_code, done.stdout, done.stderr) == (
+        0,
+        "",
+        "opchain: note: plan.out written\n",
+    )
+    assert (tmp_path / "plan.out").read_text(encoding="utf-8") == printed.stdout
+
+
+def test_a_saved_plan_becomes_a_page(write: Any, run: Any, tmp_path: Path) -> None:
+    write()
+    run("plan", "clicks.py", "--format", "json", "--output", "plan.json")
+    done = run("plan", "plan.json", "--format", "html", "--output", "plan.html")
+    assert done.exit_code == 0, done.stderr
+    assert (tmp_path / "plan.html").read_text(encoding="ascii").startswith("<!DOCTYPE html>")
+
+
+def test_a_file_that_cannot_be_written_is_an_error(write: Any, run: Any) -> None:
+    write()
+    done = run("plan", "clicks.py", "-o", "nowhere/plan.html", "--format", "html")
+    assert done.exit_code == 2
+    assert "cannot write nowhere/plan.html: No such file or directory" in done.stderr
+
+
+def test_a_page_is_not_poured_into_a_terminal(
+    write: Any, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write()
+    monkeypatch.setattr(plan_command, "is_terminal", lambda: True)
+    done = run("plan", "clicks.py", "--format", "html")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "add -o PAGE.html" in done.stderr

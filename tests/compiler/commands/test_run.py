@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import Any
 
 HEAD = """\
@@ -79,3 +80,30 @@ def test_a_job_that_failed_has_no_numbers(write: Any, run: Any) -> None:
     assert done.exit_code == 1
     assert "ZeroDivisionError" in done.stderr
     assert done.stderr.count(" ran for ") == 2
+
+
+def test_each_finished_job_becomes_a_page_with_its_numbers(
+    write: Any, run: Any, tmp_path: Path
+) -> None:
+    write(HEAD + TWO_JOBS)
+    done = run("run", "clicks.py", "--local", "--quiet", "--html", "jobs.html")
+    assert done.exit_code == 0, done.stderr
+    assert done.stderr == "opchain: note: jobs.html written\nopchain: note: jobs-2.html written\n"
+    for name, page in (("first", "jobs.html"), ("second", "jobs-2.html")):
+        text = (tmp_path / page).read_text(encoding="ascii")
+        assert f'"job":"{name}"' in text
+        assert '"recordsIn":9,' in text
+
+
+def test_a_job_that_failed_has_no_page(write: Any, run: Any, tmp_path: Path) -> None:
+    write(
+        HEAD
+        + "env.from_sequence(0, 1).map(lambda n: 1 // n).name('divide').print()\n"
+        + "env.execute('dividing')\n"
+    )
+    done = run("run", "clicks.py", "--local", "--html", "job.html")
+    assert done.exit_code == 1
+    assert (
+        "job 'dividing' has not finished and has no numbers; job.html is not written" in done.stderr
+    )
+    assert not (tmp_path / "job.html").exists()

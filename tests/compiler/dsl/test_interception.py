@@ -13,7 +13,7 @@ from opchain.compiler.dsl.interception import (
     job_started,
     watching_jobs,
 )
-from opchain.compiler.graph.plan import Program
+from opchain.compiler.graph.plan import Plan, Program
 from opchain.compiler.settings.job_settings import JobSettings
 
 if TYPE_CHECKING:
@@ -104,14 +104,15 @@ def test_environments_with_operators_are_never_executed_until_they_are() -> None
 
 
 def test_who_watches_sees_the_jobs_of_the_block_and_no_others() -> None:
-    client = cast("JobClient", object())
-    job_started("before", client)
+    client, plan = cast("JobClient", object()), Plan(program("planned", operators=1))
+    job_started("before", client, plan)
     with watching_jobs() as outer:
-        job_started("first", client)
+        job_started("first", client, plan)
         with watching_jobs() as inner:
-            job_started("second", client)
-        job_started("third", client)
-    job_started("behind", client)
+            job_started("second", client, plan)
+        job_started("third", client, plan)
+    job_started("behind", client, plan)
     assert [job.name for job in outer] == ["first", "second", "third"]
     assert [job.name for job in inner] == ["second"]
     assert inner[0].client is client
+    assert inner[0].plan is plan

@@ -65,3 +65,12 @@ def test_a_saved_plan_is_printed_like_the_program() -> None:
     with pytest.raises(ValueError, match="no flink-json of it"):
         print_saved(plan, "job-graph", "flink-json", Form())
     assert job_plan(compile_program(program, "job-graph")) == plan
+
+
+def test_a_saved_plan_has_a_page_without_what_the_file_does_not_hold() -> None:
+    program = drawn("two_sinks").program()
+    plan = from_json(explain(program, "job-graph", "json"))
+    page = print_saved(plan, "job-graph", "html", Form())
+    assert '"name":"archive: Writer"' in page
+    assert '"code":null' in page
+    assert '"code":null' not in explain(program, "job-graph", "html")

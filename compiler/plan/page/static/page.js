@@ -1,0 +1,167 @@
+// Puts the page together.
+
+async function show() {
+  document.documentElement.classList.add("scripted");
+  const plan = valueOf("contents");
+  const view = byId("view");
+  const drawing = byId("drawing");
+  plan.exchanges.forEach((exchange, number) => {
+    exchange.number = number;
+    exchange.label = exchangeLabel(exchange);
+  });
+  for (const vertex of plan.vertices) vertex.box = vertexBox(vertex);
+  drawing.append(...plan.exchanges.map((exchange) => exchange.label), ...plan.vertices.map((vertex) => vertex.box));
+  listenToTheme();
+  heading(plan);
+
+  const page = { counts: null, chosen: null };
+  showNumbers(plan, page, valueOf("numbers"));
+  const extent = {};
+  const map = overview(plan.vertices, extent);
+  const port = viewport(view, drawing, extent, (at, room) => map.follow(at, room));
+  map.onPress(port.centre);
+  page.port = port;
+  page.draw = async () => {
+    Object.assign(extent, await drawPlan(plan));
+    map.draw();
+    preparePrinting(extent);
+  };
+  page.choose = chooser(plan, page);
+  page.search = search(plan, view, (vertex) => port.reveal(vertex.box, Math.max(port.at.scale, 0.6)));
+  page.focus = (vertex) => {
+    if (!vertex) return;
+    vertex.box.focus({ preventScroll: true });
+    port.reveal(vertex.box);
+  };
+  page.escape = () => {
+    if (!byId("details").hidden) page.choose.nothing();
+    else if (page.search.isActive()) page.search.clear();
+    else document.activeElement?.blur();
+  };
+  await page.draw();
+  listen(plan, page, view);
+  port.begin();
+  document.documentElement.classList.add("drawn");
+  // For a view of a running job: the same numbers, as often as they come.
+  window.opchainPlan = { showNumbers: (counts) => showNumbers(plan, page, counts) };
+}
+
+async function drawPlan(plan) {
+  const boxes = [...plan.vertices.map((vertex) => vertex.box), ...plan.exchanges.map((exchange) => exchange.label)];
+  for (const box of boxes) Object.assign(box.style, { left: 0, top: 0, width: "", height: "" });
+  // A little more than a text needs: at another scale its letters are up to a hundredth wider.
+  const sizes = boxes.map((box) => [Math.ceil(parseFloat(getComputedStyle(box).width) * 1.015) + 1, box.offsetHeight]);
+  boxes.forEach((box, number) => {
+    box.style.width = `${sizes[number][0]}px`;
+    box.style.height = `${sizes[number][1]}px`;
+  });
+  const laidOut = await layOut(plan.vertices, plan.exchanges);
+  const corners = [...laidOut.corners, ...laidOut.labels];
+  boxes.forEach((box, number) => Object.assign(box.style, { left: `${corners[number].x}px`, top: `${corners[number].y}px` }));
+  dress(byId("wires"), { width: laidOut.width, height: laidOut.height });
+  drawWires(plan.exchanges, laidOut.lines);
+  return { width: laidOut.width, height: laidOut.height };
+}
+
+function heading(plan) {
+  const operators = plan.vertices.reduce((sum, vertex) => sum + vertex.operators.length, 0);
+  byId("job").textContent = byId("job").title = plan.job;
+  byId("facts").textContent = [
+    plan.mode.toLowerCase(), `${counted(operators, "operator")} in ${counted(plan.vertices.length, "vertex", "vertices")}`, counted(plan.exchanges.length, "exchange"),
+  ].join("  \u00b7  ");
+}
+
+// Boxes have room for numbers only once there are some.
+async function showNumbers(plan, page, counts) {
+  const isFirst = !page.counts && counts;
+  page.counts = counts;
+  for (const vertex of plan.vertices) showOnBox(vertex.box, counts?.[vertex.id]);
+  const legend = byId("legend");
+  legend.hidden = !counts;
+  legend.replaceChildren(...[["busy", "busy"], ["pressed", "back-pressured"], ["idle", "idle"]].map(([kind, name]) => element("span", {}, element(`i.${kind}`), name)));
+  if (isFirst) await page.draw?.();
+  if (page.chosen?.kind === "vertex") page.choose.vertex(page.chosen.number);
+}
+
+// Opens and closes the panel; what is chosen is marked in the drawing.
+function chooser(plan, page) {
+  const panel = byId("details");
+  let opener = null;
+
+  function open(contents, marked, chosen) {
+    unmark();
+    for (const one of marked) one.classList.add("chosen");
+    if (panel.hidden) opener = document.activeElement;
+    page.chosen = chosen;
+    panel.replaceChildren(element("button.close", { onclick: nothing, "aria-label": "Close" }, "\u00d7"), ...contents.flat().filter(Boolean));
+    panel.hidden = false;
+    panel.scrollTop = 0;
+    document.documentElement.style.setProperty("--panel", `${hiddenByPanel()}px`);
+  }
+
+  function unmark() {
+    for (const one of document.querySelectorAll(".chosen")) one.classList.remove("chosen");
+  }
+
+  function nothing() {
+    unmark();
+    panel.hidden = true;
+    page.chosen = null;
+    document.documentElement.style.setProperty("--panel", "0px");
+    opener?.focus?.({ preventScroll: true });
+  }
+
+  const choose = {
+    vertex(number) {
+      const vertex = plan.vertices[number - 1];
+      const around = plan.exchanges.filter((exchange) => number === exchange.source || number === exchange.target);
+      open(vertexDetails(plan, vertex, page.counts?.[vertex.id], choose), [vertex.box, ...around.map((exchange) => exchange.wire)], { kind: "vertex", number });
+      page.port.reveal(vertex.box);
+    },
+    exchange(number) {
+      const exchange = plan.exchanges[number];
+      open(exchangeDetails(plan, exchange, choose), [exchange.label, exchange.wire], { kind: "exchange", number });
+      page.port.reveal(exchange.label);
+    },
+    nothing,
+  };
+  return choose;
+}
+
+function listen(plan, page, view) {
+  view.addEventListener("click", (event) => {
+    const vertex = event.target.closest(".vertex");
+    const exchange = event.target.closest("[data-exchange]");
+    if (vertex) page.choose.vertex(Number(vertex.dataset.number));
+    else if (exchange) page.choose.exchange(Number(exchange.dataset.exchange));
+    else if (!event.target.closest("#overview")) page.choose.nothing();
+  });
+  // Tab moves the focus, and what has it must be seen.
+  view.addEventListener("focusin", (event) => {
+    const box = event.target.closest(".vertex");
+    if (box?.matches(":focus-visible")) page.port.reveal(box);
+  });
+  byId("zoom-in").addEventListener("click", () => page.port.zoom(1.25));
+  byId("zoom-out").addEventListener("click", () => page.port.zoom(0.8));
+  byId("fit").addEventListener("click", () => page.port.fit());
+  listenToKeys(plan, page);
+  const bar = document.querySelector("header");
+  new ResizeObserver(() => {
+    document.documentElement.style.setProperty("--bar", `${bar.offsetHeight}px`);
+    page.port.moveBy(0, 0);
+  }).observe(view);
+}
+
+function listenToTheme() {
+  const root = document.documentElement;
+  const isDark = () => (root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  byId("theme").addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+  });
+}
+
+show().catch((error) => {
+  byId("progress").textContent = "The plan cannot be drawn by this browser; here it is as text.";
+  document.documentElement.classList.remove("scripted");
+  throw error;
+});

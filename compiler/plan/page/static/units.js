@@ -1,0 +1,27 @@
+// Numbers as people read them, the same in every locale.
+
+const grouped = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
+const counted = (number, thing, plural = thing + "s") => `${grouped(number)} ${number === 1 ? thing : plural}`;
+const percent = (share) => (share === null ? "unknown" : `${Math.round(share * 100)} %`);
+
+function short(number) {
+  for (const [size, unit] of [[1e9, "G"], [1e6, "M"], [1e4, "k"]]) {
+    if (number >= size) return `${(number / (unit === "k" ? 1e3 : size)).toFixed(1)} ${unit}`;
+  }
+  return grouped(number);
+}
+
+function size(bytes) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let unit = 0;
+  while (bytes >= 1024 && unit + 1 < units.length) [bytes, unit] = [bytes / 1024, unit + 1];
+  return `${unit ? bytes.toFixed(1) : bytes} ${units[unit]}`;
+}
+
+// Event time has no fixed meaning; what looks like a time of our days is shown as one.
+function watermark(time) {
+  if (time === null) return "none yet";
+  if (time === "end") return "end of input";
+  const looksLikeDate = time > 1e11 && time < 1e13;
+  return looksLikeDate ? new Date(time).toISOString().replace("T", " ").replace("Z", " UTC") : `${grouped(time)} ms`;
+}

@@ -1,0 +1,69 @@
+"""A headless Chromium, and pages opened in it that must stay silent."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Open = Callable[..., Any]
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+WINDOW = {"width": 1440, "height": 860}
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    # Not for the whole run: while Playwright is started, its event loop is the thread's.
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="needs playwright: pip install '.[browser]'"
+    )
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"] if is_root else []
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(chromium: Any, tmp_path: Path) -> Iterator[Open]:
+    """Opens HTML as a file. The test fails if a page reports an error, or loads or asks anything."""
+    complaints: list[str] = []
+    contexts: list[Any] = []
+
+    def open_html(html: str, **settings: Any) -> Any:
+        file = tmp_path / f"page-{len(contexts)}.html"
+        file.write_text(html, encoding="ascii")
+        context = chromium.new_context(**({"viewport": WINDOW} | settings))
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
+        page.on(
+            "request",
+            lambda request: (
+                None if request.url == file.as_uri() else complaints.append(f"loads {request.url}")
+            ),
+        )
+        page.goto(file.as_uri())
+        if settings.get("java_script_enabled", True) and "<iframe" not in html:
+            page.wait_for_selector(".drawn", state="attached")
+        return page
+
+    yield open_html
+    for context in contexts:
+        context.close()
+    assert complaints == []

@@ -1,0 +1,94 @@
+"""Plans of 3, 30 and 300 vertices as a browser lays them out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from opchain.compiler.plan.page.render import program_page
+from plan_geometry import drawing, labels, overlapping, vertices, wires
+from programs import PROGRAMS, drawn
+from random_plans import random_plan
+
+pytestmark = pytest.mark.browser
+
+RANDOM = [(3, 1), (30, 1), (30, 2), (300, 1)]
+
+
+def opened(open_page: Any, plan: str | tuple[int, int]) -> Any:
+    """The page of one of the named programs, or of a random plan of so many vertices."""
+    env = drawn(plan) if isinstance(plan, str) else random_plan(*plan)
+    page = open_page(program_page(env.program()))
+    if not isinstance(plan, str):
+        assert len(vertices(page)) == plan[0]
+    return page
+
+
+@pytest.mark.parametrize("plan", [*RANDOM, *PROGRAMS], ids=str)
+def test_everything_has_a_place_of_its_own_inside_the_drawing(
+    open_page: Any, plan: str | tuple[int, int]
+) -> None:
+    page = opened(open_page, plan)
+    boxes, names, lines = vertices(page), labels(page), wires(page)
+    ends = page.evaluate(
+        "() => JSON.parse(document.getElementById('contents').textContent).exchanges"
+    )
+    assert len(names) == len(lines) == len(ends)
+
+    assert overlapping(boxes) == []
+    assert overlapping(names) == []
+    assert [(box, name) for box in boxes for name in names if box.overlaps(name)] == []
+
+    whole = drawing(page)
+    outside = [
+        box
+        for box in (*boxes, *names)
+        if box.left < 0 or box.top < 0 or box.right > whole.right or box.bottom > whole.bottom
+    ]
+    assert outside == []
+
+    by_number = {box.number: box for box in boxes}
+    by_exchange = {name.number: name for name in names}
+    for line, exchange in zip(lines, ends, strict=True):
+        crossed = [box.number for box in boxes if any(box.holds(x, y) for x, y in line.points)]
+        assert crossed == []
+        (first_x, first_y), (last_x, last_y) = line.points[0], line.points[-1]
+        source, target = by_number[exchange["source"]], by_number[exchange["target"]]
+        assert abs(first_x - source.right) < 2
+        assert source.top < first_y < source.bottom
+        assert 0 < target.left - last_x < 10
+        assert target.top < last_y < target.bottom
+        label = by_exchange[line.number]
+        assert any(label.holds(x, y) for x, y in line.points), "an arrow goes through its label"
+
+
+@pytest.mark.parametrize("plan", [(30, 1), (30, 2), "sessions", "two_sinks"], ids=str)
+def test_no_text_of_a_box_is_cut_that_has_room(open_page: Any, plan: str | tuple[int, int]) -> None:
+    page = opened(open_page, plan)
+    cut = page.evaluate(
+        """() => [...document.querySelectorAll('.vertex .name')]
+          .filter((name) => name.scrollWidth > name.clientWidth && name.closest('.vertex').offsetWidth < 338)
+          .map((name) => name.textContent)"""
+    )
+    assert cut == []
+
+
+def test_the_same_page_is_always_drawn_the_same(open_page: Any) -> None:
+    html = program_page(random_plan(30, 3).program())
+    one, other = open_page(html), open_page(html)
+    assert vertices(one) == vertices(other)
+    assert labels(one) == labels(other)
+    assert wires(one) == wires(other)
+
+
+def test_an_arrow_leaves_at_the_height_of_the_operator_that_sends(open_page: Any) -> None:
+    page = open_page(program_page(drawn("side_outputs").program()))
+    rows = page.evaluate(
+        """() => Object.fromEntries([...document.querySelectorAll('.vertex li')].map((row) =>
+          [row.dataset.node, row.closest('.vertex').offsetTop + row.offsetTop + row.offsetHeight / 2]))"""
+    )
+    exchanges = page.evaluate(
+        "() => JSON.parse(document.getElementById('contents').textContent).exchanges"
+    )
+    for line, exchange in zip(wires(page), exchanges, strict=True):
+        assert line.points[0][1] == pytest.approx(rows[str(exchange["from"])], abs=2)

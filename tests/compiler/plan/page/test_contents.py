@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from opchain.compiler.passes.pipeline import compile_program
+from opchain.compiler.plan.from_plan import job_plan
+from opchain.compiler.plan.generated_text import generated_modules
+from opchain.compiler.plan.page.contents import page_contents, vertex_details
+from programs import PROGRAMS, drawn
+
+
+def contents(name: str) -> dict[str, Any]:
+    plan = compile_program(drawn(name).program())
+    return page_contents(job_plan(plan), vertex_details(plan))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_operator_and_every_exchange_is_there_once(name: str) -> None:
+    plan = job_plan(compile_program(drawn(name).program()))
+    shown = contents(name)
+    nodes = [operator["node"] for vertex in shown["vertices"] for operator in vertex["operators"]]
+    assert sorted(nodes) == sorted(operator.node for operator in plan.operators)
+    ends = [(exchange["from"], exchange["to"]) for exchange in shown["exchanges"]]
+    assert ends == [(edge.source, edge.target) for edge in plan.edges if not edge.is_chained]
+    assert json.loads(json.dumps(shown)) == shown
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_cut_says_why_and_what_would_chain_it(name: str) -> None:
+    for exchange in contents(name)["exchanges"]:
+        assert exchange["reasons"]
+        for rule in exchange["reasons"]:
+            assert rule["code"]
+            assert rule["brief"]
+            assert rule["advice"]
+            assert "programs.py" not in rule["brief"]
+
+
+def test_a_vertex_has_its_stage_and_its_code() -> None:
+    plan = compile_program(drawn("word_count").program())
+    shown = page_contents(job_plan(plan), vertex_details(plan))["vertices"]
+    assert [vertex["stage"] for vertex in shown] == [0, 1, 2, 3]
+    assert [vertex["code"] for vertex in shown] == generated_modules(plan)
+    assert [vertex["keyGroups"] for vertex in shown] == [None, None, 128, None]
+
+
+def test_a_saved_plan_has_neither() -> None:
+    plan = job_plan(compile_program(drawn("word_count").program(), "job-graph"))
+    for vertex in page_contents(plan)["vertices"]:
+        assert (vertex["stage"], vertex["code"]) == (None, None)
+
+
+def test_a_chain_runs_straight_down_and_a_fork_is_indented() -> None:
+    _, visits = contents("sessions")["vertices"]
+    tree = [(row["name"], row["role"], row["depth"]) for row in visits["operators"]]
+    assert tree == [
+        ("visits", "head", 0),
+        ("Sink: Print to Std. Out", "branch", 1),
+        ("Sink: Print to Std. Out", "branch", 1),
+    ]
+    assert [row["sideOutputs"] for row in visits["operators"]] == [[], [], ["late"]]
+    deep = contents("deep_chain")["vertices"][-1]["operators"]
+    assert {row["role"] for row in deep[1:]} == {"next"}
+    assert {row["depth"] for row in deep} == {0}
+
+
+def test_an_exchange_names_its_key_and_its_side_output() -> None:
+    (one,) = [each for each in contents("side_outputs")["exchanges"] if each["key"] is not None]
+    assert (one["strategy"], one["sideOutput"]) == ("HASH", "odd")
+    inputs = [exchange["input"] for exchange in contents("broadcast")["exchanges"]]
+    assert sorted(inputs) == [1, 2]
