@@ -1,7 +1,8 @@
 """The command `opchain`.
 
 Exit codes: 0 done, 1 `opchain diff` found differences, 2 the command, a file or the program is in
-error. `opchain run` ends as the program itself does.
+error. `opchain run` ends as the program itself does, with 1 where it raises, and with 130 on Ctrl-C;
+`opchain submit` ends as spark-submit does.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ def main(traceback: bool) -> None:
 
     plan, explain, diff and code run a program only until it would execute a job; they need neither
     Spark nor Java.
+
+    Exit codes: 0 done; 1 the program of 'run' failed, or 'diff' found differences; 2 the command, a file or
+    the program is refused; 130 Ctrl-C. 'run' and 'submit' otherwise end as the program does.
     """
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import runpy
 import sys
 import traceback
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from opchain.compiler.commands.failures import failure_of
 from opchain.compiler.commands.finished_jobs import show_finished, write_pages
+from opchain.compiler.commands.interrupt import ends_on_interrupt
+from opchain.compiler.commands.log_output import logging_to_stderr
 from opchain.compiler.commands.main_program import as_main_program, check_is_python
 from opchain.compiler.commands.program_arguments import (
     PASSES_ARGUMENTS_ON,
@@ -18,6 +21,7 @@ from opchain.compiler.commands.program_arguments import (
     takes_settings,
 )
 from opchain.compiler.commands.program_file import program_file
+from opchain.compiler.commands.progress import showing_progress
 from opchain.compiler.dsl.interception import configuring, watching_jobs
 from opchain.runtime.errors import StreamError
 
@@ -37,7 +41,10 @@ if TYPE_CHECKING:
     metavar="PAGE",
     help="Write the plan with its numbers as an HTML page; PAGE-2 and so on for further jobs.",
 )
-@click.option("--quiet", is_flag=True, help="Print no table of the operators at the end.")
+@click.option("--quiet", is_flag=True, help="Show neither progress nor the table at the end.")
+@click.option(
+    "-v", "--verbose", count=True, help="Log what opchain does to standard error; -vv in detail."
+)
 def run(
     file: str,
     arguments: tuple[str, ...],
@@ -45,10 +52,14 @@ def run(
     local: bool,
     page: Path | None,
     quiet: bool,
+    verbose: int,
 ) -> None:
     """Runs FILE as 'python FILE ARGUMENTS' would, its jobs on Spark.
 
-    At the end standard error shows what the operators of each finished job have counted.
+    A terminal shows how far the job is; at the end standard error shows what the operators of each finished
+    job have counted. Ctrl-C cancels the job.
+
+    Exit codes: that of FILE if it ends itself, 0 done, 1 FILE failed, 2 opchain refuses it, 130 Ctrl-C.
 
     The program gets ARGUMENTS and every option that is not listed here; use -- in front of its own
     options of the same name.
@@ -56,9 +67,16 @@ def run(
     path = program_file(file).path
     check_is_python(path)
     values = settings | ({"execution.target": "local"} if local else {})
-    with configuring(values), watching_jobs() as jobs, as_main_program(path, arguments):
+    with (
+        logging_to_stderr(verbose),
+        configuring(values),
+        watching_jobs() as jobs,
+        ends_on_interrupt(jobs),
+        as_main_program(path, arguments),
+    ):
         try:
-            runpy.run_path(str(path), run_name="__main__")
+            with nullcontext() if quiet else showing_progress(jobs):
+                runpy.run_path(str(path), run_name="__main__")
         except StreamError as error:
             raise failure_of(error, path) from error
         except Exception as error:  # noqa: BLE001 - printed whole, as Python would

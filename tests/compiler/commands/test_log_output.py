@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from opchain.compiler.commands.log_output import logging_to_stderr
+
+
+@pytest.mark.parametrize(
+    ("verbosity", "expected"),
+    [(0, []), (1, ["information"]), (2, ["information", "detail"]), (9, ["information", "detail"])],
+)
+def test_each_v_says_more(capsys: Any, verbosity: int, expected: list[str]) -> None:
+    log = logging.getLogger("opchain.job")
+    with logging_to_stderr(verbosity):
+        log.info("information")
+        log.debug("detail")
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(" opchain.job: ")[2] for line in lines] == expected
+
+
+def test_a_program_that_configures_logging_does_not_show_lines_twice(
+    capsys: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with logging_to_stderr(1):
+        logging.getLogger("opchain.job").info("once")
+    assert capsys.readouterr().err.count("once") == 1
+    assert caplog.text == ""
+
+
+def test_afterwards_all_is_as_before() -> None:
+    logger = logging.getLogger("opchain")
+    before = logger.level, logger.propagate, list(logger.handlers)
+    with logging_to_stderr(2):
+        assert logger.level == logging.DEBUG
+    assert (logger.level, logger.propagate, list(logger.handlers)) == before

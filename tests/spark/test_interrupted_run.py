@@ -1,0 +1,127 @@
+"""Ctrl-C in `opchain run`, with real processes: what ends, and what is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.usefixtures("needs_spark"),
+    pytest.mark.skipif(os.name != "posix", reason="signals and sessions are POSIX's"),
+]
+
+LONGEST_S = 5.0
+"""How long a process of the job may outlive the command."""
+
+ENDLESS = """
+import sys, time
+from pathlib import Path
+from opchain import StreamExecutionEnvironment
+
+def wait(number):
+    Path(sys.argv[0]).with_name("running").touch()
+    time.sleep(600)
+    return number
+
+env = StreamExecutionEnvironment.get_execution_environment()
+env.set_parallelism(2)
+env.from_sequence(1, 4).map(wait).print()
+"""
+WAITS = ENDLESS + "env.execute('endless')\n"
+IN_THE_BACKGROUND = ENDLESS + "env.execute_async('endless')\ntime.sleep(600)\n"
+
+Start = Any
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts `opchain run` of a program in a session of its own, and waits until a function runs."""
+    started: list[subprocess.Popen[str]] = []
+
+    def command(text: str, *options: str) -> subprocess.Popen[str]:
+        program = tmp_path / "program.py"
+        program.write_text(text.replace("sys.argv[0]", repr(str(program))), "utf-8")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "opchain", "run", *options, str(program)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        started.append(process)
+        while not (tmp_path / "running").exists():
+            with suppress(subprocess.TimeoutExpired):
+                pytest.fail(f"it ended with {process.wait(0.1)}: {process.communicate()}")
+        return process
+
+    yield command
+    for process in started:
+        for pid in session_of(process):
+            os.kill(pid, signal.SIGKILL)
+        process.communicate()
+
+
+def session_of(process: subprocess.Popen[str]) -> list[int]:
+    """All living processes of the command's session: Python, the JVM, its workers."""
+    listed = subprocess.run(
+        ["ps", "-A", "-o", "pid=,sess=,stat="], capture_output=True, text=True, check=True
+    )
+    rows = [line.split() for line in listed.stdout.splitlines()]
+    return [
+        int(pid)
+        for pid, session, state in rows
+        if int(session) == process.pid and not state.startswith("Z")
+    ]
+
+
+def check_all_ended(process: subprocess.Popen[str]) -> None:
+    """Nothing of the session is left, after a short while at most."""
+    deadline = time.monotonic() + LONGEST_S
+    while session_of(process):
+        assert time.monotonic() < deadline, session_of(process)
+        threading.Event().wait(0.1)
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """The exit code and the standard error, without the JVM's greeting."""
+    _, err = process.communicate(timeout=60)
+    lines = [line for line in err.splitlines() if "incubator modules" not in line]
+    return process.returncode, "\n".join(lines)
+
+
+CANCELLED = "opchain: interrupted; cancelled: 'endless'"
+
+
+@pytest.mark.parametrize("program", [WAITS, IN_THE_BACKGROUND], ids=["waits", "in the background"])
+def test_control_c_cancels_the_job_and_leaves_no_process(start: Start, program: str) -> None:
+    process = start(program)
+    assert len(session_of(process)) > 2  # the JVM and its workers are in the session
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of the foreground
+    assert ended(process) == (130, CANCELLED)
+    check_all_ended(process)
+
+
+def test_an_interrupt_of_the_command_alone_does_the_same(start: Start) -> None:
+    process = start(WAITS)
+    process.send_signal(signal.SIGINT)
+    assert ended(process) == (130, CANCELLED)
+    check_all_ended(process)
+
+
+def test_a_job_in_process_is_cancelled_too(start: Start) -> None:
+    process = start(WAITS, "--local")
+    process.send_signal(signal.SIGINT)
+    assert ended(process) == (130, CANCELLED)
