@@ -35,9 +35,11 @@ from benchmarks.tables import Progress, show_comparisons, show_machine, show_mem
 WORKLOADS = {
     "W1": "w1_chain",
     "W2": "w2_keyed_sum",
+    "W3": "w3_bid_windows",
     "W4": "w4_word_count",
     "W5": "w5_ten_operators",
     "W6": "w6_three_stages",
+    "Nexmark": "nexmark",
 }
 """Name -> module below benchmarks.workloads, whose `workloads(session, scale)` gives what is run."""
 

@@ -1,0 +1,72 @@
+"""The same results by Spark's own stateful API for Python, transformWithState, from a file to files.
+
+Each query is a stream of one micro-batch with all the data, the cheapest there is for it, and one that fires
+the timers. A record of a far later time comes last, since nothing else makes the last windows end.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.environment import PARALLELISM
+from benchmarks.json_lines import Written, empty_folder
+from benchmarks.measure import Baseline
+from benchmarks.nexmark_events import LATEST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Query = Callable[[Any], Any]
+
+STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+BID = "auction bigint, bidder bigint, price bigint, dateTime bigint, extra string"
+PERSON, AUCTION = "id bigint, name string, dateTime bigint", "seller bigint, dateTime bigint"
+EVENT = f"person struct<{PERSON}>, auction struct<{AUCTION}>, bid struct<{BID}>"
+
+
+def stateful_baseline(session: Any, path: Path, name: str, query: Query) -> tuple[Baseline, ...]:
+    """The query as a baseline that runs once; none where what it needs is not installed.
+
+    Args:
+        session: Spark's.
+        path: A file of bids or of events.
+        name: Tells the folders of queries apart.
+        query: A function from the stream of all records to the one of rows.
+    """
+    if any(find_spec(package) is None for package in ("google", "pandas", "pyarrow")):
+        return ()
+
+    def run() -> Written:
+        folder = empty_folder(f"{name}-transform-with-state")
+        _write_all(session, path, folder, query)
+        return Written(folder)
+
+    return (Baseline("(d) transformWithState", run, 5.0, is_run_once=True),)
+
+
+def _write_all(session: Any, path: Path, folder: Path, query: Query) -> None:
+    is_bids = path.stem.endswith("bids")
+    _write_end(path, is_bids=is_bids)
+    session.conf.set("spark.sql.streaming.stateStore.providerClass", STATE_STORE)
+    session.conf.set("spark.sql.shuffle.partitions", PARALLELISM)
+    schema = BID if is_bids else EVENT
+    lines = session.readStream.schema(schema).json(str(path.with_name(f"{path.stem}*.jsonl")))
+    checkpoint = tempfile.mkdtemp(prefix="opchain-benchmarks-")
+    try:
+        rows = query(lines).writeStream.format("json").option("path", str(folder))
+        started = rows.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
+        started.awaitTermination()
+    finally:
+        shutil.rmtree(checkpoint)
+
+
+def _write_end(path: Path, *, is_bids: bool) -> None:
+    bid = {"auction": -1, "bidder": -1, "price": 0, "dateTime": LATEST, "extra": ""}
+    # Filters are pushed below watermarks, so the record must pass those of all queries.
+    record = bid if is_bids else {"auction": {"seller": -1, "dateTime": LATEST}, "bid": bid}
+    path.with_name(f"{path.stem}-end.jsonl").write_text(json.dumps(record) + "\n")
