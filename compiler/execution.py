@@ -9,13 +9,14 @@ from opchain.compiler.dsl.interception import job_started
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.settings.dependencies_reader import job_dependencies
-from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.slot_resources import SlotResources
 
 if TYPE_CHECKING:
     from opchain.compiler.graph.plan import Plan, Program
+    from opchain.compiler.settings.job_settings import JobSettings
     from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
     from opchain.runtime.job_run import JobRun
+    from opchain.runtime.spark.streaming.settings import StreamingSettings
     from opchain.runtime.task.vertex_program import JobProgram
 
 
@@ -33,25 +34,44 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
 
         refuse_dataframes(job, "this one runs in this process (execution.target = local)")
         run = local_run(job, dependencies)
+    elif has_no_end(job):
+        from opchain.runtime.spark.streaming.streaming_run import streaming_run  # noqa: PLC0415
+
+        refuse_dataframes(job, "this one never ends")
+        run = streaming_run(
+            job, streaming_settings(program.settings), dependencies, slot_resources(plan)
+        )
     else:
         from opchain.runtime.spark.bounded_job import spark_run  # noqa: PLC0415 - likewise
 
-        _check_ends(job)
         run = spark_run(job, dependencies, slot_resources(plan))
     job_started(job.job_name, run, plan)
     return run.run_here() if wait else run.start()
 
 
-def _check_ends(job: JobProgram) -> None:
-    """Refuses what would read for ever before its first result."""
+def has_no_end(job: JobProgram) -> bool:
+    """Whether a source of the job never ends."""
     from opchain.runtime.live_run import endless_sources  # noqa: PLC0415 - likewise
 
-    for source in endless_sources(job):
-        raise UnsupportedFeatureError(
-            f"'{source.name}' ({source.call_site}) never ends, and jobs on Spark do not run without end yet; "
-            "run it in this process ('opchain run --local', or execution.target = local), or give the source "
-            "an end"
-        )
+    return bool(endless_sources(job))
+
+
+def streaming_settings(settings: JobSettings) -> StreamingSettings:
+    """What an unbounded job is run by."""
+    from opchain.runtime.spark.streaming.settings import (  # noqa: PLC0415 - likewise
+        StreamingSettings,
+        Trigger,
+    )
+
+    return StreamingSettings(
+        checkpoints=settings.checkpoint_dir,
+        interval_ms=settings.checkpoint_interval_ms,
+        trigger=Trigger(settings.trigger),
+        restore_from=settings.restore_from,
+        allow_non_restored_state=settings.allow_non_restored_state,
+        retained=settings.retained_checkpoints,
+        tolerable_failures=settings.tolerable_checkpoint_failures,
+    )
 
 
 def slot_resources(plan: Plan) -> tuple[SlotResources | None, ...]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from opchain.runtime.task.buffer import Buffer
-    from opchain.runtime.task.epoch import TaskSnapshot
+    from opchain.runtime.epochs.epoch import TaskSnapshot
     from opchain.runtime.task.report import RecordKey
     from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram
 

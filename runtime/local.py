@@ -17,6 +17,7 @@ from opchain.runtime.live_run import LiveRun, endless_sources
 from opchain.runtime.local_files import local_files
 from opchain.runtime.shipping import ship_vertices, shipped_task
 from opchain.runtime.stop_switch import StopSwitch
+from opchain.runtime.task.buffer import reading_order
 from opchain.runtime.task.relaxed_collector import relaxed_collector
 from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
 from opchain.runtime.task.vertex_program import DRIVER
@@ -97,7 +98,7 @@ def run_tasks(
     with relaxed_collector():
         for stage in job.stages:
             for task in range(stage.first_task, stage.first_task + stage.parallelism):
-                buffers = sorted(waiting.pop(task, []), key=_reading_order)
+                buffers = sorted(waiting.pop(task, []), key=reading_order)
                 program = shipped_task(job, shipped, task)
                 running = StreamTask(program, task, iter(buffers), environment)
                 switch.watch(running)
@@ -111,7 +112,3 @@ def run_tasks(
                 assert running.report is not None, "a task that has ended has its numbers"
                 progress.finished(task, running.report.metrics.records_in)
     assert not waiting, f"buffers are left for tasks {sorted(waiting)}"
-
-
-def _reading_order(buffer: Buffer) -> tuple[int, int, int]:
-    return buffer.order, buffer.channel, buffer.sequence

@@ -44,7 +44,8 @@ class SeenWriter(SinkWriter[Any]):
         self._records.append((value, timestamp))
 
     def prepare_commit(self) -> Sequence[Any]:
-        return [(self._name, self._subtask, self._records)]
+        written, self._records = self._records, []
+        return [(self._name, self._subtask, written)]
 
 
 class ForgetfulCommitter(Committer):

@@ -72,6 +72,36 @@ class JobSettings(BaseModel):
     target: Literal["spark", "local"] = Field(
         "spark", json_schema_extra={"key": "execution.target"}
     )
+    checkpoint_dir: str | None = Field(
+        None,
+        json_schema_extra={"key": "execution.checkpointing.dir"},
+        description="None: unbounded jobs keep theirs in a temporary folder, and can't go on later",
+    )
+    checkpoint_interval_ms: int = Field(
+        0,
+        ge=0,
+        json_schema_extra={"key": "execution.checkpointing.interval"},
+        description="from the begin of an epoch to the next; 0: as soon as there is something to do",
+    )
+    retained_checkpoints: int = Field(
+        1, ge=1, json_schema_extra={"key": "execution.checkpointing.num-retained"}
+    )
+    tolerable_checkpoint_failures: int = Field(
+        0, ge=0, json_schema_extra={"key": "execution.checkpointing.tolerable-failed-checkpoints"}
+    )
+    restore_from: str | None = Field(
+        None,
+        json_schema_extra={"key": "execution.state-recovery.path"},
+        description="a checkpoint or savepoint to start from",
+    )
+    allow_non_restored_state: bool = Field(
+        False, json_schema_extra={"key": "execution.state-recovery.ignore-unclaimed-state"}
+    )
+    trigger: Literal["processing-time", "available-now", "once"] = Field(
+        "processing-time",
+        json_schema_extra={"key": "opchain.streaming.trigger"},
+        description="when epochs of an unbounded job begin",
+    )
     generate_code: bool = Field(True, json_schema_extra={"key": "opchain.codegen.enabled"})
     inline_functions: bool = Field(True, json_schema_extra={"key": "opchain.codegen.inline"})
     batch_size: int = Field(4096, ge=1, json_schema_extra={"key": "opchain.batch-size"})

@@ -15,8 +15,16 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 _FALLBACK_KEYS = {
-    option.key: option.fallback_keys
-    for option in (graph_options.OPERATOR_CHAINING, graph_options.BUFFER_TIMEOUT)
+    **{
+        option.key: option.fallback_keys
+        for option in (graph_options.OPERATOR_CHAINING, graph_options.BUFFER_TIMEOUT)
+    },
+    "execution.checkpointing.dir": ("state.checkpoints.dir",),
+    "execution.checkpointing.num-retained": ("state.checkpoints.num-retained",),
+    "execution.state-recovery.path": ("execution.savepoint.path",),
+    "execution.state-recovery.ignore-unclaimed-state": (
+        "execution.savepoint.ignore-unclaimed-state",
+    ),
 }
 _PARALLELISM_DEFAULT = -1
 

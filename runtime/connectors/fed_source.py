@@ -35,8 +35,8 @@ class Feed:
 class FedSource(Source[Row]):
     """A source that the engine feeds: its vertex is in the first stage, whose input is the DataFrame.
 
-    The only split of a subtask is its Feed. A source of DataFrames that never end is to override
-    `is_bounded`; nothing feeds one yet.
+    The only split of a subtask is its Feed. A source of a DataFrame that never ends says so by `is_bounded`; in
+    each epoch its subtasks get the rows of a micro-batch, as streams of Arrow's.
     """
 
     @abstractmethod
@@ -61,6 +61,12 @@ class FedSource(Source[Row]):
             for first in range(0, batch.num_rows, batch_size):
                 yield records_of(batch.slice(first, batch_size))
 
+    def read_delivery(self, delivery: bytes, batch_size: int) -> Iterator[Sequence[Row]]:
+        """The rows of a part of a micro-batch."""
+        for batch in pyarrow().ipc.open_stream(delivery):
+            for first in range(0, batch.num_rows, batch_size):
+                yield records_of(batch.slice(first, batch_size))
+
 
 class DataFrameSource(FedSource):
     """The rows of a DataFrame.
@@ -69,7 +75,7 @@ class DataFrameSource(FedSource):
 
     Raises:
         GraphError: It is no DataFrame of a classic session.
-        UnsupportedFeatureError: It is a streaming DataFrame, or has a column that records cannot hold.
+        UnsupportedFeatureError: It has a column that records cannot hold.
     """
 
     def __init__(self, dataframe: Any) -> None:
@@ -81,12 +87,8 @@ class DataFrameSource(FedSource):
                 f"{dataframe!r} belongs to a session of Spark Connect, which has no RDDs: make it in a classic "
                 "session (a master instead of a remote)"
             )
-        if dataframe.isStreaming:
-            raise UnsupportedFeatureError(
-                f"{dataframe!r} is a streaming DataFrame, and jobs read only bounded ones: read it by "
-                "spark.read instead of spark.readStream"
-            )
         self._dataframe = dataframe
+        self.is_bounded = not dataframe.isStreaming
         self._columns = SparkType.read(schema.jsonValue())
 
     def __repr__(self) -> str:
@@ -94,7 +96,7 @@ class DataFrameSource(FedSource):
         return f"DataFrameSource({names})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_dataframe": None, "_columns": self._columns}
+        return {"_dataframe": None, "_columns": self._columns, "is_bounded": self.is_bounded}
 
     def get_produced_type(self) -> TypeInformation[Any]:
         """The Row of the DataFrame's schema."""

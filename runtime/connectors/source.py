@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from opchain.runtime.errors import InternalError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -62,3 +64,14 @@ class Source(ABC, Generic[T]):
 
         An empty batch says that nothing has come yet, so that the task can look after its mail.
         """
+
+    def read_delivery(self, delivery: bytes, batch_size: int) -> Iterator[Sequence[T]]:
+        """The records of what the driver has delivered to a subtask in an epoch of an unbounded job.
+
+        Raises:
+            InternalError: The source reads by itself.
+        """
+        del batch_size
+        raise InternalError(
+            f"{len(delivery)} bytes were delivered to {self!r}, which reads by itself"
+        )

@@ -26,6 +26,7 @@ class SparkSource(FedSource):
         schema: A StructType or DDL text; None lets the format say it. A StructType also gives the stream
             its type.
         path: What to load, where it is no option.
+        is_streaming: Whether to read it by `spark.readStream`, without end.
     """
 
     def __init__(
@@ -34,7 +35,10 @@ class SparkSource(FedSource):
         options: Mapping[str, Any] | None = None,
         schema: Any = None,
         path: str | list[str] | None = None,
+        *,
+        is_streaming: bool = False,
     ) -> None:
+        self.is_bounded = not is_streaming
         self._name = format_name(format, "SparkSource")
         self._format = format
         self._options = dict(options or {})
@@ -46,7 +50,7 @@ class SparkSource(FedSource):
 
     def __getstate__(self) -> dict[str, Any]:
         # Executors get the rows alone: options may hold a password, and a path is the driver's business.
-        return {"_name": self._name}
+        return {"_name": self._name, "is_bounded": self.is_bounded}
 
     def get_produced_type(self) -> TypeInformation[Any] | None:
         """The Row of the schema, where a StructType was given."""
@@ -57,7 +61,8 @@ class SparkSource(FedSource):
     def dataframe(self, session: Any) -> Any:
         """Loads it: for many formats this already looks at the data."""
         register_format(session, self._format)
-        reader = session.read.format(self._name).options(**self._options)
+        start = session.read if self.is_bounded else session.readStream
+        reader = start.format(self._name).options(**self._options)
         if self._schema is not None:
             reader = reader.schema(self._schema)
         return reader.load() if self._path is None else reader.load(self._path)

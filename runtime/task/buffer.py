@@ -20,3 +20,8 @@ class Buffer(NamedTuple):
     channel: int
     sequence: int
     payload: bytes
+
+
+def reading_order(buffer: Buffer) -> tuple[int, int, int]:
+    """The key by which receivers sort."""
+    return buffer.order, buffer.channel, buffer.sequence

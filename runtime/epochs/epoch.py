@@ -1,0 +1,40 @@
+"""An epoch: one micro-batch of an unbounded job, which ends with a checkpoint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from opchain.runtime.checkpoint.state_files import TaskState
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """What all tasks of an epoch share.
+
+    Attributes:
+        checkpoint_id: The checkpoint that ends the epoch; one more than that of the epoch before.
+        timestamp_ms: The time that the clock of processing time shows throughout the epoch.
+        is_first: Whether nothing ran before, in this run of the job or in the one that it goes on with:
+            bounded sources are read now.
+    """
+
+    checkpoint_id: int
+    timestamp_ms: int
+    is_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSnapshot:
+    """What a task acknowledges at the end of an epoch.
+
+    Attributes:
+        state: Where its state is.
+        progress: Watermarks and the like, pickled: see epochs.progress.
+        next_timer_ms: When the first processing-time timer is due; None if none waits.
+    """
+
+    state: TaskState
+    progress: bytes
+    next_timer_ms: int | None

@@ -1,0 +1,212 @@
+"""A subtask of an unbounded job: one task object that runs epoch after epoch.
+
+An epoch's input is read to its end, which every channel marks by the barrier of the epoch's checkpoint. Then
+the operators emit what is not to be part of the state, the state is written, and the barrier goes out. The
+chain stays open: functions keep what they hold in memory from one epoch to the next one, as long as the
+same process runs the task.
+
+The clock of processing time shows one time throughout an epoch, which the driver has chosen and noted: so
+timers, and functions that ask for the time, do the same whenever the epoch is run. Calls to the outside
+(async wait) go by the machine's clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.checkpoint.state_files import write_task_state
+from opchain.runtime.epochs.epoch import TaskSnapshot
+from opchain.runtime.epochs.epoch_input import EpochGateInput, EpochSourceInput
+from opchain.runtime.epochs.progress import restore_progress, take_progress
+from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.metrics.measure_task import measure_task
+from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
+from opchain.runtime.task.elements import CheckpointBarrier
+from opchain.runtime.task.input_gate import InputGate
+from opchain.runtime.task.input_valves import InputValves
+from opchain.runtime.task.mailbox.stepped_clock import SteppedClock
+from opchain.runtime.task.mailbox.timer_service import SystemTimerService
+from opchain.runtime.task.report import TaskReport
+from opchain.runtime.task.stream_task import StreamTask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from opchain.runtime.checkpoint.state_files import TaskState
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
+    from opchain.runtime.epochs.epoch import Epoch
+    from opchain.runtime.operators.context import OperatorContext
+    from opchain.runtime.state.operator_snapshot import OperatorSnapshot
+    from opchain.runtime.task.buffer import Buffer
+    from opchain.runtime.task.mailbox.default_action import Suspension
+    from opchain.runtime.task.mailbox.mailbox_processor import MailboxProcessor
+    from opchain.runtime.task.mailbox.period_timer import PeriodTimer
+    from opchain.runtime.task.mailbox.timer_service import TimerService
+    from opchain.runtime.task.stream_task import TaskEnvironment
+    from opchain.runtime.task.task_input import TaskInput
+    from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram
+
+
+class EpochTask(StreamTask):
+    """One subtask, from epoch to epoch. Whatever fails closes it.
+
+    Attributes:
+        state: The state of the last epoch that it ran, as it was written; None before the first.
+    """
+
+    def __init__(self, job: JobProgram, task: int, environment: TaskEnvironment) -> None:
+        self.clock = SteppedClock()
+        self._wall_clock = SystemTimerService()
+        super().__init__(job, task, iter(()), replace(environment, timers=self.clock))
+        vertex = self.info.vertex
+        if isinstance(self.chain.head, LegacySourceOperator) or vertex.chained_sources:
+            raise UnsupportedFeatureError(f"'{vertex.name}' has a source that epochs can't run")
+        self._turns_of_epoch = _TurnsOfEpoch(self.processor)
+        self._valves = InputValves(vertex.inputs, self.info.subtask, vertex.parallelism)
+        self.state: TaskState | None = None
+
+    def open(
+        self,
+        states: Mapping[str, OperatorSnapshot],
+        progress: Sequence[bytes],
+        checkpoint_id: int | None,
+        state: TaskState | None = None,
+    ) -> None:
+        """Starts the operators, fresh or where a checkpoint has them.
+
+        Args:
+            states: This subtask's share of the state, by operator id.
+            progress: The progress of all subtasks that the vertex had.
+            checkpoint_id: The checkpoint; None for a fresh start.
+            state: Where the state is, if it is what this very subtask wrote: changes can go on from it.
+        """
+        self.state = state
+        try:
+            if checkpoint_id is not None:
+                for operator in self.chain.operators:
+                    found = states.get(operator.program.operator_id)
+                    if found is not None:
+                        operator.restore_state(found, checkpoint_id)
+            self.chain.head.track_changes()  # the keys of all others are not touched
+            self.chain.open()
+            restore_progress(self.chain, self._read_valves, progress, self.info.subtask)
+        except BaseException as error:
+            self._locate(error)
+            self._close()
+            raise
+
+    def run_epoch(
+        self, epoch: Epoch, buffers: Iterator[Buffer], storage: CheckpointStorage, attempt_id: str
+    ) -> Iterator[Buffer]:
+        """Yields the buffers that the task fills in an epoch; the acknowledgement comes last.
+
+        Args:
+            epoch: The epoch.
+            buffers: The epoch's buffers for this task, sorted as Buffer says.
+            storage: Where the state goes.
+            attempt_id: Names this attempt among all of the application.
+        """
+        yield from self._closed_on_failure(self._run(epoch, buffers, storage, attempt_id))
+
+    def close(self) -> None:
+        """Closes the operators; what fails is raised."""
+        for error in self._close():
+            raise error
+
+    def _run(
+        self, epoch: Epoch, buffers: Iterator[Buffer], storage: CheckpointStorage, attempt_id: str
+    ) -> Iterator[Buffer]:
+        self._begin(epoch, buffers)
+        yield from self._turns()
+        self.chain.on_batch_end()
+        self.chain.prepare_snapshot(epoch.checkpoint_id)
+        self.processor.drain()  # what is due already; timers that come again and again wait
+        self.chain.flush()
+        yield from self._hand_over()
+        self._acknowledge(epoch, storage, attempt_id)
+        barrier = CheckpointBarrier(epoch.checkpoint_id, epoch.timestamp_ms)
+        for writer in self.writers:
+            writer.emit_barrier(barrier)
+        self._report(attempt_id)
+        yield from self._hand_over()
+
+    def _begin(self, epoch: Epoch, buffers: Iterator[Buffer]) -> None:
+        self.processor.measure_anew()
+        for operator in self.chain.operators:
+            operator.records_in = operator.records_out = 0
+        for writer in self.writers:
+            writer.begin_epoch(epoch.checkpoint_id)
+        self._driver.begin_epoch()
+        self._input = self._input_of(epoch, buffers)
+        self.clock.advance_to(max(epoch.timestamp_ms, self.clock.current_processing_time()))
+
+    def _input_of(self, epoch: Epoch, buffers: Iterator[Buffer]) -> TaskInput:
+        head, vertex = self.chain.head, self.info.vertex
+        if isinstance(head, SourceOperator):
+            return EpochSourceInput(head, self.chain, self._awaited(buffers), epoch)
+        self._gate = InputGate(
+            vertex.inputs,
+            self.info.subtask,
+            vertex.parallelism,
+            self._awaited(buffers),
+            epoch.checkpoint_id,
+        )
+        return EpochGateInput(self._gate, self._valves, self.chain)
+
+    def _process_next(self, controller: Any) -> None:  # noqa: ARG002 - the input gets another
+        self._input.process_next(self._turns_of_epoch)
+
+    def _acknowledge(self, epoch: Epoch, storage: CheckpointStorage, attempt_id: str) -> None:
+        previous = None if self.state is None or self.state.needs_base() else self.state
+        states = {
+            operator.program.operator_id: (
+                operator.snapshot_state(epoch.checkpoint_id, epoch.timestamp_ms)
+                if previous is None
+                else operator.snapshot_changes(epoch.checkpoint_id, epoch.timestamp_ms)
+            )
+            for operator in self.chain.operators
+        }
+        self.state = write_task_state(
+            storage, epoch.checkpoint_id, self.info.task, attempt_id, states, previous
+        )
+        progress = take_progress(self.chain, self._read_valves)
+        snapshot = TaskSnapshot(self.state, progress, self.clock.next_call_at())
+        self._driver.acknowledge(("snapshot", None, snapshot))
+
+    def _report(self, attempt_id: str) -> None:
+        mailbox = self.processor.metrics.statistics()
+        metrics = measure_task(self.info, self.chain, (), self._gate, self.writers, mailbox)
+        self._driver.finish(TaskReport(self.info.task, attempt_id, metrics))
+
+    @property
+    def _read_valves(self) -> InputValves | None:
+        return None if isinstance(self.chain.head, SourceOperator) else self._valves
+
+    def _clock_of(self, program: OperatorProgram) -> TimerService:
+        return self._wall_clock if program.spec.kind == "async_wait" else self.clock
+
+    def _operator_context(self, program: OperatorProgram) -> OperatorContext:
+        context = super()._operator_context(program)
+        context.runs_in_epochs = program.spec.kind != "async_wait"
+        return context
+
+    def _close(self) -> list[Exception]:
+        failures = super()._close()
+        self._wall_clock.shutdown()
+        return failures
+
+
+class _TurnsOfEpoch:
+    """The loop as an epoch's input sees it: at the end of the input it stops, and goes on with the next one."""
+
+    def __init__(self, processor: MailboxProcessor) -> None:
+        self._processor = processor
+
+    def suspend_default_action(self, timer: PeriodTimer | None = None) -> Suspension:
+        """See Controller."""
+        return self._processor.suspend_default_action(timer)
+
+    def all_actions_completed(self) -> None:
+        """Ends the turns of the epoch."""
+        self._processor.suspend()

@@ -1,0 +1,116 @@
+"""The tasks that a Python worker keeps from one epoch to the next.
+
+Spark gives a task to whichever worker process is free, and so a task of an epoch may find here what it left
+after the last one, what it left some epochs ago, or nothing. What is not of the checkpoint that the epoch
+goes on from is of no use: the task is made anew from that checkpoint.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.checkpoint.state_files import read_task_state
+from opchain.runtime.epochs.epoch_task import EpochTask
+from opchain.runtime.state.key_groups import key_group_range
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opchain.runtime.checkpoint.state_files import TaskState
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
+    from opchain.runtime.task.stream_task import TaskEnvironment
+    from opchain.runtime.task.vertex_program import JobProgram
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredVertex:
+    """What a checkpoint has of a vertex.
+
+    Attributes:
+        checkpoint_id: The checkpoint.
+        operators: By operator id as it is now: the id as stored, and the tasks that ran it, by subtask.
+        progress: The progress of all subtasks before.
+        states: The states of this very vertex's tasks, if it has as many now as then; else nothing.
+    """
+
+    checkpoint_id: int
+    operators: dict[str, tuple[str, tuple[TaskState, ...]]]
+    progress: tuple[bytes, ...]
+    states: tuple[TaskState, ...]
+
+
+class LiveTasks:
+    """The tasks of one run of a job, in one process."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[int, EpochTask] = {}
+
+    def take(
+        self,
+        task: int,
+        restored: RestoredVertex | None,
+        storage: CheckpointStorage,
+        make: Callable[[], tuple[JobProgram, TaskEnvironment]],
+    ) -> EpochTask:
+        """The task, where the checkpoint has it; it is in nobody else's hands until `keep`.
+
+        Args:
+            task: Its number.
+            restored: Where its vertex goes on; None for a fresh start.
+            storage: Where the state is.
+            make: Gives what a new task is made of.
+        """
+        found = self._tasks.pop(task, None)
+        if found is not None:
+            state = None if restored is None or not restored.states else _own(found, restored)
+            if state is not None and found.state == state:
+                return found
+            found.close()
+        job, environment = make()
+        made = EpochTask(job, task, environment)
+        _open(made, restored, storage)
+        return made
+
+    def keep(self, task: EpochTask) -> None:
+        """Keeps a task that has run its epoch to the end."""
+        self._tasks[task.info.task] = task
+
+    def close(self) -> None:
+        """Closes all that live."""
+        while self._tasks:
+            _, task = self._tasks.popitem()
+            task.close()
+
+
+_runs: dict[str, LiveTasks] = {}
+
+
+def live_tasks(run_id: str) -> LiveTasks:
+    """Those of a run; the tasks of other runs, which must have ended, are dropped."""
+    found = _runs.get(run_id)
+    if found is None:
+        _runs.clear()
+        found = _runs[run_id] = LiveTasks()
+    return found
+
+
+def _own(task: EpochTask, restored: RestoredVertex) -> TaskState:
+    return restored.states[task.info.subtask]
+
+
+def _open(task: EpochTask, restored: RestoredVertex | None, storage: CheckpointStorage) -> None:
+    if restored is None:
+        task.open({}, (), None)
+        return
+    vertex, subtask = task.info.vertex, task.info.subtask
+    key_groups = key_group_range(vertex.max_parallelism, vertex.parallelism, subtask)
+    snapshots: dict[str, Any] = {}
+    for operator_id, (stored_id, tasks) in restored.operators.items():
+        found = read_task_state(
+            storage, tasks, [stored_id], key_groups, vertex.parallelism, subtask
+        )
+        if stored_id in found:
+            snapshots[operator_id] = found[stored_id]
+    state = _own(task, restored) if restored.states else None
+    task.open(snapshots, restored.progress, restored.checkpoint_id, state)

@@ -1,0 +1,98 @@
+"""Runs epochs in this process: the same tasks and the same routing as on Spark, without a JVM.
+
+For tests of programs, and for running an epoch again under a debugger.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opchain.runtime.epochs.live_tasks import LiveTasks
+from opchain.runtime.epochs.restoring import restored_vertices
+from opchain.runtime.job_outcome import read_outcome
+from opchain.runtime.shipping import ship_vertices, shipped_task
+from opchain.runtime.task.buffer import Buffer, reading_order
+from opchain.runtime.task.elements import MIN_WATERMARK
+from opchain.runtime.task.relaxed_collector import relaxed_collector
+from opchain.runtime.task.stream_task import TaskEnvironment
+from opchain.runtime.task.vertex_program import DRIVER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
+    from opchain.runtime.epochs.epoch import Epoch
+    from opchain.runtime.job_outcome import JobOutcome
+    from opchain.runtime.task.vertex_program import JobProgram
+
+
+class LocalEpochs:
+    """One run of a job, epoch by epoch.
+
+    Args:
+        job: The job.
+        storage: Where its tasks write their state.
+    """
+
+    def __init__(self, job: JobProgram, storage: CheckpointStorage) -> None:
+        self._job = job
+        self._storage = storage
+        self._shipped = ship_vertices(job)
+        self._live = LiveTasks()
+
+    def run(
+        self,
+        epoch: Epoch,
+        deliveries: Mapping[int, Sequence[bytes]],
+        latest: CheckpointMetadata | None,
+    ) -> JobOutcome:
+        """Runs an epoch; what tasks told the driver. Nothing is committed.
+
+        Args:
+            epoch: The epoch.
+            deliveries: What the tasks of sources get, by task number, in order.
+            latest: The checkpoint before it; None for the first.
+        """
+        with relaxed_collector():
+            return read_outcome(self._job, self._buffers(epoch, deliveries, latest))
+
+    def close(self) -> None:
+        """Closes the tasks that live."""
+        self._live.close()
+
+    def _buffers(
+        self,
+        epoch: Epoch,
+        deliveries: Mapping[int, Sequence[bytes]],
+        latest: CheckpointMetadata | None,
+    ) -> Iterator[Buffer]:
+        job = self._job
+        restored = restored_vertices(job, latest)
+        waiting: dict[int, list[Buffer]] = {
+            task: [
+                Buffer(task, MIN_WATERMARK, 0, number, payload)
+                for number, payload in enumerate(payloads)
+            ]
+            for task, payloads in deliveries.items()
+        }
+        for stage in job.stages:
+            for task in range(stage.first_task, stage.first_task + stage.parallelism):
+                vertex, _ = job.vertex_of(task)
+                running = self._live.take(
+                    task,
+                    restored[vertex.first_task],
+                    self._storage,
+                    lambda task=task: (  # type: ignore[misc]
+                        shipped_task(job, self._shipped, task),
+                        TaskEnvironment(),
+                    ),
+                )
+                buffers = iter(sorted(waiting.pop(task, []), key=reading_order))
+                for buffer in running.run_epoch(epoch, buffers, self._storage, "local"):
+                    if buffer.target == DRIVER:
+                        yield buffer
+                    else:
+                        waiting.setdefault(buffer.target, []).append(buffer)
+                self._live.keep(running)
+        assert not waiting, f"buffers are left for tasks {sorted(waiting)}"

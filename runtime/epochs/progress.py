@@ -1,0 +1,155 @@
+"""How far a task has come in event time: what a checkpoint keeps of it beside the state.
+
+Flink keeps no watermarks in checkpoints: after a restore event time begins anew, and records that were
+late no longer are. Here a job that was restored does what one that was never disturbed does.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.task.record_pickle import dump_records
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from opchain.runtime.operators.operator import StreamOperator
+    from opchain.runtime.task.input_valves import InputValves
+    from opchain.runtime.task.operator_chain import OperatorChain
+    from opchain.runtime.task.watermark_valve import WatermarkValve
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorProgress:
+    """Of one operator; `own` is what it adds itself."""
+
+    current_watermark: int
+    input_watermarks: tuple[int, ...]
+    idle_inputs: frozenset[int]
+    output_watermark: int
+    own: Any
+
+
+@dataclass(frozen=True, slots=True)
+class TaskProgress:
+    """Of one task: valves by input number, watermarks by input, operators by id, exchanges by output."""
+
+    valves: dict[int, WatermarkValve]
+    input_watermarks: tuple[int, ...]
+    operators: dict[str, OperatorProgress]
+    sent_watermarks: tuple[int, ...]
+
+
+def take_progress(chain: OperatorChain, valves: InputValves | None) -> bytes:
+    """The progress of a task, pickled; `valves` is None for a task without exchanges to read.
+
+    Raises:
+        StateError: An operator's part cannot be pickled.
+    """
+    progress = TaskProgress(
+        valves={} if valves is None else valves.progress(),
+        input_watermarks=tuple(chain.input_watermarks),
+        operators={
+            operator.program.operator_id: OperatorProgress(
+                operator.current_watermark,
+                tuple(operator.input_watermarks),
+                frozenset(operator.idle_inputs),
+                operator.output.current_watermark,
+                operator.progress(),
+            )
+            for operator in chain.operators
+        },
+        sent_watermarks=tuple(writer.watermark for writer in chain.writers),
+    )
+    return dump_records(progress)
+
+
+def restore_progress(
+    chain: OperatorChain, valves: InputValves | None, saved: Sequence[bytes], subtask: int
+) -> None:
+    """Goes on where the subtasks of a vertex stopped; the operators are open.
+
+    With as many subtasks as before each goes on where it was. With another number all begin where the
+    last of them was: what nobody had passed.
+
+    Args:
+        chain: The operators.
+        valves: The valves of the exchanges that the task reads.
+        saved: The progress of all subtasks before.
+        subtask: The subtask of the task.
+    """
+    if len(saved) == chain.program.parallelism:
+        _go_on(chain, valves, pickle.loads(saved[subtask]))
+    elif saved:
+        _begin_together(chain, valves, [pickle.loads(data) for data in saved])
+
+
+def _go_on(chain: OperatorChain, valves: InputValves | None, progress: TaskProgress) -> None:
+    if valves is not None and _channel_counts(valves.progress()) == _channel_counts(
+        progress.valves
+    ):
+        valves.restore(progress.valves)
+    elif valves is not None:
+        _hold(valves, [progress])
+    chain.input_watermarks[:] = progress.input_watermarks
+    for operator in chain.operators:
+        own = progress.operators.get(operator.program.operator_id)
+        if own is not None:
+            _restore_watermarks(operator, own.current_watermark, own.output_watermark)
+            operator.input_watermarks[:] = own.input_watermarks
+            operator.idle_inputs = set(own.idle_inputs)
+            if own.own is not None:
+                operator.restore_progress(own.own)
+    for writer, watermark in zip(chain.writers, progress.sent_watermarks, strict=False):
+        writer.watermark = watermark
+
+
+def _begin_together(
+    chain: OperatorChain, valves: InputValves | None, saved: Sequence[TaskProgress]
+) -> None:
+    if valves is not None:
+        _hold(valves, saved)
+    chain.input_watermarks[:] = map(
+        min, zip(*(item.input_watermarks for item in saved), strict=True)
+    )
+    for operator in chain.operators:
+        found = [
+            item.operators[operator.program.operator_id]
+            for item in saved
+            if operator.program.operator_id in item.operators
+        ]
+        if found:
+            _restore_watermarks(
+                operator,
+                min(item.current_watermark for item in found),
+                min(item.output_watermark for item in found),
+            )
+            operator.input_watermarks[:] = map(
+                min, zip(*(item.input_watermarks for item in found), strict=True)
+            )
+            operator.rescale_progress([item.own for item in found if item.own is not None])
+    for number, writer in enumerate(chain.writers):
+        writer.watermark = min(
+            (item.sent_watermarks[number] for item in saved if number < len(item.sent_watermarks)),
+            default=writer.watermark,
+        )
+
+
+def _hold(valves: InputValves, saved: Sequence[TaskProgress]) -> None:
+    for number in valves.progress():
+        before = [item.valves[number].watermark for item in saved if number in item.valves]
+        if before:
+            valves.hold(number, min(before))
+
+
+def _restore_watermarks(operator: StreamOperator, current: int, emitted: int) -> None:
+    operator.current_watermark = current
+    operator.output.current_watermark = emitted
+    if operator.context.timers is not None:
+        operator.context.timers.begin_at(current)
+
+
+def _channel_counts(valves: dict[int, WatermarkValve]) -> dict[int, int]:
+    return {number: valve.channel_count for number, valve in valves.items()}

@@ -1,0 +1,119 @@
+"""The streaming source behind unbounded jobs: positions of opchain's own sources, and due timers.
+
+Spark asks a source for its latest offset, writes that to its log, and starts a micro-batch when it has moved.
+The offset of this one has a position for each unbounded source of opchain's own, and the time at which the
+last timer was due. So Spark's log says what each epoch reads; it starts an epoch because a
+processing-time timer is due, and none while there is nothing to do. Rows are not records but splits, which
+the tasks read.
+
+When the next timer is due, the driver writes to a file: Spark runs the reader in a process of its own.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from opchain.runtime.connectors.unbounded_source import UnboundedSource
+
+NAME = "opchain-clock"
+SCHEMA = "source INT, subtask INT, data BINARY"
+
+POSITIONS, DUE = "positions", "due"
+
+
+class ClockSource(DataSource):
+    """See the module. Options: `sources`, a path of pickled [(number, source, parallelism)], and `due`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """How Spark finds it."""
+        return NAME
+
+    def schema(self) -> str:
+        """A delivery a row."""
+        return SCHEMA
+
+    def streamReader(self, schema: Any) -> ClockReader:  # noqa: ARG002, N802 - Spark's signature
+        """The reader."""
+        sources = pickle.loads(Path(self.options["sources"]).read_bytes())
+        return ClockReader(sources, Path(self.options["due"]))
+
+
+class Deliveries(InputPartition):
+    """What the rows of a micro-batch are: (source, subtask, pickled split)."""
+
+    def __init__(self, rows: list[tuple[int, int, bytes]]) -> None:
+        self.rows = rows
+
+
+class ClockReader(DataSourceStreamReader):
+    """Says how far each source has come, and whether a timer is due."""
+
+    def __init__(self, sources: Sequence[tuple[int, UnboundedSource[Any], int]], due: Path) -> None:
+        self._sources = sources
+        self._due = due
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """Where a new job begins."""
+        now_ms = _now_ms()
+        return {
+            POSITIONS: [source.initial_position(now_ms) for _, source, _ in self._sources],
+            DUE: 0,
+        }
+
+    def latestOffset(  # noqa: N802 - Spark's name
+        self,
+        start: dict[str, Any],
+        limit: Any,  # noqa: ARG002 - a source limits itself
+    ) -> dict[str, Any]:
+        """Where the sources are now; another time where a timer has come due since."""
+        now_ms = _now_ms()
+        positions = [
+            source.latest_position(position, now_ms)
+            for (_, source, _), position in zip(self._sources, start[POSITIONS], strict=True)
+        ]
+        due_ms = _read_due(self._due)
+        is_due = due_ms is not None and due_ms <= now_ms
+        return {POSITIONS: positions, DUE: max(now_ms, start[DUE] + 1) if is_due else start[DUE]}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """All splits between two offsets, in one partition: they are few and short."""
+        rows = [
+            (number, subtask, pickle.dumps(split, 5))
+            for place, (number, source, parallelism) in enumerate(self._sources)
+            if start[POSITIONS][place] != end[POSITIONS][place]
+            for subtask, splits in enumerate(
+                source.splits_between(start[POSITIONS][place], end[POSITIONS][place], parallelism)
+            )
+            for split in splits
+        ]
+        return [Deliveries(rows)]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[int, int, bytes]]:
+        """The rows, on an executor."""
+        assert isinstance(partition, Deliveries)
+        return iter(partition.rows)
+
+
+def write_due(path: Path, due_ms: int | None) -> None:
+    """Says when the next timer is due; None if none waits. A reader never sees half of it."""
+    temporary = path.with_suffix(".new")
+    temporary.write_text("" if due_ms is None else str(due_ms), encoding="ascii")
+    temporary.replace(path)
+
+
+def _read_due(path: Path) -> int | None:
+    text = path.read_text(encoding="ascii")
+    return int(text) if text else None
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

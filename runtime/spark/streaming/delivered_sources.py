@@ -1,0 +1,109 @@
+"""The unbounded sources of a job, as one streaming DataFrame of deliveries: (source, subtask, data)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from opchain.runtime.connectors.fed_source import FedSource
+from opchain.runtime.connectors.unbounded_source import UnboundedSource
+from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.operators.specs import LegacySourceSpec, SourceSpec
+from opchain.runtime.shipping import ship
+from opchain.runtime.spark.streaming.deliver import rows_column
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveredSource:
+    """An unbounded source and the tasks that read it."""
+
+    source: UnboundedSource[Any] | FedSource
+    first_task: int
+    parallelism: int
+
+
+def unbounded_sources(job: JobProgram) -> tuple[DeliveredSource, ...]:
+    """Those of a job, in the order of their operator ids: Spark's log knows them by their number.
+
+    Raises:
+        UnsupportedFeatureError: A source has no positions, or runs inside another operator's task, or is a
+            bounded DataFrame.
+    """
+    found: dict[str, DeliveredSource] = {}
+    for vertex in job.vertices:
+        for chained in vertex.chained_sources:
+            _refuse(
+                chained.operator,
+                "runs inside an operator with several inputs: call disable_chaining() on it",
+            )
+        head = vertex.operators[0]
+        source = _delivered(head)
+        if source is not None:
+            found[head.operator_id] = DeliveredSource(source, vertex.first_task, vertex.parallelism)
+    return tuple(found[operator_id] for operator_id in sorted(found))
+
+
+def _delivered(operator: OperatorProgram) -> UnboundedSource[Any] | FedSource | None:
+    """The source of an operator, if it has one without end."""
+    spec = operator.spec
+    if isinstance(spec, LegacySourceSpec):
+        if not spec.is_bounded:
+            _refuse(
+                operator,
+                "is a SourceFunction, which nothing can wind back after a failure: write an UnboundedSource",
+            )
+        return None
+    if not isinstance(spec, SourceSpec):
+        return None
+    source = spec.source
+    if source.is_bounded:
+        if isinstance(source, FedSource):
+            _refuse(operator, "reads a bounded DataFrame: make it by spark.readStream")
+        return None
+    if not isinstance(source, (UnboundedSource, FedSource)):
+        _refuse(operator, f"never ends, and {source!r} has no positions to go on from")
+    return source
+
+
+def delivered_rows(
+    session: SparkSession, sources: Sequence[DeliveredSource], folder: Path, due: Path
+) -> DataFrame:
+    """The streaming DataFrame; `folder` is where the reader finds the sources, `due` the next timer.
+
+    A delivery of a DataFrame is a row of it, in a column of its own (`rows_column`).
+    """
+    from opchain.runtime.spark.streaming.clock_source import NAME, ClockSource  # noqa: PLC0415
+    from pyspark.sql import functions as sql  # noqa: PLC0415 - it may be missing
+
+    positioned = [
+        (number, item.source, item.parallelism)
+        for number, item in enumerate(sources)
+        if isinstance(item.source, UnboundedSource)
+    ]
+    described = folder / "sources"
+    described.write_bytes(ship(positioned))
+    session.dataSource.register(ClockSource)
+    reader = session.readStream.format(NAME)
+    rows = reader.option("sources", str(described)).option("due", str(due)).load()
+    for number, item in enumerate(sources):
+        if isinstance(item.source, FedSource):
+            fed = item.source.dataframe(session)
+            columns = [sql.col("`" + name.replace("`", "``") + "`") for name in fed.columns]
+            packed = fed.select(
+                sql.lit(number).alias("source"), sql.struct(*columns).alias(rows_column(number))
+            )
+            rows = rows.unionByName(packed, allowMissingColumns=True)
+    return rows
+
+
+def _refuse(operator: OperatorProgram, why: str) -> NoReturn:
+    raise UnsupportedFeatureError(
+        f"'{operator.name}' ({operator.call_site}) can't be part of an unbounded job on Spark: it {why}"
+    )

@@ -1,0 +1,79 @@
+"""What Spark runs on each partition of a stage in an epoch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opchain.runtime.epochs.live_tasks import live_tasks
+from opchain.runtime.spark.exchange import addressed, receive, to_frame
+from opchain.runtime.spark.remote_error import sealed
+from opchain.runtime.spark.stage_tasks import StageTasks
+from opchain.runtime.task.buffer_store import BufferStore
+from opchain.runtime.task.relaxed_collector import relaxed_collector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
+    from opchain.runtime.epochs.epoch import Epoch
+    from opchain.runtime.epochs.live_tasks import RestoredVertex
+    from opchain.runtime.spark.stage_tasks import ShippedJob, ShippedVertex
+    from opchain.runtime.task.buffer import Buffer
+    from opchain.runtime.task.vertex_program import StageProgram
+
+
+class EpochStageTasks(StageTasks):
+    """The function of a stage in one epoch.
+
+    `restored` has what each vertex of the stage goes on with, by the first task of the vertex.
+    """
+
+    def __init__(
+        self,
+        job: ShippedJob,
+        stage: StageProgram,
+        following: StageProgram | None,
+        vertices: tuple[ShippedVertex, ...],
+        *,
+        run_id: str,
+        epoch: Epoch,
+        storage: CheckpointStorage,
+        restored: dict[int, RestoredVertex | None],
+    ) -> None:
+        super().__init__(job, stage, following, vertices)
+        self.run_id = run_id
+        self.epoch = epoch
+        self.storage = storage
+        self.restored = restored
+
+    def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[bytes]:
+        """Runs the epoch of a task."""
+        task = self.stage.first_task + partition
+        buffers = self._run_epoch(task, frames)
+        if self.following is None:
+            return (item if isinstance(item, bytes) else to_frame(item) for item in buffers)
+        return addressed(buffers, self.following)
+
+    def _run_epoch(self, task: int, frames: Iterable[bytes]) -> Iterator[Buffer | bytes]:
+        try:
+            with relaxed_collector(), BufferStore() as store:
+                yield from receive(frames, task, store)
+                tasks = live_tasks(self.run_id)
+                vertex = next(
+                    vertex
+                    for vertex in self.vertices
+                    if vertex.first_task <= task < vertex.first_task + vertex.parallelism
+                )
+                environment = self._environment()
+                running = tasks.take(
+                    task,
+                    self.restored[vertex.first_task],
+                    self.storage,
+                    lambda: (self._load(task), environment),
+                )
+                yield from running.run_epoch(
+                    self.epoch, iter(store), self.storage, environment.attempt_id
+                )
+                tasks.keep(running)
+        except Exception as error:
+            raise sealed(error) from error

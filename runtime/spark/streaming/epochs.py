@@ -1,0 +1,219 @@
+"""The epochs of an unbounded job, each from its micro-batch to its commits."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.checkpoint.coordinator import Acknowledgement
+from opchain.runtime.checkpoint.metadata import Committable, SourcePosition
+from opchain.runtime.epochs.epoch import Epoch
+from opchain.runtime.epochs.restoring import operators_with_state, restored_vertices
+from opchain.runtime.errors import CheckpointError
+from opchain.runtime.job_outcome import JobOutcome, commit, print_lines, read_outcome
+from opchain.runtime.spark.dataframes import arrow_batches, has_large_types
+from opchain.runtime.spark.exchange import collected, from_frame, shuffled, written_raw
+from opchain.runtime.spark.job_failure import failure_of
+from opchain.runtime.spark.job_label import stage_name
+from opchain.runtime.spark.streaming.deliver import Deliver
+from opchain.runtime.spark.streaming.epoch_stages import EpochStageTasks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
+    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
+    from opchain.runtime.spark.stage_line import StageLine
+    from opchain.runtime.spark.stage_tasks import ShippedJob
+    from opchain.runtime.spark.streaming.delivered_sources import DeliveredSource
+    from opchain.runtime.task.vertex_program import JobProgram
+    from pyspark import RDD
+    from pyspark.sql import DataFrame
+
+BATCH = "spark batch"
+"""The name under which a checkpoint keeps the number of its micro-batch."""
+
+TIMER = "next timer"
+"""The name under which it keeps when the first processing-time timer is due."""
+
+
+class Epochs:
+    """The epochs of one run; used by one thread at a time.
+
+    Args:
+        job: The job.
+        run_id: What tells this run from all others.
+        line: Draws its stages.
+        shipped: What its tasks share.
+        sources: Its unbounded sources.
+        storage: Where tasks write their state.
+        coordinator: Completes checkpoints.
+        plan: The job's plan, for the metadata.
+
+    Attributes:
+        outcome: That of the last epoch; None before it.
+    """
+
+    def __init__(
+        self,
+        job: JobProgram,
+        run_id: str,
+        line: StageLine,
+        shipped: ShippedJob,
+        sources: Sequence[DeliveredSource],
+        *,
+        storage: CheckpointStorage,
+        coordinator: CheckpointCoordinator,
+        plan: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._job = job
+        self._run_id = run_id
+        self._line = line
+        self._shipped = shipped
+        self._sources = sources
+        self._storage = storage
+        self._coordinator = coordinator
+        self._plan = plan
+        self.outcome: JobOutcome | None = None
+        self._latest = coordinator.latest()
+        if self._latest is not None:
+            self._commit_again(self._latest)
+
+    @property
+    def next_timer_ms(self) -> int | None:
+        """When the first processing-time timer is due."""
+        return None if self._latest is None else _position(self._latest, TIMER)
+
+    def run(self, rows: DataFrame, batch: int) -> None:
+        """Runs the epoch of a micro-batch; only commits where its checkpoint is complete already.
+
+        Raises:
+            CheckpointError: The checkpoint before is not that of the micro-batch before.
+        """
+        latest = self._latest
+        done = -1 if latest is None else _position(latest, BATCH)
+        if batch <= done:
+            assert latest is not None
+            self._commit_again(latest)
+            return
+        if batch != done + 1:
+            raise CheckpointError(
+                f"{self._storage.url}: Spark's log goes on with micro-batch {batch}, and the last complete "
+                f"checkpoint is that of micro-batch {done}: files are missing; restore the folder as a whole"
+            )
+        job = self._job
+        now_ms = time.time_ns() // 1_000_000
+        checkpoint_id = 1 if latest is None else latest.epoch + 1
+        if latest is not None:
+            now_ms = max(now_ms, latest.timestamp_ms)
+        epoch = Epoch(checkpoint_id, now_ms, is_first=latest is None)
+        tasks = range(sum(vertex.parallelism for vertex in job.vertices))
+        pending = self._coordinator.begin(checkpoint_id, tasks)
+        try:
+            outcome = self._run_stages(rows, epoch)
+        except BaseException as error:
+            self._coordinator.abort(pending, f"{type(error).__name__}: {error}")
+            raise
+        for acknowledgement in _acknowledgements(job, outcome):
+            pending.acknowledge(acknowledgement)
+        self._latest = self._coordinator.complete(
+            pending,
+            operators_with_state(job),
+            sources=[SourcePosition(BATCH, batch), SourcePosition(TIMER, _first_timer(outcome))],
+            plan=self._plan,
+        )
+        commit(job, outcome)
+        print_lines(outcome)
+        self.outcome = outcome
+
+    def _run_stages(self, rows: DataFrame, epoch: Epoch) -> JobOutcome:
+        from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
+        from pyspark.errors import PySparkException  # noqa: PLC0415
+
+        last = self._line.last_stage(
+            self._delivered(rows),
+            partial(
+                EpochStageTasks,
+                self._shipped,
+                run_id=self._run_id,
+                epoch=epoch,
+                storage=self._storage,
+                restored=restored_vertices(self._job, self._latest),
+            ),
+        )
+        try:
+            return read_outcome(self._job, map(from_frame, collected(last)))
+        except (Py4JError, PySparkException) as error:
+            raise failure_of(error, self._job)  # noqa: B904 - it has its cause
+
+    def _delivered(self, rows: DataFrame) -> RDD[Any]:
+        first = self._job.stages[0]
+        session = rows.sparkSession
+        deliver = Deliver(
+            rows.schema.json(),
+            tuple((source.first_task, source.parallelism) for source in self._sources),
+            first,
+            has_large_types=has_large_types(session),
+        )
+        delivered = arrow_batches(rows).mapPartitionsWithIndex(deliver)
+        delivered = written_raw(delivered).setName("deliveries")
+        return shuffled(delivered, first.parallelism, f"to {stage_name(self._job, first)}")
+
+    def _commit_again(self, metadata: CheckpointMetadata) -> None:
+        """Commits what a checkpoint holds: a driver may have died before it did."""
+        job = self._job
+        places = {
+            operator.operator_id: (number, operator.index)
+            for number, vertex in enumerate(job.vertices)
+            for operator in vertex.operators
+        }
+        outcome = JobOutcome()
+        for committable in metadata.committables:
+            place = places.get(committable.operator_id)
+            if place is None:
+                raise CheckpointError(
+                    f"{self._storage.url}: checkpoint {metadata.epoch} holds what the sink "
+                    f"{committable.operator_id} wrote and has perhaps not committed, and the program has no "
+                    "such sink: run the program that it had before, or give the sink its uid"
+                )
+            outcome.committables.setdefault(place, []).append(pickle.loads(committable.handle))
+        commit(job, outcome)
+
+
+def _position(metadata: CheckpointMetadata, name: str) -> Any:
+    return next(item.position for item in metadata.sources if item.source == name)
+
+
+def _first_timer(outcome: JobOutcome) -> int | None:
+    times = (snapshot.next_timer_ms for snapshot in outcome.snapshots.values())
+    return min((time_ms for time_ms in times if time_ms is not None), default=None)
+
+
+def _acknowledgements(job: JobProgram, outcome: JobOutcome) -> list[Acknowledgement]:
+    """One per task; the committables ride with the first task of their vertex."""
+    committables: dict[int, list[Committable]] = {}
+    for (number, index), handles in outcome.committables.items():
+        vertex = job.vertices[number]
+        operator_id = vertex.operators[index].operator_id
+        committables.setdefault(vertex.first_task, []).extend(
+            Committable(operator_id, 0, pickle.dumps(handle, 5)) for handle in handles
+        )
+    found = []
+    for vertex in job.vertices:
+        for subtask in range(vertex.parallelism):
+            task = vertex.first_task + subtask
+            snapshot = outcome.snapshots[task]
+            found.append(
+                Acknowledgement(
+                    task,
+                    vertex.vertex_id,
+                    subtask,
+                    snapshot.state,
+                    snapshot.progress,
+                    tuple(committables.get(task, ())),
+                )
+            )
+    return found

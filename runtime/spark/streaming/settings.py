@@ -1,0 +1,37 @@
+"""How an unbounded job runs: what its configuration says, as the driver needs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Trigger(Enum):
+    """When epochs begin. Spark: `DataStreamWriter.trigger`."""
+
+    PROCESSING_TIME = "processing-time"
+    AVAILABLE_NOW = "available-now"
+    ONCE = "once"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamingSettings:
+    """See the module.
+
+    Attributes:
+        checkpoints: Path or URL of the job's checkpoints; None for a temporary folder, without restart.
+        interval_ms: At least so long from the begin of an epoch to the next; 0 for as soon as possible.
+        trigger: When epochs begin.
+        restore_from: A checkpoint or savepoint to start from, where `checkpoints` holds none yet.
+        allow_non_restored_state: Whether state may be dropped that no operator of the program takes.
+        retained: How many checkpoints are kept.
+        tolerable_failures: How many checkpoints in a row may fail.
+    """
+
+    checkpoints: str | None = None
+    interval_ms: int = 0
+    trigger: Trigger = Trigger.PROCESSING_TIME
+    restore_from: str | None = None
+    allow_non_restored_state: bool = False
+    retained: int = 1
+    tolerable_failures: int = 0

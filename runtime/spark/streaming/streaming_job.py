@@ -1,0 +1,187 @@
+"""An unbounded job: one streaming query, whose micro-batches are the job's epochs.
+
+Spark is the clock and the log of offsets: it says when an epoch begins and what it reads, and reads the same
+again after a failure. Everything else is done here. An epoch is one Spark job of the compiled
+stages; when all its tasks have acknowledged, its checkpoint is completed in one atomic step, and then the
+sinks commit. Only when that is done does Spark hear that the micro-batch is over. So a micro-batch that Spark
+runs again, and that has its checkpoint, only commits again.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+import uuid
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
+from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.errors import TaskFailedError
+from opchain.runtime.job_dependencies import NO_DEPENDENCIES
+from opchain.runtime.job_outcome import JobOutcome
+from opchain.runtime.spark.bounded_job import python_executable
+from opchain.runtime.spark.job_failure import failure_of
+from opchain.runtime.spark.job_files import provide_files
+from opchain.runtime.spark.job_label import SCHEDULER_POOL, job_group, stage_name
+from opchain.runtime.spark.stage_line import StageLine
+from opchain.runtime.spark.stage_tasks import ShippedJob
+from opchain.runtime.spark.streaming.clock_source import write_due
+from opchain.runtime.spark.streaming.delivered_sources import delivered_rows, unbounded_sources
+from opchain.runtime.spark.streaming.epochs import Epochs
+from opchain.runtime.spark.streaming.settings import StreamingSettings, Trigger
+from opchain.runtime.spark.worker_path import provide_modules
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from opchain.runtime.job_dependencies import JobDependencies
+    from opchain.runtime.slot_resources import SlotResources
+    from opchain.runtime.task.vertex_program import JobProgram
+    from pyspark import SparkContext
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+PATIENCE_S = 20.0
+"""How long a job that is cancelled may go on with its epoch."""
+
+OFFSETS = "spark"
+"""The folder of Spark's own log, beside the checkpoints."""
+
+
+class StreamingJob:
+    """One unbounded job on a session. `run` may be called once, `cancel` at any time, from any thread."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        job: JobProgram,
+        shipped: Sequence[bytes],
+        settings: StreamingSettings,
+        dependencies: JobDependencies = NO_DEPENDENCIES,
+        resources: Sequence[SlotResources | None] = (),
+        plan: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.job = job
+        self.run_id = uuid.uuid4().hex
+        self.group = f"opchain {self.run_id}"
+        self._session = session
+        self._context: SparkContext = session.sparkContext
+        self._shipped = shipped
+        self._settings = settings
+        self._dependencies = dependencies
+        self._resources = resources
+        self._plan = plan
+        self._pool = self._context.getLocalProperty(SCHEDULER_POOL)
+        self._sources = unbounded_sources(job)
+        self._cancelled = threading.Event()
+        self._between_epochs = threading.Lock()
+        self._query: StreamingQuery | None = None
+        self._failure: BaseException | None = None
+        self._folder = Path(tempfile.mkdtemp(prefix="opchain-"))
+        self._due = self._folder / "due"
+
+    def run(self) -> JobOutcome:
+        """Runs epochs until the query ends: for ever, until it is cancelled, or until all is read.
+
+        Raises:
+            Exception: What a user's function raised, with notes that say where.
+            CheckpointError: The checkpoints are somebody else's, damaged, or do not fit the program.
+            StreamError: The job failed for another reason.
+        """
+        url = self._settings.checkpoints or str(self._folder / "checkpoints")
+        storage = checkpoint_storage(url)
+        coordinator = CheckpointCoordinator.open(
+            storage,
+            self.job.job_name,
+            self.run_id,
+            retained=self._settings.retained,
+            tolerable_failures=self._settings.tolerable_failures,
+        )
+        line = StageLine(self._context, self.job, self._shipped, self._resources)
+        try:
+            shipped = ShippedJob(
+                self.job.job_name,
+                self.job.job_parameters,
+                provide_modules(self._context, self._dependencies.python_executable),
+                provide_files(self._session, self._dependencies),
+            )
+            epochs = Epochs(
+                self.job,
+                self.run_id,
+                line,
+                shipped,
+                self._sources,
+                storage=storage,
+                coordinator=coordinator,
+                plan=self._plan,
+            )
+            self._run_query(epochs, f"{storage.url}/{OFFSETS}")
+            return epochs.outcome or JobOutcome()
+        finally:
+            line.close()
+            coordinator.close()
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def cancel(self) -> None:
+        """Ends the query between two epochs; one that takes long is broken off, and run again some day."""
+        self._cancelled.set()
+        is_between = self._between_epochs.acquire(timeout=PATIENCE_S)
+        try:
+            if not is_between:
+                self._context.cancelJobGroup(self.group)
+            if self._query is not None:
+                self._query.stop()
+        finally:
+            if is_between:
+                self._between_epochs.release()
+
+    def _run_query(self, epochs: Epochs, offsets: str) -> None:
+        from pyspark.errors import StreamingQueryException  # noqa: PLC0415 - comes with pyspark
+
+        write_due(self._due, epochs.next_timer_ms)
+        rows = delivered_rows(self._session, self._sources, self._folder, self._due)
+        writer = (
+            rows.writeStream.queryName(f"{self.job.job_name} {self.run_id[:8]}")
+            .option("checkpointLocation", offsets)
+            .foreachBatch(partial(self._run_epoch, epochs))
+        )
+        trigger = self._settings.trigger
+        if trigger is Trigger.AVAILABLE_NOW:
+            writer = writer.trigger(availableNow=True)
+        elif trigger is Trigger.ONCE:
+            writer = writer.trigger(once=True)
+        elif self._settings.interval_ms:
+            writer = writer.trigger(processingTime=f"{self._settings.interval_ms} milliseconds")
+        self._query = query = writer.start()
+        if self._cancelled.is_set():
+            query.stop()
+        try:
+            query.awaitTermination()
+        except StreamingQueryException as error:
+            if self._cancelled.is_set():
+                raise TaskFailedError("the job was cancelled within an epoch") from error
+            if self._failure is not None:
+                raise self._failure from error
+            raise failure_of(error, self.job) from error
+        if self._cancelled.is_set():
+            raise TaskFailedError("the job was cancelled between two epochs")
+
+    def _run_epoch(self, epochs: Epochs, rows: DataFrame, batch: int) -> None:
+        """What `foreachBatch` calls."""
+        try:
+            with (
+                self._between_epochs,
+                job_group(self._context, self.group, self._description(), self._pool),
+                python_executable(self._context, self._dependencies.python_executable),
+            ):
+                epochs.run(rows, batch)
+            write_due(self._due, epochs.next_timer_ms)
+        except BaseException as error:
+            self._failure = error
+            raise
+
+    def _description(self) -> str:
+        return f"{self.job.job_name}: {'; '.join(stage_name(self.job, stage) for stage in self.job.stages)}"

@@ -1,0 +1,44 @@
+"""An unbounded job on the active session, and the client that watches it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opchain.runtime.job_dependencies import NO_DEPENDENCIES
+from opchain.runtime.job_run import JobRun
+from opchain.runtime.shipping import ship_vertices
+from opchain.runtime.spark.session import active_or_new_session
+from opchain.runtime.spark.streaming.streaming_job import StreamingJob
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from opchain.runtime.job_dependencies import JobDependencies
+    from opchain.runtime.slot_resources import SlotResources
+    from opchain.runtime.spark.streaming.settings import StreamingSettings
+    from opchain.runtime.task.vertex_program import JobProgram
+
+
+def streaming_run(
+    job: JobProgram,
+    settings: StreamingSettings,
+    dependencies: JobDependencies = NO_DEPENDENCIES,
+    resources: Sequence[SlotResources | None] = (),
+) -> JobRun:
+    """The run of an unbounded job on the active session, or a new one.
+
+    Args:
+        job: The job.
+        settings: How it runs.
+        dependencies: The files that it needs.
+        resources: What a slot of each vertex needs, None where nothing was said; empty for no resources.
+
+    Raises:
+        UnpicklableFunctionError: A function cannot be pickled.
+        UnsupportedFeatureError: A source can't be read epoch by epoch.
+        SparkUnavailableError: There is no Spark to run on.
+    """
+    shipped = ship_vertices(job)
+    session = active_or_new_session()
+    streaming = StreamingJob(session, job, shipped, settings, dependencies, resources)
+    return JobRun(streaming.run, streaming.cancel, waits_for_others=True)

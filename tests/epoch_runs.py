@@ -1,0 +1,135 @@
+"""Runs programs epoch by epoch in this process: live, or made anew from the checkpoint before each epoch."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import cloudpickle
+from forms import Ran, job_of
+from opchain.runtime.checkpoint.metadata import CheckpointMetadata, TaskMetadata
+from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.connectors.unbounded_source import UnboundedSource
+from opchain.runtime.epochs.epoch import Epoch
+from opchain.runtime.epochs.local_epochs import LocalEpochs
+from opchain.runtime.epochs.restoring import operators_with_state
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from opchain.datastream import DataStream, StreamExecutionEnvironment
+    from opchain.runtime.task.vertex_program import JobProgram
+
+    Records = Sequence[Any]
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+class GivenSource(UnboundedSource[Any]):
+    """Reads the lists of records that a test delivers."""
+
+    def initial_position(self, now_ms: int) -> Any:
+        raise AssertionError("a test delivers by itself")
+
+    def latest_position(self, start: Any, now_ms: int) -> Any:
+        raise AssertionError("a test delivers by itself")
+
+    def splits_between(self, start: Any, end: Any, parallelism: int) -> Any:
+        raise AssertionError("a test delivers by itself")
+
+    def splits(self, parallelism: int) -> Any:
+        raise AssertionError("a test delivers by itself")
+
+    def read(self, split: Records, batch_size: int) -> Iterator[Records]:
+        for first in range(0, len(split), batch_size):
+            yield split[first : first + batch_size]
+
+
+def given(env: StreamExecutionEnvironment, name: str, strategy: Any = None) -> DataStream[Any]:
+    """The stream of what a test delivers under this name."""
+    from opchain.common import WatermarkStrategy  # noqa: PLC0415
+
+    return env.from_source(GivenSource(), strategy or WatermarkStrategy.no_watermarks(), name).uid(
+        name
+    )
+
+
+@dataclass
+class EpochRun:
+    """One job, from epoch to epoch.
+
+    `latest` is the last checkpoint; a run that is given another's goes on from there.
+    """
+
+    draw: Callable[[StreamExecutionEnvironment], Any]
+    folder: Path
+    parallelism: int = 1
+    form: str = "inlined"
+    latest: CheckpointMetadata | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.storage = checkpoint_storage(str(self.folder))
+        self.job: JobProgram = job_of(
+            self.draw, self.form, parallelism=self.parallelism, **self.settings
+        )
+        self._epochs = LocalEpochs(self.job, self.storage)
+
+    def run(self, now_ms: int = 0, **deliveries: Records) -> Ran:
+        """Runs an epoch: the records of each source go to its subtasks in contiguous parts."""
+        latest = self.latest
+        epoch = Epoch(1 if latest is None else latest.epoch + 1, now_ms, is_first=latest is None)
+        by_task: dict[int, list[bytes]] = {}
+        for vertex in self.job.vertices:
+            records = deliveries.get(vertex.operators[0].uid or "")
+            if records is not None:
+                size = vertex.parallelism
+                for subtask in range(size):
+                    first = len(records) * subtask // size
+                    behind = len(records) * (subtask + 1) // size
+                    part = list(records[first:behind])
+                    by_task[vertex.first_task + subtask] = [pickle.dumps(part)]
+        outcome = self._epochs.run(epoch, by_task, latest)
+        self.latest = CheckpointMetadata(
+            epoch.checkpoint_id,
+            now_ms,
+            "test",
+            "run",
+            tuple(operators_with_state(self.job)),
+            tuple(
+                TaskMetadata(
+                    vertex.first_task + subtask,
+                    vertex.vertex_id,
+                    subtask,
+                    outcome.snapshots[vertex.first_task + subtask].state,
+                    outcome.snapshots[vertex.first_task + subtask].progress,
+                )
+                for vertex in self.job.vertices
+                for subtask in range(vertex.parallelism)
+            ),
+        )
+        return Ran(self.job, outcome)
+
+    def next_timer_ms(self, ran: Ran) -> int | None:
+        """When the first processing-time timer is due after an epoch."""
+        times = [item.next_timer_ms for item in ran.outcome.snapshots.values()]
+        return min((time for time in times if time is not None), default=None)
+
+    def restarted(self, parallelism: int | None = None) -> EpochRun:
+        """The job as a new run has it, which finds nothing but the checkpoint."""
+        self.close()
+        return EpochRun(
+            self.draw,
+            self.folder,
+            parallelism or self.parallelism,
+            self.form,
+            self.latest,
+            self.settings,
+        )
+
+    def close(self) -> None:
+        """Ends the run."""
+        self._epochs.close()

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from epoch_runs import EpochRun, given
+from forms import seen
+from opchain.common import Duration, Time, Types, WatermarkStrategy
+from opchain.datastream.functions import KeyedProcessFunction
+from opchain.datastream.state import ValueStateDescriptor
+from opchain.datastream.window import TumblingEventTimeWindows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FORMS = ("interpreted", "generated", "inlined")
+
+
+class Count(KeyedProcessFunction[str, str, tuple[str, int]]):
+    def open(self, runtime_context: Any) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value: str, ctx: Any) -> Iterator[tuple[str, int]]:
+        self.count.update((self.count.value() or 0) + 1)
+        yield value, self.count.value()
+
+
+def counted(env: Any) -> None:
+    seen(given(env, "words").key_by(lambda word: word).process(Count()), "counts")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("restarts", [False, True])
+def test_state_goes_on_from_epoch_to_epoch(tmp_path: Path, form: str, restarts: bool) -> None:
+    run = EpochRun(counted, tmp_path, 2, form)
+    assert sorted(run.run(words=["a", "b", "a"]).records("counts")) == [
+        ("a", 1),
+        ("a", 2),
+        ("b", 1),
+    ]
+    run = run.restarted() if restarts else run
+    assert run.run(words=[]).records("counts") == []
+    run = run.restarted() if restarts else run
+    assert sorted(run.run(words=["b", "a", "c"]).records("counts")) == [
+        ("a", 3),
+        ("b", 2),
+        ("c", 1),
+    ]
+    run.close()
+
+
+@pytest.mark.parametrize("parallelism", [1, 3, 8])
+def test_state_moves_to_another_parallelism_and_back(tmp_path: Path, parallelism: int) -> None:
+    words = [f"word {number}" for number in range(50)]
+    run = EpochRun(counted, tmp_path, 2, settings={"max_parallelism": 16})
+    run.run(words=words)
+    run = run.restarted(parallelism)
+    assert sorted(run.run(words=words).records("counts")) == sorted((word, 2) for word in words)
+    run = run.restarted(2)
+    assert sorted(run.run(words=words).records("counts")) == sorted((word, 3) for word in words)
+    run.close()
+
+
+def windows(env: Any) -> None:
+    strategy = WatermarkStrategy.for_bounded_out_of_orderness(
+        Duration.of_millis(5)
+    ).with_timestamp_assigner(lambda value, _: value[1])
+    seen(
+        given(env, "clicks", strategy)
+        .key_by(lambda click: click[0])
+        .window(TumblingEventTimeWindows.of(Time.milliseconds(10)))
+        .reduce(lambda a, b: (a[0], a[1] + b[1])),
+        "sums",
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_window_waits_for_its_watermark_over_epochs(
+    tmp_path: Path, form: str, restarts: bool
+) -> None:
+    run = EpochRun(windows, tmp_path, 1, form)
+    assert run.run(clicks=[("a", 1), ("b", 2)]).records("sums") == []
+    run = run.restarted() if restarts else run
+    assert run.run(clicks=[("a", 3), ("a", 12)]).records("sums") == []
+    run = run.restarted() if restarts else run
+    # The watermark passes the first window; ("b", 4) comes too late for it in the next epoch.
+    assert run.run(clicks=[("a", 15)]).records("sums") == [("a", 4), ("b", 2)]
+    run = run.restarted() if restarts else run
+    assert run.run(clicks=[("b", 4)]).records("sums") == []
+    run = run.restarted() if restarts else run
+    assert run.run(clicks=[("c", 40)]).records("sums") == [("a", 27)]
+    run.close()
+
+
+class Reminder(KeyedProcessFunction[str, str, tuple[str, int]]):
+    def process_element(self, value: str, ctx: Any) -> None:
+        now = ctx.timer_service().current_processing_time()
+        ctx.timer_service().register_processing_time_timer(now + 100)
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Iterator[tuple[str, int]]:
+        yield ctx.get_current_key(), timestamp
+
+
+def reminded(env: Any) -> None:
+    seen(given(env, "words").key_by(lambda word: word).process(Reminder()), "due")
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_processing_time_timers_fire_in_the_epoch_in_which_they_are_due(
+    tmp_path: Path, restarts: bool
+) -> None:
+    run = EpochRun(reminded, tmp_path)
+    ran = run.run(1_000, words=["a"])
+    assert ran.records("due") == []
+    assert run.next_timer_ms(ran) == 1_100
+    run = run.restarted() if restarts else run
+    ran = run.run(1_050, words=["b"])
+    assert (ran.records("due"), run.next_timer_ms(ran)) == ([], 1_100)
+    run = run.restarted() if restarts else run
+    ran = run.run(1_149)
+    assert (ran.records("due"), run.next_timer_ms(ran)) == ([("a", 1_100)], 1_150)
+    run = run.restarted() if restarts else run
+    ran = run.run(1_900)
+    assert (ran.records("due"), run.next_timer_ms(ran)) == ([("b", 1_150)], None)
+    run.close()
+
+
+def test_a_clock_that_falls_back_stands_still(tmp_path: Path) -> None:
+    run = EpochRun(reminded, tmp_path)
+    run.run(1_000, words=["a"])
+    assert run.run(500, words=["b"]).records("due") == []
+    assert run.run(1_100).records("due") == [("a", 1_100), ("b", 1_100)]
+    run.close()
+
+
+def test_bounded_sources_are_read_in_the_first_epoch(tmp_path: Path) -> None:
+    def draw(env: Any) -> None:
+        both = given(env, "words").union(env.from_collection(["x", "y"]).uid("fixed"))
+        seen(both.key_by(lambda word: word).process(Count()), "counts")
+
+    run = EpochRun(draw, tmp_path)
+    assert sorted(run.run(words=["x"]).records("counts")) == [("x", 1), ("x", 2), ("y", 1)]
+    run = run.restarted()
+    assert run.run(words=["x"]).records("counts") == [("x", 3)]
+    run.close()
+
+
+def test_what_a_function_raises_names_the_operator_and_closes_the_task(tmp_path: Path) -> None:
+    class Fragile(Count):
+        marker = tmp_path / "closed"
+
+        def process_element(self, value: str, ctx: Any) -> Iterator[tuple[str, int]]:
+            if value == "bad":
+                raise ValueError("not this one")
+            yield from super().process_element(value, ctx)
+
+        def close(self) -> None:
+            self.marker.write_text("closed")
+
+    def draw(env: Any) -> None:
+        seen(given(env, "words").key_by(lambda w: w).process(Fragile()).name("fragile"), "counts")
+
+    run = EpochRun(draw, tmp_path)
+    run.run(words=["good"])
+    before = run.latest
+    with pytest.raises(ValueError, match="not this one") as caught:
+        run.run(words=["good", "bad"])
+    assert any("in 'fragile'" in note for note in caught.value.__notes__)
+    assert Fragile.marker.read_text() == "closed"
+    # The checkpoint before is as it was, and the epoch can be run again.
+    assert run.latest is before
+    assert run.run(words=["good"]).records("counts") == [("good", 2)]
+    run.close()
