@@ -20,7 +20,7 @@ else:
 ROOT = Path(__file__).parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
-PACKED = ["compiler", "runtime", "pyproject.toml", "README.md", "LICENSE", "MANIFEST.in"]
+PACKED = ["compiler", "runtime", "pyproject.toml", "README.md", "LICENSE", "NOTICE", "MANIFEST.in"]
 OFFLINE = ["--quiet", "--no-deps", "--no-build-isolation"]
 
 
@@ -79,6 +79,17 @@ def test_the_wheel_has_every_module(wheel: Path) -> None:
         for path in (ROOT / half).rglob("*.py")
     }
     assert packed == expected
+
+
+def test_the_wheel_has_all_parts_of_the_plan_page_and_every_licence(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        packed = set(archive.namelist())
+    static = ROOT / "compiler" / "plan" / "page" / "static"
+    parts = {path.relative_to(ROOT) for path in static.rglob("*") if path.is_file()}
+    assert len(parts) > 10
+    assert {f"opchain/{path.as_posix()}" for path in parts} <= packed
+    licences = {name.partition("/licenses/")[2] for name in packed if "/licenses/" in name}
+    assert licences == {"LICENSE", "NOTICE", "compiler/plan/page/static/elk/LICENSE.md"}
 
 
 def test_the_zip_for_spark_is_the_same_from_a_wheel_and_from_a_checkout(

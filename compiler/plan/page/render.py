@@ -14,6 +14,7 @@ from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.page.contents import page_contents, vertex_details
 from opchain.compiler.plan.page.numbers import page_numbers
 from opchain.compiler.plan.text import plan_text
+from opchain.runtime.errors import StreamError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,13 +85,23 @@ def plan_page(
 
 
 def _static(name: str) -> str:
-    return (resources.files(__package__) / "static" / name).read_text(encoding="ascii")
+    return _bytes(name).decode("ascii")
 
 
 def _layout_library() -> str:
     # Kept compressed, and as one file: what compresses it here might give other bytes elsewhere.
-    packed = resources.files(__package__) / "static" / "elk" / "elk.bundled.js.gz"
-    return base64.b64encode(packed.read_bytes()).decode("ascii")
+    return base64.b64encode(_bytes("elk/elk.bundled.js.gz")).decode("ascii")
+
+
+def _bytes(name: str) -> bytes:
+    file = resources.files(__package__).joinpath("static", *name.split("/"))
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        raise StreamError(
+            f"there is no plan page here: this copy of opchain was packed without {name}, as the zip "
+            "for executors is; make the page where opchain is installed"
+        ) from None
 
 
 def _in_html(text: str) -> str:

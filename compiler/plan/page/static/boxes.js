@@ -69,7 +69,7 @@ function showOnBox(box, counts) {
   box.querySelector("ol").after(
     element("div.numbers", {},
       fact("records in", short(counts.recordsIn)), fact("records out", short(counts.recordsOut)), fact("skew", counts.skew.toFixed(2), counts.skew >= SKEWED ? "uneven" : ""),
-      fact("bytes in", size(counts.bytesIn)), fact("bytes out", size(counts.bytesOut)), fact("watermark", counts.watermark === "end" ? "end" : watermark(counts.watermark))),
+      fact("bytes in", size(counts.bytesIn)), fact("bytes out", size(counts.bytesOut)), fact("watermark", shortWatermark(counts.watermark))),
     shareBar(counts));
 }
 

@@ -22,6 +22,14 @@ function size(bytes) {
 function watermark(time) {
   if (time === null) return "none yet";
   if (time === "end") return "end of input";
-  const looksLikeDate = time > 1e11 && time < 1e13;
-  return looksLikeDate ? new Date(time).toISOString().replace("T", " ").replace("Z", " UTC") : `${grouped(time)} ms`;
+  return looksLikeDate(time) ? `${isoTime(time)} UTC` : `${grouped(time)} ms`;
 }
+
+function shortWatermark(time) {
+  if (time === null) return "none";
+  if (time === "end") return "end";
+  return looksLikeDate(time) ? isoTime(time).slice(0, 16) : watermark(time);
+}
+
+const looksLikeDate = (time) => time > 1e11 && time < 1e13;
+const isoTime = (time) => new Date(time).toISOString().replace("T", " ").replace("Z", "");

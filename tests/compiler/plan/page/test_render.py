@@ -7,7 +7,7 @@ import json
 import re
 from html.parser import HTMLParser
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from opchain import StreamExecutionEnvironment
@@ -16,8 +16,12 @@ from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan import page as package
 from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.page.render import SCRIPTS, plan_page, program_page
+from opchain.runtime.errors import StreamError
 from opchain.runtime.metrics.job_metrics import JobMetrics
 from programs import PROGRAMS, drawn
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ELKJS_SHA256 = "b1032b7cfd2a57c54c6f0e8369d7665e19a579954f7cd20a6dae28f1912ea0d7"
 """Of lib/elk.bundled.js of elkjs 0.12.1 as npm has it."""
@@ -102,6 +106,14 @@ def test_the_layout_library_is_the_published_one_and_its_licence_is_named() -> N
     assert "https://github.com/kieler/elkjs" in page
     licence = (resources.files(package) / "static" / "elk" / "LICENSE.md").read_text("utf-8")
     assert licence.startswith("# Eclipse Public License - v 2.0")
+
+
+def test_a_copy_of_opchain_without_the_parts_of_the_page_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(resources, "files", lambda _: tmp_path)
+    with pytest.raises(StreamError, match=r"packed without page\.css, as the zip for executors is"):
+        program_page(drawn("word_count").program())
 
 
 def test_without_scripts_the_page_is_the_text_of_the_plan() -> None:
