@@ -62,8 +62,14 @@ def clear_errors() -> Iterator[None]:
         raise CommandError(str(error)) from error
 
 
-def failure_of(error: BaseException, program: Path) -> CommandError:
-    """How a program failed, in one sentence."""
+def failure_of(error: BaseException, program: Path, *, while_it_ran: bool = False) -> CommandError:
+    """How a program failed, in one sentence.
+
+    Args:
+        error: What it raised.
+        program: Its file.
+        while_it_ran: A job of it had begun, so that nothing was refused.
+    """
     if isinstance(error, CommandError):
         return error
     place = place_of(error.__traceback__, program)
@@ -71,7 +77,8 @@ def failure_of(error: BaseException, program: Path) -> CommandError:
         message = f"{program} {_exit_text(error)}{_at(place)}"
     elif isinstance(error, StreamError):
         # These say themselves which operator and line they mean.
-        message = f"{program} is refused{_at(place)}: {error}"
+        what = "failed" if while_it_ran else "is refused"
+        message = f"{program} {what}{_at(place)}: {error}"
     else:
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))

@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 import threading
+import time
 from contextlib import ExitStack, contextmanager
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
@@ -118,31 +119,46 @@ class TerminalRows:
         self._lock = threading.RLock()
         self._progress: Progress | None = None
         self._rows: list[Any] = []
+        self._job = ""
+        self._times: dict[int, tuple[float, float]] = {}
         self._is_mid_line = False
 
-    def show(self, job: str, stages: Sequence[StageProgress]) -> None:  # noqa: ARG002 - one job runs at a time
+    def show(self, job: str, stages: Sequence[StageProgress]) -> None:
         """Draws the rows anew."""
         with self._lock:
+            if job != self._job:
+                self.clear()
+                self._job, self._times = job, {}
+            self._take_times(stages)
             if self._is_mid_line:
                 return
-            if self._progress is not None and len(self._rows) != len(stages):
-                self.clear()
             if self._progress is None:
                 self._progress = _new_progress(self._terminal)
                 self._rows = [
-                    self._progress.add_task(stage.name, start=False, total=stage.tasks, records="")
+                    self._progress.add_task(stage.name, total=stage.tasks, records="", time="")
                     for stage in stages
                 ]
-            for row, stage in zip(self._rows, stages, strict=True):
-                if stage.running or stage.done:
-                    self._progress.start_task(row)
+            for number, (row, stage) in enumerate(zip(self._rows, stages, strict=True)):
                 self._progress.update(
-                    row, completed=stage.done, records=_records(stage), description=stage.name
+                    row,
+                    completed=stage.done,
+                    records=f"{stage.records:,} records" if stage.done else "",
+                    time=_clock(*self._times[number]) if number in self._times else "",
                 )
             if self._progress.live.is_started:
                 self._progress.refresh()
             else:
                 self._progress.start()
+
+    def _take_times(self, stages: Sequence[StageProgress]) -> None:
+        """Notes when stages begin and end: rows come and go, and their times go on."""
+        now = time.monotonic()
+        for number, stage in enumerate(stages):
+            begun, ended = self._times.get(number, (now, now))
+            if stage.running or (stage.done and not stage.is_done):
+                self._times[number] = begun, now
+            elif stage.is_done:
+                self._times[number] = begun, ended
 
     def step_aside(self, text: str) -> None:
         """Makes way for text, and waits with the next drawing until its line has ended."""
@@ -202,13 +218,14 @@ def _tell(jobs: Sequence[StartedJob], display: Display) -> None:
         display.clear()
 
 
-def _records(stage: StageProgress) -> str:
-    return f"{stage.records:,} records" if stage.done else ""
+def _clock(begun: float, ended: float) -> str:
+    minutes, seconds = divmod(int(ended - begun), 60)
+    return f"{minutes}:{seconds:02}"
 
 
 def _new_progress(terminal: IO[str]) -> Progress:
     from rich.console import Console  # noqa: PLC0415 - loaded when there is something to show
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
     from rich.table import Column  # noqa: PLC0415
 
     name = Column(ratio=1, no_wrap=True, overflow="ellipsis")
@@ -217,7 +234,7 @@ def _new_progress(terminal: IO[str]) -> Progress:
         BarColumn(bar_width=20),
         TextColumn("{task.completed:.0f}/{task.total:.0f} tasks", justify="right"),
         TextColumn("{task.fields[records]}", justify="right"),
-        TimeElapsedColumn(),
+        TextColumn("{task.fields[time]}", justify="right"),
         console=Console(file=terminal),
         auto_refresh=False,
         transient=True,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from opchain.compiler.commands.failures import failure_of
+from opchain.compiler.commands.failures import FAILED, failure_of
 from opchain.compiler.commands.finished_jobs import show_finished, write_pages
 from opchain.compiler.commands.interrupt import ends_on_interrupt
 from opchain.compiler.commands.log_output import logging_to_stderr
@@ -24,9 +24,15 @@ from opchain.compiler.commands.program_file import program_file
 from opchain.compiler.commands.progress import showing_progress
 from opchain.compiler.dsl.interception import configuring, watching_jobs
 from opchain.runtime.errors import StreamError
+from opchain.runtime.job_status import JobStatus
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from opchain.compiler.dsl.interception import StartedJob
+
+PROGRAM_FAILED = 1
+"""The exit code of Python for a program that raises; a refused one has another."""
 
 
 @click.command(context_settings=PASSES_ARGUMENTS_ON)
@@ -78,15 +84,23 @@ def run(
             with nullcontext() if quiet else showing_progress(jobs):
                 runpy.run_path(str(path), run_name="__main__")
         except StreamError as error:
-            raise failure_of(error, path) from error
+            has_run = any(map(has_failed, jobs))
+            failure = failure_of(error, path, while_it_ran=has_run)
+            failure.exit_code = PROGRAM_FAILED if has_run else FAILED
+            raise failure from error
         except Exception as error:  # noqa: BLE001 - printed whole, as Python would
             traceback.print_exception(error.with_traceback(_from_file_on(error, path)))
-            sys.exit(1)
+            sys.exit(PROGRAM_FAILED)
         finally:
             if not quiet:
                 show_finished(jobs)
             if page is not None:
                 write_pages(jobs, page)
+
+
+def has_failed(job: StartedJob) -> bool:
+    """Whether a job has begun and did not end well."""
+    return job.client.get_job_status().result() is JobStatus.FAILED
 
 
 def _from_file_on(error: BaseException, path: Path) -> TracebackType | None:

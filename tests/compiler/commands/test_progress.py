@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -66,15 +67,31 @@ def test_rows_have_names_tasks_and_records(monkeypatch: pytest.MonkeyPatch) -> N
     rows = TerminalRows(terminal)
     rows.show("job", [FIRST, HALF])
     first, second = terminal.shown().splitlines()
-    assert re.fullmatch(r"read x1 +━+ 1/1 tasks 1,500 records 0:00:00", first)
-    assert re.fullmatch(r"count x4 +[━╺╸]+ 2/4 tasks +800 records 0:00:00", second)
+    assert re.fullmatch(r"read x1 +━+ 1/1 tasks 1,500 records 0:00", first)
+    assert re.fullmatch(r"count x4 +[━╺╸]+ 2/4 tasks +800 records 0:00", second)
     assert max(map(len, (first, second))) == 80
 
 
 def test_time_does_not_run_before_a_stage_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = terminal_of(monkeypatch)
     TerminalRows(terminal).show("job", [NOT_YET])
-    assert re.fullmatch(r"count x4 +━+ 0/4 tasks +-:--:--", terminal.shown())
+    assert re.fullmatch(r"count x4 +━+ 0/4 tasks *", terminal.shown())
+
+
+def test_times_go_on_when_rows_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal, now = terminal_of(monkeypatch), 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    rows = TerminalRows(terminal)
+    for later, stages in ((0, [HALF]), (65, [HALF]), (5, [FIRST, HALF][:1]), (60, [FIRST])):
+        now += later
+        rows.clear()
+        terminal.clear()
+        rows.show("job", stages)
+    assert terminal.shown().split()[-1] == "1:05"
+    rows.clear()
+    terminal.clear()
+    rows.show("next job", [HALF])
+    assert terminal.shown().split()[-1] == "0:00"
 
 
 def test_what_the_program_prints_is_all_that_stays(monkeypatch: pytest.MonkeyPatch) -> None:

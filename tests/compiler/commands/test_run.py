@@ -44,6 +44,14 @@ def test_what_opchain_refuses_is_one_sentence(write: Any, run: Any) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_a_job_that_opchain_ends_has_failed_and_was_not_refused(write: Any, run: Any) -> None:
+    write(HEAD + "env.from_collection([1, 2]).map(lambda n: sys.exit(n)).print()\nenv.execute()\n")
+    done = run("run", "clicks.py", "--local")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("opchain: clicks.py failed at clicks.py:4: ")
+    assert "Traceback" not in done.stderr
+
+
 def test_a_file_that_is_no_program_is_refused(write: Any, run: Any) -> None:
     write("# Title\nA text.\n", "README.md")
     assert "README.md is not a Python program" in run("run", "README.md").stderr
