@@ -28,6 +28,7 @@ from opchain.runtime.checkpoint.metadata import (
     TaskMetadata,
     completed_epochs,
     encode,
+    latest_checkpoint,
     metadata_name,
     read_metadata,
 )
@@ -35,7 +36,7 @@ from opchain.runtime.checkpoint.pending_checkpoint import Acknowledgement, Pendi
 from opchain.runtime.checkpoint.retention import drop_checkpoint, sweep
 from opchain.runtime.checkpoint.run_lease import RunLease
 from opchain.runtime.checkpoint.state_files import Compaction, compact
-from opchain.runtime.errors import CheckpointError, CheckpointInUseError, CorruptCheckpointError
+from opchain.runtime.errors import CheckpointError, CheckpointInUseError
 from opchain.runtime.task.mailbox.timer_service import wall_clock_ms
 
 if TYPE_CHECKING:
@@ -365,23 +366,3 @@ class CheckpointCoordinator:
                 self.sweep()
         except OSError as error:
             _LOG.warning("old checkpoint files of %s stay: %s", self._storage.url, error)
-
-
-def latest_checkpoint(storage: CheckpointStorage) -> CheckpointMetadata | None:
-    """The last completed checkpoint in a storage, None where there is none.
-
-    Raises:
-        CorruptCheckpointError: Its metadata can't be read; the message names the one before.
-    """
-    epochs = completed_epochs(storage)
-    if not epochs:
-        return None
-    try:
-        return read_metadata(storage, epochs[-1])
-    except CorruptCheckpointError as error:
-        before = (
-            f"checkpoint {epochs[-2]} is there: start from that"
-            if len(epochs) > 1
-            else "there is no checkpoint before it"
-        )
-        raise CorruptCheckpointError(error.name, f"{error.problem}; {before}") from error

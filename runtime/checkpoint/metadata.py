@@ -171,6 +171,26 @@ def read_metadata_file(storage: CheckpointStorage, name: str = _METADATA) -> Che
     return decode(data, storage.full_name(name))
 
 
+def latest_checkpoint(storage: CheckpointStorage) -> CheckpointMetadata | None:
+    """The last completed checkpoint in a storage, None where there is none.
+
+    Raises:
+        CorruptCheckpointError: Its metadata can't be read; the message names the one before.
+    """
+    epochs = completed_epochs(storage)
+    if not epochs:
+        return None
+    try:
+        return read_metadata(storage, epochs[-1])
+    except CorruptCheckpointError as error:
+        before = (
+            f"checkpoint {epochs[-2]} is there: start from that"
+            if len(epochs) > 1
+            else "there is no checkpoint before it"
+        )
+        raise CorruptCheckpointError(error.name, f"{error.problem}; {before}") from error
+
+
 def encode(metadata: CheckpointMetadata) -> bytes:
     """The content of a metadata file; the same bytes for the same checkpoint."""
     checkpoint = json.loads(_adapter().dump_json(metadata))

@@ -66,6 +66,7 @@ class RunLease:
         self._now_ms = now_ms
         self._is_over = threading.Event()
         self._failure: Exception | None = None
+        self._thread: threading.Thread | None = None
 
     @classmethod
     def take(
@@ -110,7 +111,10 @@ class RunLease:
 
     def keep_alive(self) -> None:
         """Gives signs of life from a thread, until `close`."""
-        threading.Thread(target=self._renew_in_time, name="checkpoint-lease", daemon=True).start()
+        self._thread = threading.Thread(
+            target=self._renew_in_time, name="checkpoint-lease", daemon=True
+        )
+        self._thread.start()
 
     def require(self) -> None:
         """Makes sure that this run still has the place.
@@ -131,6 +135,8 @@ class RunLease:
     def close(self) -> None:
         """Leaves the place to others."""
         self._is_over.set()
+        if self._thread is not None:
+            self._thread.join()  # or its last sign of life could come after the end
         if max(_numbers(self._storage), default=0) == self.run.number:
             self._write(is_closed=True)
 
@@ -192,10 +198,10 @@ def _is_alive(storage: CheckpointStorage, run: Run, now_ms: int, lease_ms: int) 
 
 
 def _owner(storage: CheckpointStorage) -> Run | None:
-    numbers = _numbers(storage)
-    if not numbers:
-        return None
-    return Run(**json.loads(storage.read(_name(max(numbers), "run"))))
+    while numbers := _numbers(storage):
+        with contextlib.suppress(FileNotFoundError):  # replaced just now: there is a higher number
+            return Run(**json.loads(storage.read(_name(max(numbers), "run"))))
+    return None
 
 
 def _numbers(storage: CheckpointStorage) -> list[int]:

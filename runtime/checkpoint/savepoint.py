@@ -13,10 +13,10 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from opchain.runtime.checkpoint.coordinator import latest_checkpoint
 from opchain.runtime.checkpoint.metadata import (
     CheckpointMetadata,
     encode,
+    latest_checkpoint,
     read_metadata,
     read_metadata_file,
 )

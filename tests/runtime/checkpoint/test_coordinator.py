@@ -1,0 +1,395 @@
+"""Checkpoints from begin to end, on real files; and several coordinators in one place."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from opchain.runtime.checkpoint.coordinator import Acknowledgement, CheckpointCoordinator
+from opchain.runtime.checkpoint.metadata import (
+    Committable,
+    OperatorMetadata,
+    SourcePosition,
+    completed_epochs,
+    metadata_name,
+    read_metadata,
+)
+from opchain.runtime.checkpoint.state_files import TaskState, write_task_state
+from opchain.runtime.checkpoint.storage import CheckpointStorage, checkpoint_storage
+from opchain.runtime.errors import CheckpointError, CheckpointInUseError, CorruptCheckpointError
+from opchain.runtime.state.operator_snapshot import OperatorSnapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
+
+OPERATOR = "a" * 32
+OPERATORS = (OperatorMetadata(OPERATOR, "count", "job.py:3", 0, 2, 128, is_keyed=True),)
+
+
+class Observer:
+    def __init__(self) -> None:
+        self.heard: list[Any] = []
+
+    def on_complete(self, metadata: CheckpointMetadata) -> None:
+        self.heard.append(metadata.epoch)
+
+    def on_abort(self, epoch: int, reason: str) -> None:
+        self.heard.append((epoch, reason))
+
+
+@pytest.fixture
+def coordinator(storage: CheckpointStorage) -> Iterator[CheckpointCoordinator]:
+    found = open_(storage)
+    yield found
+    found.close()
+
+
+def open_(storage: CheckpointStorage, run_id: str = "run-1", **settings: Any) -> Any:
+    settings = {"keeps_alive": False, **settings}
+    return CheckpointCoordinator.open(storage, "clicks", run_id, **settings)
+
+
+class Tasks:
+    """Two tasks that write a byte of state each epoch, a base every `base_every` epochs."""
+
+    def __init__(self, storage: CheckpointStorage, base_every: int = 3) -> None:
+        self.storage, self.base_every = storage, base_every
+        self.states: list[TaskState | None] = [None, None]
+
+    def write(self, epoch: int) -> list[TaskState]:
+        for task, previous in enumerate(self.states):
+            is_changes = previous is not None and len(previous.files) < self.base_every
+            snapshot = OperatorSnapshot({task: b"%d" % epoch}, is_changes=is_changes)
+            self.states[task] = write_task_state(
+                self.storage, epoch, task, "0", {OPERATOR: snapshot}, previous
+            )
+        return [state for state in self.states if state is not None]
+
+
+def run_epoch(coordinator: CheckpointCoordinator, tasks: Tasks, epoch: int) -> CheckpointMetadata:
+    pending = coordinator.begin(epoch, [0, 1])
+    for state in tasks.write(epoch):
+        pending.acknowledge(Acknowledgement(state.task, "v", state.task, state, b"rest"))
+    return coordinator.complete(pending, OPERATORS)
+
+
+def test_a_checkpoint_is_there_when_all_have_acknowledged(
+    storage: CheckpointStorage, coordinator: CheckpointCoordinator
+) -> None:
+    pending = coordinator.begin(4, [0, 1])
+    first, second = Tasks(storage).write(4)
+    prepared = Committable("c" * 32, 1, b"file-1")
+    pending.acknowledge(Acknowledgement(1, "v", 1, second, b"rest", (prepared,), duration_ms=7))
+    assert pending.missing == [0]
+    with pytest.raises(CheckpointError, match=r"of 2 tasks, 1 have not acknowledged \(0\)"):
+        coordinator.complete(pending, OPERATORS)
+    assert completed_epochs(storage) == []
+    pending.acknowledge(Acknowledgement(0, "v", 0, first))
+    position = SourcePosition("files", {"offset": 3})
+    metadata = coordinator.complete(pending, OPERATORS, sources=[position], plan={"a": 1})
+    assert coordinator.latest() == metadata == read_metadata(storage, 4)
+    assert [task.rest for task in metadata.tasks] == [b"", b"rest"]
+    assert metadata.committables == (prepared,)
+    assert metadata.sources == (position,)
+    assert (metadata.run_id, metadata.job_name, metadata.plan) == ("run-1", "clicks", {"a": 1})
+    assert metadata.tasks_of(OPERATORS[0]) == [first, second]
+
+
+def test_what_a_checkpoint_took(
+    storage: CheckpointStorage, coordinator: CheckpointCoordinator
+) -> None:
+    tasks = Tasks(storage)
+    run_epoch(coordinator, tasks, 1)
+    run_epoch(coordinator, tasks, 2)
+    first, second = coordinator.statistics
+    assert [first.epoch, second.epoch] == [1, 2]
+    assert first.written_bytes == first.state_bytes > 0
+    assert second.state_bytes == first.state_bytes + second.written_bytes
+    assert min(second.acknowledging_ms, second.publishing_ms, second.notifying_ms) >= 0
+
+
+def test_epochs_only_go_up_and_one_is_pending(
+    storage: CheckpointStorage, coordinator: CheckpointCoordinator
+) -> None:
+    run_epoch(coordinator, Tasks(storage), 5)
+    with pytest.raises(CheckpointError, match="checkpoint 5 is begun, and 5 is complete already"):
+        coordinator.begin(5, [0])
+    pending = coordinator.begin(7, [0])
+    with pytest.raises(CheckpointError, match="checkpoint 8 is begun while 7 is pending"):
+        coordinator.begin(8, [0])
+    coordinator._tolerable_failures = 1
+    coordinator.abort(pending, "test")
+    with pytest.raises(CheckpointError, match="checkpoint 7 is not the one that is pending"):
+        coordinator.complete(pending, ())
+
+
+def test_failures_in_a_row_are_tolerated_up_to_a_number(storage: CheckpointStorage) -> None:
+    observer = Observer()
+    coordinator = open_(storage, tolerable_failures=1, observers=[observer])
+    tasks = Tasks(storage)
+    for epoch in (1, 3):
+        coordinator.abort(coordinator.begin(epoch, [0, 1]), "disk full")
+        run_epoch(coordinator, tasks, epoch + 1)
+    coordinator.abort(coordinator.begin(5, [0, 1]), "disk full")
+    with pytest.raises(CheckpointError, match="checkpoint 6 failed: out; 2 in a row, and 1 are tol"):
+        coordinator.abort(coordinator.begin(6, [0, 1]), "out")
+    assert observer.heard == [(1, "disk full"), 2, (3, "disk full"), 4, (5, "disk full"), (6, "out")]
+
+
+def test_what_an_observer_raises_comes_out_with_the_checkpoint_complete(
+    storage: CheckpointStorage,
+) -> None:
+    class Failing(Observer):
+        def on_complete(self, metadata: CheckpointMetadata) -> None:
+            raise ConnectionError("commit")
+
+    coordinator = open_(storage, observers=[Failing()])
+    tasks = Tasks(storage)
+    with pytest.raises(ConnectionError, match="commit"):
+        run_epoch(coordinator, tasks, 1)
+    assert completed_epochs(storage) == [1]
+    with pytest.raises(ConnectionError):
+        run_epoch(coordinator, tasks, 2)
+    assert completed_epochs(storage) == [2]
+
+
+@pytest.mark.parametrize("retained", [1, 2, 4])
+def test_checkpoints_and_their_files_are_kept_as_long_as_they_are_retained(
+    storage: CheckpointStorage, retained: int
+) -> None:
+    coordinator, tasks = open_(storage, retained=retained), Tasks(storage)
+    for epoch in range(1, 11):
+        run_epoch(coordinator, tasks, epoch)
+        epochs = list(range(max(1, epoch - retained + 1), epoch + 1))
+        assert completed_epochs(storage) == epochs
+        needed = {name for found in epochs for name in read_metadata(storage, found).files}
+        assert set(storage.names("shared")) == needed
+
+
+def test_retention_goes_on_in_the_next_run(storage: CheckpointStorage) -> None:
+    tasks = Tasks(storage)
+    first = open_(storage, retained=5)
+    for epoch in range(1, 6):
+        run_epoch(first, tasks, epoch)
+    first.close()
+    second = open_(storage, "run-2", retained=2)
+    run_epoch(second, Tasks(storage), 6)
+    assert completed_epochs(storage) == [5, 6]
+    with pytest.raises(ValueError, match="0 checkpoints are to be retained"):
+        open_(storage, retained=0)
+
+
+def test_files_of_attempts_that_lost_are_swept(
+    storage: CheckpointStorage, coordinator: CheckpointCoordinator
+) -> None:
+    tasks = Tasks(storage)
+    run_epoch(coordinator, tasks, 1)
+    zombie = write_task_state(storage, 1, 0, "zombie", {OPERATOR: OperatorSnapshot({0: b"?"})})
+    ahead = write_task_state(storage, 2, 0, "ahead", {OPERATOR: OperatorSnapshot({0: b"?"})})
+    before = read_metadata(storage, 1)
+    assert coordinator.sweep() == [zombie.files[0].name]
+    assert read_metadata(storage, 1) == before
+    assert storage.get(ahead.files[0])
+    run_epoch(coordinator, tasks, 2)
+    assert coordinator.sweep() == [ahead.files[0].name]
+    assert set(storage.names("shared")) == set(read_metadata(storage, 2).files)
+
+
+def test_files_of_an_aborted_epoch_stay_for_the_chains_that_go_on(
+    storage: CheckpointStorage,
+) -> None:
+    coordinator, tasks = open_(storage, tolerable_failures=1), Tasks(storage)
+    run_epoch(coordinator, tasks, 1)
+    tasks.write(2)
+    coordinator.abort(coordinator.begin(2, [0, 1]), "late")
+    assert coordinator.sweep() == []
+    metadata = run_epoch(coordinator, tasks, 3)
+    assert len(metadata.tasks[0].state.files) == 3
+    assert coordinator.sweep() == []
+    assert set(storage.names("shared")) == set(metadata.files)
+
+
+def test_a_file_that_cannot_be_removed_stops_nothing(
+    storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    coordinator, tasks = open_(storage), Tasks(storage)
+    run_epoch(coordinator, tasks, 1)
+    with monkeypatch.context() as patch:
+
+        def failing(*_: Any) -> None:
+            raise PermissionError("read only")
+
+        patch.setattr(type(storage), "delete", failing)
+        run_epoch(coordinator, tasks, 2)
+    assert "old checkpoint files" in caplog.text
+    assert "read only" in caplog.text
+    latest = coordinator.latest()
+    assert latest is not None
+    assert latest.epoch == 2
+
+
+def test_merged_files_take_the_place_of_those_they_were_made_of(
+    storage: CheckpointStorage, coordinator: CheckpointCoordinator
+) -> None:
+    tasks = Tasks(storage, base_every=100)
+    for epoch in range(1, 12):
+        run_epoch(coordinator, tasks, epoch)
+    merged = coordinator.compact()
+    assert sorted(merged) == [0, 1]
+    assert coordinator.sweep() == []  # nobody refers to what was merged, but somebody will
+    for told in (False, True):
+        if told:
+            tasks.states = [
+                merged[state.task].applied_to(state) for state in tasks.states if state is not None
+            ]
+        epoch = 13 if told else 12
+        metadata = run_epoch(coordinator, tasks, epoch)
+        assert [len(task.state.files) for task in metadata.tasks] == [epoch - 9] * 2
+    assert set(storage.names("shared")) == set(metadata.files)
+    tasks.base_every = 1
+    metadata = run_epoch(coordinator, tasks, 14)
+    assert [len(task.state.files) for task in metadata.tasks] == [1, 1]
+    assert coordinator._compactions == {0: [], 1: []}
+    coordinator.sweep()
+    assert set(storage.names("shared")) == set(metadata.files)
+
+
+def test_a_broken_checkpoint_can_be_left_behind(
+    storage: CheckpointStorage, coordinator: CheckpointCoordinator
+) -> None:
+    coordinator._retained = 3
+    tasks = Tasks(storage)
+    for epoch in (1, 2, 3):
+        run_epoch(coordinator, tasks, epoch)
+    coordinator.close()
+    storage.write(metadata_name(3), b"{}")
+    again = open_(storage, "run-2", retained=3)
+    with pytest.raises(CorruptCheckpointError, match="checkpoint 2 is there: start from that"):
+        again.latest()
+    assert again.discard_after(2) == [3]
+    latest = again.latest()
+    assert latest is not None
+    assert latest.epoch == 2
+    again.begin(3, [0])
+
+
+def test_a_second_run_is_refused_while_the_first_lives(
+    storage: CheckpointStorage, coordinator: CheckpointCoordinator
+) -> None:
+    with pytest.raises(CheckpointInUseError, match="belongs to run run-1 of 'clicks'"):
+        open_(storage, "run-2")
+    coordinator.close()
+    open_(storage, "run-2").close()
+
+
+def test_a_run_that_was_replaced_completes_nothing_any_more(storage: CheckpointStorage) -> None:
+    now = [0]
+    first = open_(storage, now_ms=lambda: now[0])
+    tasks = Tasks(storage)
+    pending = first.begin(1, [0, 1])
+    for state in tasks.write(1):
+        pending.acknowledge(Acknowledgement(state.task, "v", state.task, state))
+    now[0] += 60_000
+    second = open_(storage, "run-2", now_ms=lambda: now[0])
+    with pytest.raises(CheckpointInUseError, match="taken over by run run-2"):
+        first.complete(pending, OPERATORS)
+    assert completed_epochs(storage) == []
+    run_epoch(second, Tasks(storage), 1)
+    with pytest.raises(CheckpointInUseError):
+        first.begin(2, [0])
+    with pytest.raises(CheckpointInUseError):
+        first.sweep()
+
+
+def test_of_two_runs_that_both_think_they_own_the_place_one_completes_an_epoch(
+    storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0]
+    first = open_(storage, now_ms=lambda: now[0])
+    now[0] += 60_000
+    second = open_(storage, "run-2", now_ms=lambda: now[0])
+    monkeypatch.setattr(first.lease, "require", lambda: None)  # it asked just before
+    run_epoch(first, Tasks(storage), 1)
+    with pytest.raises(
+        CheckpointInUseError, match="checkpoint 1 of .* was completed by run run-1.*; this is run run-2"
+    ):
+        second._completed = []
+        run_epoch(second, Tasks(storage), 1)
+    latest = second.latest()
+    assert latest is not None
+    assert latest.run_id == "run-1"
+
+
+def test_a_publish_that_nobody_heard_the_answer_of_is_no_failure(
+    storage: CheckpointStorage,
+    coordinator: CheckpointCoordinator,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    publish = type(storage).publish
+
+    def twice(self: Any, name: str, data: bytes) -> None:
+        publish(self, name, data)
+        publish(self, name, data)
+
+    monkeypatch.setattr(type(storage), "publish", twice)
+    assert run_epoch(coordinator, Tasks(storage), 1).epoch == 1
+
+
+RUN = """
+import sys
+from opchain.runtime.checkpoint.coordinator import Acknowledgement, CheckpointCoordinator
+from opchain.runtime.checkpoint.state_files import write_task_state
+from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.errors import CheckpointInUseError
+from opchain.runtime.state.operator_snapshot import OperatorSnapshot
+
+place, run_id = sys.argv[1:]
+storage = checkpoint_storage(place)
+sys.stdin.readline()
+try:
+    # A lease that is over at once: only the fence is left.
+    coordinator = CheckpointCoordinator.open(storage, "clicks", run_id, lease_ms=0, keeps_alive=False)
+    latest = coordinator.latest()
+    for epoch in range(1 if latest is None else latest.epoch + 1, 41):
+        pending = coordinator.begin(epoch, [0])
+        states = {"a": OperatorSnapshot({0: run_id.encode()})}
+        state = write_task_state(storage, epoch, 0, run_id, states)
+        pending.acknowledge(Acknowledgement(0, "v", 0, state))
+        coordinator.complete(pending, ())
+        print(epoch, flush=True)
+except CheckpointInUseError as error:
+    print(error, file=sys.stderr)
+    sys.exit(3)
+"""
+
+
+def test_of_two_processes_at_once_each_epoch_is_completed_by_one(tmp_path: Path) -> None:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", RUN, str(tmp_path / "place"), f"run-{number}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(3)
+    ]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    outcomes = [(*process.communicate(), process.returncode) for process in processes]
+    epochs = [int(line) for out, _, _ in outcomes for line in out.split()]
+    assert sorted(epochs) == sorted(set(epochs))
+    assert all(code == 0 or (code == 3 and "run" in err) for _, err, code in outcomes), outcomes
+    # The one that took the place last may find its first epoch completed by the one before, and stop, too.
+    assert [code for _, _, code in outcomes].count(0) <= 1
+    storage = checkpoint_storage(str(tmp_path / "place"))
+    assert completed_epochs(storage) == [max(epochs)]
+    (last,) = read_metadata(storage, max(epochs)).files.values()
+    storage.get(last)

@@ -1,0 +1,152 @@
+"""The metadata of checkpoints: the same again, the same bytes, and nothing taken for it that isn't."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opchain.runtime.checkpoint.metadata import (
+    CheckpointMetadata,
+    Committable,
+    OperatorMetadata,
+    SourcePosition,
+    StateDescription,
+    TaskMetadata,
+    completed_epochs,
+    decode,
+    encode,
+    latest_checkpoint,
+    metadata_name,
+    read_metadata,
+)
+from opchain.runtime.checkpoint.state_files import TaskState
+from opchain.runtime.checkpoint.storage import StoredFile
+from opchain.runtime.errors import CorruptCheckpointError
+
+if TYPE_CHECKING:
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
+
+FILE = StoredFile("shared/3/0-a.state", 17, "00ff")
+SAMPLE = CheckpointMetadata(
+    epoch=3,
+    timestamp_ms=1_700_000_000_000,
+    job_name="clicks per Straße",
+    run_id="run-1",
+    operators=(
+        OperatorMetadata(
+            "a" * 32,
+            "count",
+            "clicks.py:14",
+            first_task=4,
+            parallelism=2,
+            max_parallelism=128,
+            uid="counts",
+            is_keyed=True,
+            states=(StateDescription("n", "ValueStateDescriptor", "Long"),),
+        ),
+    ),
+    tasks=tuple(
+        TaskMetadata(
+            task, "b" * 32, task - 4, TaskState(task, 3, (FILE,), ("a" * 32,), (0, 63)), b"\xff\x00"
+        )
+        for task in (4, 5)
+    ),
+    sources=(SourcePosition("kafka", {"clicks": {"0": 17, "1": 2**60}, "rate": 0.1}),),
+    committables=(Committable("c" * 32, 0, b"\x80handle"),),
+    plan={"schema_version": 1, "operators": []},
+)
+
+
+def test_it_is_the_same_again() -> None:
+    assert decode(encode(SAMPLE), "x") == SAMPLE
+    assert encode(decode(encode(SAMPLE), "x")) == encode(SAMPLE)
+
+
+def test_it_is_json_that_one_can_read() -> None:
+    document = json.loads(encode(SAMPLE))
+    assert (document["format"], document["format_version"]) == ("opchain checkpoint", 1)
+    assert document["checkpoint"]["job_name"] == "clicks per Straße"
+    assert document["checkpoint"]["tasks"][0]["state"]["files"][0]["name"] == FILE.name
+    assert document["checkpoint"]["sources"][0]["position"]["clicks"]["1"] == 2**60
+
+
+def test_tasks_and_files() -> None:
+    (operator,) = SAMPLE.operators
+    assert [state.task for state in SAMPLE.tasks_of(operator)] == [4, 5]
+    assert SAMPLE.files == {FILE.name: FILE}
+
+
+@given(st.integers(0, len(encode(SAMPLE)) - 1), st.integers(0, 7))
+def test_a_flipped_bit_is_found(place: int, bit: int) -> None:
+    data = bytearray(encode(SAMPLE))
+    data[place] ^= 1 << bit
+    try:
+        found = decode(bytes(data), "x")
+    except CorruptCheckpointError:
+        return
+    assert found == SAMPLE  # it was white space
+
+
+@given(st.integers(0, len(encode(SAMPLE)) - 2))
+def test_a_cut_is_found(length: int) -> None:
+    with pytest.raises(CorruptCheckpointError, match="checkpoint file x is no metadata"):
+        decode(encode(SAMPLE)[:length], "x")
+
+
+def changed(**fields: object) -> bytes:
+    document = json.loads(encode(SAMPLE))
+    return json.dumps({**document, **fields}).encode()
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (changed(format_version=2), "is of format 'opchain checkpoint' 2, and this version of opch"),
+        (changed(format="plan"), "is of format 'plan' 1"),
+        (changed(checkpoint={}), "was altered"),
+        (b"[]", "is no metadata of a checkpoint: TypeError"),
+        (b"{}", "is no metadata of a checkpoint: KeyError: 'format'"),
+    ],
+)
+def test_what_is_wrong_is_said(data: bytes, message: str) -> None:
+    with pytest.raises(CorruptCheckpointError, match=message):
+        decode(data, "x")
+
+
+def test_what_does_not_hold_together_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = json.loads(encode(SAMPLE))
+    document["checkpoint"]["tasks"][1]["subtask"] = "one"
+    monkeypatch.setattr("opchain.runtime.checkpoint.metadata._checksum", lambda _: "same")
+    document["checksum"] = "same"
+    with pytest.raises(CorruptCheckpointError, match=r"together: tasks\.1\.subtask: Input should"):
+        decode(json.dumps(document).encode(), "x")
+
+
+def test_completed_checkpoints_are_found_by_number(any_storage: CheckpointStorage) -> None:
+    assert completed_epochs(any_storage) == []
+    assert latest_checkpoint(any_storage) is None
+    for epoch in (2, 10):
+        metadata = replace(SAMPLE, epoch=epoch)
+        any_storage.publish(metadata_name(epoch), encode(metadata))
+    any_storage.write("chk-11/other", b"")
+    any_storage.write("chk-x/_metadata", b"")
+    assert completed_epochs(any_storage) == [2, 10]
+    assert read_metadata(any_storage, 2).epoch == 2
+    latest = latest_checkpoint(any_storage)
+    assert latest is not None
+    assert latest.epoch == 10
+    with pytest.raises(CorruptCheckpointError, match="chk-5/_metadata is missing"):
+        read_metadata(any_storage, 5)
+
+
+def test_the_checkpoint_before_a_broken_one_is_offered(storage: CheckpointStorage) -> None:
+    storage.write(metadata_name(7), encode(SAMPLE)[:50])
+    with pytest.raises(CorruptCheckpointError, match="there is no checkpoint before it"):
+        latest_checkpoint(storage)
+    storage.write(metadata_name(6), encode(SAMPLE))
+    with pytest.raises(CorruptCheckpointError, match="chk-7.*checkpoint 6 is there: start from that"):
+        latest_checkpoint(storage)

@@ -1,0 +1,49 @@
+"""A checkpoint waits for each of its tasks, once."""
+
+from __future__ import annotations
+
+import pytest
+from opchain.runtime.checkpoint.pending_checkpoint import Acknowledgement, PendingCheckpoint
+from opchain.runtime.checkpoint.state_files import TaskState
+from opchain.runtime.checkpoint.storage import StoredFile
+from opchain.runtime.errors import CheckpointError
+
+
+def acknowledgement(task: int, epoch: int = 5) -> Acknowledgement:
+    return Acknowledgement(task, "v", task, TaskState(task, epoch, (StoredFile("a", 9, ""),)))
+
+
+def test_all_tasks_in_their_order() -> None:
+    pending = PendingCheckpoint(5, 0, [2, 0, 1])
+    for task in (1, 0, 2):
+        assert task in pending.missing
+        pending.acknowledge(acknowledgement(task))
+    assert pending.missing == []
+    assert [found.task for found in pending.require_all()] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        (acknowledgement(7), "task 7 acknowledges checkpoint 5, which waits for other tasks"),
+        (acknowledgement(0), "task 0 acknowledges checkpoint 5 a second time"),
+        (acknowledgement(1, epoch=4), "task 1 acknowledges checkpoint 5 with the state of epoch 4"),
+    ],
+)
+def test_what_does_not_belong_here_is_refused(found: Acknowledgement, message: str) -> None:
+    pending = PendingCheckpoint(5, 0, [0, 1])
+    pending.acknowledge(acknowledgement(0))
+    with pytest.raises(CheckpointError, match=message):
+        pending.acknowledge(found)
+
+
+def test_who_is_missing_is_named() -> None:
+    pending = PendingCheckpoint(5, 0, range(14))
+    pending.acknowledge(acknowledgement(1))
+    with pytest.raises(CheckpointError, match=r"of 14 tasks, 13 .*\(0, 2, 3.*, 10 and 3 more\)"):
+        pending.require_all()
+
+
+def test_bytes_written() -> None:
+    assert acknowledgement(0).state_bytes == 9
+    assert Acknowledgement(0, "v", 0, TaskState(0, 5)).state_bytes == 0

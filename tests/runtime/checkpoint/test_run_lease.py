@@ -1,0 +1,182 @@
+"""One run per place: a second is refused while the first lives, and the first finds out when it was replaced."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from opchain.runtime.checkpoint import run_lease
+from opchain.runtime.checkpoint.run_lease import RunLease, machine, process_identity
+from opchain.runtime.errors import CheckpointInUseError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_700_000_000_000
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def take(storage: CheckpointStorage, clock: Clock, run_id: str = "run-1") -> RunLease:
+    return RunLease.take(storage, "clicks", run_id, 60_000, clock)
+
+
+def test_a_second_run_is_refused_and_told_by_whom(
+    any_storage: CheckpointStorage, clock: Clock
+) -> None:
+    lease = take(any_storage, clock)
+    lease.require()
+    with pytest.raises(
+        CheckpointInUseError,
+        match=rf"{any_storage.url} belongs to run run-1 of 'clicks' \(process {os.getpid()} on .*, "
+        r"since 2023-11-14 22:13:20 UTC\)",
+    ):
+        take(any_storage, clock, "run-2")
+    lease.require()
+
+
+def test_a_run_that_is_over_is_followed_at_once(
+    any_storage: CheckpointStorage, clock: Clock
+) -> None:
+    take(any_storage, clock).close()
+    lease = take(any_storage, clock, "run-2")
+    lease.require()
+    assert lease.run.number == 2
+    assert any_storage.names("runs") == ["runs/2.lease", "runs/2.run"]
+
+
+def test_a_run_of_which_nothing_is_heard_is_replaced_and_finds_out(
+    storage: CheckpointStorage, clock: Clock
+) -> None:
+    first = take(storage, clock)
+    clock.now += 59_999
+    with pytest.raises(CheckpointInUseError):
+        take(storage, clock, "run-2")
+    first.renew()
+    clock.now += 59_999
+    with pytest.raises(CheckpointInUseError):
+        take(storage, clock, "run-2")
+    clock.now += 1
+    second = take(storage, clock, "run-2")
+    with pytest.raises(
+        CheckpointInUseError, match="was taken over by run run-2 .*; this is run run-1 .* must stop"
+    ):
+        first.require()
+    first.close()  # says nothing about a place that is another's
+    second.require()
+    with pytest.raises(CheckpointInUseError):
+        take(storage, clock, "run-3")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are asked in the way of POSIX")
+def test_a_dead_process_of_this_machine_is_replaced_at_once(
+    storage: CheckpointStorage, clock: Clock
+) -> None:
+    code = (
+        "import os, sys, signal\n"
+        "from opchain.runtime.checkpoint.run_lease import RunLease\n"
+        "from opchain.runtime.checkpoint.storage import checkpoint_storage\n"
+        "RunLease.take(checkpoint_storage(sys.argv[1]), 'clicks', 'run-1', 60_000, "
+        f"lambda: {clock.now})\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    process = subprocess.run([sys.executable, "-c", code, storage.url], check=False)
+    assert process.returncode == -9
+    assert storage.names("runs") == ["runs/1.lease", "runs/1.run"]
+    assert take(storage, clock, "run-2").run.number == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "is_refused"),
+    [
+        (lambda run: {"machine": "elsewhere"}, True),
+        (lambda run: {"process": f"{os.getpid()}@1"}, False),
+        (lambda run: {}, True),
+    ],
+    ids=["on another machine", "number used again", "this one"],
+)
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="starts are not known")  # noqa: PTH110
+def test_who_is_dead_is_known_of_this_machine_alone(
+    storage: CheckpointStorage,
+    clock: Clock,
+    change: Callable[[Any], dict[str, Any]],
+    is_refused: bool,
+) -> None:
+    take(storage, clock)
+    run = json.loads(storage.read("runs/1.run"))
+    storage.write("runs/1.run", json.dumps(run | change(run)).encode())
+    if is_refused:
+        with pytest.raises(CheckpointInUseError):
+            take(storage, clock, "run-2")
+    else:
+        take(storage, clock, "run-2").require()
+
+
+def test_of_two_that_replace_a_dead_run_one_wins(
+    storage: CheckpointStorage, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take(storage, clock).close()
+    asked = run_lease._is_alive
+
+    def meanwhile(*arguments: Any) -> bool:
+        monkeypatch.setattr(run_lease, "_is_alive", asked)
+        take(storage, clock, "run-2")
+        return False
+
+    monkeypatch.setattr(run_lease, "_is_alive", meanwhile)
+    with pytest.raises(CheckpointInUseError, match="was taken just now by run run-2"):
+        take(storage, clock, "run-3")
+
+
+def test_a_run_that_has_only_just_begun_is_alive(storage: CheckpointStorage, clock: Clock) -> None:
+    take(storage, clock)
+    storage.delete("runs/1.lease")
+    with pytest.raises(CheckpointInUseError):
+        take(storage, clock, "run-2")
+
+
+def test_a_sign_of_life_that_fails_is_told(
+    storage: CheckpointStorage, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease = take(storage, clock)
+
+    def failing(*_: Any) -> None:
+        raise OSError("no such host")
+
+    monkeypatch.setattr(type(storage), "write", failing)
+    lease._renew_or_note()
+    with pytest.raises(OSError, match="no such host"):
+        lease.require()
+    lease.require()
+
+
+def test_signs_of_life_come_from_a_thread(storage: CheckpointStorage) -> None:
+    times = iter(range(1_000_000))
+    lease = RunLease.take(storage, "clicks", "run-1", 3, lambda: next(times))
+    lease.keep_alive()
+    before = json.loads(storage.read("runs/1.lease"))["renewed_ms"]
+    while json.loads(storage.read("runs/1.lease"))["renewed_ms"] < before + 3:
+        pass
+    lease.close()
+    assert json.loads(storage.read("runs/1.lease"))["is_closed"]
+
+
+def test_machines_and_processes_have_names() -> None:
+    assert machine() == machine()
+    assert process_identity(os.getpid()) == process_identity(os.getpid())
+    assert process_identity(2**22 + 5) == str(2**22 + 5)

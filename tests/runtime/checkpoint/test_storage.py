@@ -1,0 +1,83 @@
+"""Storage of any kind: whole files or none, checked when they are read, and one winner of a publish."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opchain.runtime.checkpoint.storage import StoredFile, checkpoint_storage, checksum
+from opchain.runtime.errors import CheckpointError, CorruptCheckpointError
+
+if TYPE_CHECKING:
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
+
+
+def test_what_is_put_is_what_one_gets(any_storage: CheckpointStorage) -> None:
+    file = any_storage.put("shared/1/a.state", b"abc")
+    assert file == StoredFile("shared/1/a.state", 3, checksum(b"abc"))
+    assert any_storage.get(file) == b"abc"
+    assert any_storage.names() == ["shared/1/a.state"]
+
+
+def test_a_missing_file_is_named(any_storage: CheckpointStorage) -> None:
+    file = any_storage.put("shared/1/a.state", b"abc")
+    any_storage.delete(file.name)
+    any_storage.delete(file.name)
+    with pytest.raises(CorruptCheckpointError, match=r"shared/1/a\.state is missing"):
+        any_storage.get(file)
+    with pytest.raises(FileNotFoundError):
+        any_storage.read(file.name)
+
+
+@given(st.binary(min_size=1, max_size=50), st.data())
+def test_a_changed_bit_is_found(data: bytes, draw: st.DataObject) -> None:
+    pytest.importorskip("fsspec")
+    storage = checkpoint_storage("memory://bits")
+    file = storage.put("a", data)
+    place = draw.draw(st.integers(0, len(data) - 1))
+    changed = bytearray(data)
+    changed[place] ^= 1 << draw.draw(st.integers(0, 7))
+    storage.write("a", bytes(changed))
+    with pytest.raises(CorruptCheckpointError, match="a was altered: its checksum"):
+        storage.get(file)
+
+
+def test_a_file_that_is_cut_short_is_found(any_storage: CheckpointStorage) -> None:
+    file = any_storage.put("a", b"abcdef")
+    any_storage.write("a", b"abc")
+    with pytest.raises(CorruptCheckpointError, match="has 3 bytes and was written with 6"):
+        any_storage.get(file)
+
+
+def test_one_publish_wins(any_storage: CheckpointStorage) -> None:
+    any_storage.publish("chk-1/_metadata", b"first")
+    with pytest.raises(FileExistsError):
+        any_storage.publish("chk-1/_metadata", b"second")
+    assert any_storage.read("chk-1/_metadata") == b"first"
+    assert any_storage.names() == ["chk-1/_metadata"]
+
+
+def test_names_and_children(any_storage: CheckpointStorage) -> None:
+    assert any_storage.names() == any_storage.names("nothing") == []
+    assert any_storage.children() == any_storage.children("nothing") == []
+    for name in ("shared/2/b", "shared/10/a", "chk-2/_metadata"):
+        any_storage.put(name, b"")
+    assert any_storage.names("shared") == ["shared/10/a", "shared/2/b"]
+    assert any_storage.children() == ["chk-2", "shared"]
+    assert any_storage.children("shared") == ["10", "2"]
+
+
+def test_tasks_get_the_storage_pickled(any_storage: CheckpointStorage) -> None:
+    file = any_storage.put("a", b"abc")
+    again = pickle.loads(pickle.dumps(any_storage))
+    assert again.get(file) == b"abc"
+    assert again.url == any_storage.url
+
+
+def test_a_url_that_nothing_understands() -> None:
+    pytest.importorskip("fsspec")
+    with pytest.raises(CheckpointError, match="nowhere://x can't be opened: Protocol not known"):
+        checkpoint_storage("nowhere://x")
