@@ -102,6 +102,21 @@ def write(
     return path / "part-0-0"
 
 
+def write_file(
+    folder: Path, writes: BulkWriterFactory[Any] | Encoder[Any], records: Sequence[Any]
+) -> Path:
+    """A file that is written without a sink; one of an earlier example is replaced."""
+    path = folder / "file"
+    with path.open("wb") as stream:
+        if isinstance(writes, Encoder):
+            writes.encode_batch(records, stream)
+        else:
+            writer = writes.create(stream)
+            writer.add_batch(records)
+            writer.finish()
+    return path
+
+
 def sink_to(path: Path | str, writes: BulkWriterFactory[Any] | Encoder[Any]) -> FileSink[Any]:
     """A sink without buckets that has travelled."""
     begin: Any = (

@@ -176,6 +176,7 @@ class _Records:
         self._malformed = malformed
         self._skips_comments = schema.allow_comments
         self._line = 0
+        self._begins = True  # the next line begins a record: inside of one there are no comments
         self._reader = csv.reader(self._lines(part), **dialect_of(schema))
 
     def take(self, count: int) -> list[tuple[int, list[str]]]:
@@ -183,6 +184,7 @@ class _Records:
         found: list[tuple[int, list[str]]] = []
         while len(found) < count:
             first = self._line + 1
+            self._begins = True
             try:
                 fields = next(self._reader, None)
             except csv.Error as error:
@@ -205,9 +207,6 @@ class _Records:
         texts = (block.data.decode("utf-8", "replace") for block in line_blocks(part))
         for line in chain.from_iterable(io.StringIO(text, newline="") for text in texts):
             self._line += 1
-            if self._line == 1:
-                yield line.removeprefix(_MARK)
-            elif self._skips_comments and line.startswith("#"):
-                yield "\n"
-            else:
-                yield line
+            text = line.removeprefix(_MARK) if self._line == 1 else line
+            begins, self._begins = self._begins, False
+            yield "\n" if begins and self._skips_comments and text.startswith("#") else text

@@ -76,8 +76,9 @@ def _column_reader(
 ) -> Callable[[Sequence[str]], Sequence[Any]]:
     read, is_text = _reader(column), _is_text(column.type_info)
     nulls = {null_value} if null_value is not None else set()
-    if not is_text:
-        nulls.add("")
+    # Empty text is no value of most types, but it may be one of bytes.
+    if null_value is None or not is_bytes(column.type_info):
+        nulls |= set() if is_text else {""}
 
     def values_of(texts: Sequence[str]) -> Sequence[Any]:
         if any(null in texts for null in nulls):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from opchain.runtime.formats.csv_schema import CsvSchema
@@ -73,9 +74,12 @@ class CsvText:
     def __init__(self, schema: CsvSchema) -> None:
         self._fields_of = field_writer(schema)
         self._buffer = io.StringIO(newline="")
-        self._writer = csv.writer(
-            self._buffer, lineterminator=schema.line_separator, **dialect_of(schema)
-        )
+        self._line_ends = {"\r", "\n"}.difference(schema.line_separator)
+        dialect = dialect_of(schema) | {"lineterminator": schema.line_separator}
+        self._writer = csv.writer(self._buffer, **dialect)
+        if schema.quote_char is not None:
+            dialect["quoting"] = csv.QUOTE_ALL
+        self._quoting_writer = csv.writer(self._buffer, **dialect)
 
     def of_rows(self, rows: Sequence[Any]) -> bytes:
         """The lines of rows."""
@@ -87,8 +91,14 @@ class CsvText:
         Raises:
             ValueError: A field cannot be written: it needs quotes, and the schema has none.
         """
+        writer = self._writer
+        if self._line_ends:
+            # Older versions of Python quote a line end only if it is the one that is written.
+            text = "".join(chain.from_iterable(fields))
+            if any(end in text for end in self._line_ends):
+                writer = self._quoting_writer
         try:
-            self._writer.writerows(fields)
+            writer.writerows(fields)
         except csv.Error as error:
             raise ValueError(f"a row cannot be written as CSV ({error})") from error
         text = self._buffer.getvalue()

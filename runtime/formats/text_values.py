@@ -125,5 +125,5 @@ _READERS: dict[BasicType, Callable[[str], Any]] = {
 _WRITERS: dict[BasicType, Callable[[Any], str]] = {
     BasicType.BOOLEAN: lambda value: "true" if value else "false",
     BasicType.BIG_DEC: lambda value: format(value, "f"),
-    BasicType.INSTANT: lambda value: f"{moment_of(value):%Y-%m-%dT%H:%M:%S.%f}Z",
+    BasicType.INSTANT: lambda value: f"{moment_of(value).replace(tzinfo=None).isoformat()}Z",
 }

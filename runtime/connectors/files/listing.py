@@ -43,9 +43,13 @@ def _files_at(path: str) -> list[FileStatus]:
 
 
 def _files_matching(file_system: FileSystem, pattern: str) -> Iterator[FileStatus]:
-    asks_for_hidden = name_of(pattern).startswith(_HIDDEN)
+    parts = pattern.split("/")
+    fixed = next(number for number, part in enumerate(parts) if not _MAGIC.isdisjoint(part))
+    asks_for_hidden = any(part.startswith(_HIDDEN) for part in parts[fixed:])
     for match in file_system.matches(pattern):
-        if name_of(match).startswith(_HIDDEN) and not asks_for_hidden:
+        # fsspec may put one slash more behind the scheme: then one fixed part is looked at as well.
+        found = match.split("/")[fixed:]
+        if any(part.startswith(_HIDDEN) for part in found) and not asks_for_hidden:
             continue
         file = file_system.status(match)
         if file is None:

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from opchain.common import Row, Types
+from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.formats.csv_schema import CsvSchema, CsvSchemaBuilder
+from opchain.runtime.formats.csv_values import field_writer, row_reader
+
+
+def builder() -> CsvSchemaBuilder:
+    return (
+        CsvSchema.builder()
+        .add_number_column("id")
+        .add_string_column("name")
+        .add_array_column("sizes", element_type=Types.INT())
+    )
+
+
+def test_fields_are_rows_and_back() -> None:
+    fields = [("1", "a", "1;2"), ("2", "", "3")]
+    rows = [Row(id=1, name="a", sizes=[1, 2]), Row(id=2, name="", sizes=[3])]
+    assert row_reader(builder().build())(fields) == rows
+    assert field_writer(builder().build())(rows) == fields
+
+
+def test_empty_text_is_nothing_but_a_string() -> None:
+    nothing = Row(id=None, name="", sizes=None)
+    assert row_reader(builder().build())([("", "", "")]) == [nothing]
+    assert field_writer(builder().build())([Row(None, None, None)]) == [("", "", "")]
+
+
+def test_a_text_for_nothing_is_one_in_every_column() -> None:
+    schema = builder().set_null_value("-").build()
+    fields = [("-", "-", "-"), ("1", "", "1")]
+    rows = [Row(id=None, name=None, sizes=None), Row(id=1, name="", sizes=[1])]
+    assert row_reader(schema)(fields) == rows
+    assert field_writer(schema)(rows) == fields
+
+
+def test_an_array_without_separator_has_one_element() -> None:
+    schema = CsvSchema.builder().add_array_column("a").disable_array_element_separator().build()
+    assert row_reader(schema)([("1;2",)]) == [Row(a=["1;2"])]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (("1", "a"), "it has 2 fields, and there are 3 columns"),
+        (("x", "a", "1"), "column 'id': invalid literal"),
+        (("1", "a", "1;x"), "column 'sizes': invalid literal"),
+    ],
+)
+def test_a_wrong_field_is_named(fields: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        row_reader(builder().build())([fields])
+
+
+def test_a_type_without_a_text_is_refused() -> None:
+    schema = builder().add_column("m", Types.MAP(Types.STRING(), Types.INT())).build()
+    for make in (row_reader, field_writer):
+        with pytest.raises(UnsupportedFeatureError, match="CSV has no text for the column 'm'"):
+            make(schema)  # type: ignore[operator]

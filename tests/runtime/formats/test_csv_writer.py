@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from file_records import write
+from opchain.common import Row
+from opchain.runtime.formats.csv_schema import CsvSchema, CsvSchemaBuilder
+from opchain.runtime.formats.csv_writer import CsvBulkWriters, CsvText
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def two() -> CsvSchemaBuilder:
+    return CsvSchema.builder().add_number_column("id").add_string_column("name")
+
+
+@pytest.mark.parametrize(
+    ("builder", "text"),
+    [
+        (two(), '1,ä\n2,"b,""c"\n,\n'),
+        (two().set_use_header(), 'id,name\n1,ä\n2,"b,""c"\n,\n'),
+        (two().set_column_separator("|").set_quote_char("'"), '1|ä\n2|b,"c\n|\n'),
+        (two().set_escape_char("\\"), '1,ä\n2,"b,\\"c"\n,\n'),
+        (two().set_line_separator("\r\n").set_null_value("-"), '1,ä\r\n2,"b,""c"\r\n-,-\r\n'),
+    ],
+)
+def test_rows_are_lines(tmp_path: Path, builder: CsvSchemaBuilder, text: str) -> None:
+    rows = [Row(1, "ä"), {"name": 'b,"c', "id": 2}, (None, None)]
+    path = write(tmp_path, CsvBulkWriters.for_schema(builder.build()), rows)
+    assert path.read_bytes().decode() == text
+
+
+def test_elements_come_one_by_one_too(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    with path.open("wb") as stream:
+        writer = CsvBulkWriters.for_schema(two().build()).create(stream)
+        writer.add_element(Row(1, "a"))
+        writer.add_element(Row(2, "b"))
+        writer.flush()
+        writer.finish()
+    assert path.read_text() == "1,a\n2,b\n"
+
+
+def test_a_row_that_needs_quotes_and_has_none_is_refused() -> None:
+    text = CsvText(two().disable_quote_char().build())
+    with pytest.raises(ValueError, match="a row cannot be written as CSV"):
+        text.of_rows([Row(1, "a,b")])
+
+
+def test_what_is_no_schema_is_refused() -> None:
+    wrong: Any = "id,name"
+    with pytest.raises(TypeError, match="got 'id,name'; it takes a CsvSchema"):
+        CsvBulkWriters.for_schema(wrong)

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from file_records import Reader, read, read_ranges, source_of, write, write_file
+from format_values import NESTED, SCALARS, rows
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from opchain.common import Row, Types
+from opchain.runtime.connectors.files.malformed import MalformedRecordError
+from opchain.runtime.formats.json_lines import JsonLinesEncoder, JsonReaderFormat, json_decoder
+from opchain.table import DataTypes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROW_TYPE, ROWS = rows({**SCALARS, **NESTED})
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
+@given(records=ROWS, cuts=st.sets(st.integers(0, 2000)))
+def test_rows_come_back_once_however_the_file_is_cut(
+    tmp_path: Path, records: list[Row], cuts: set[int]
+) -> None:
+    path = write_file(tmp_path, JsonLinesEncoder(ROW_TYPE), records)
+    assert read_ranges(JsonReaderFormat.for_type(ROW_TYPE), path, cuts, 3) == records
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=5,
+)
+
+
+@pytest.mark.parametrize("has_msgspec", [True, False])
+def test_without_a_type_records_are_what_json_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_msgspec: bool
+) -> None:
+    if not has_msgspec:
+        monkeypatch.setitem(sys.modules, "msgspec", None)
+    records = [{"a": [1, 2.5, "ä\n", None]}, [], "x", 12345678901234567890123, True]
+    path = write(tmp_path, JsonLinesEncoder(), records)
+    assert read(source_of(JsonReaderFormat.for_type(), path), 2) == records
+
+
+@settings(max_examples=40)
+@given(st.lists(VALUES, max_size=5))
+def test_both_parsers_give_the_same(values: list[Any]) -> None:
+    lines = [json.dumps(value) for value in values]
+    quick = json_decoder(None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "msgspec", None)
+        plain = json_decoder(None)
+    assert repr(quick(lines)) == repr(plain(lines))
+
+
+@pytest.mark.parametrize(
+    "line", ["{", "1,2", "[1", "1 2", "{} {}", "{'a': 1}", "nul", '"\\x"', "[" * 100_000]
+)
+@pytest.mark.parametrize("has_msgspec", [True, False])
+def test_text_that_is_no_json_is_malformed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_msgspec: bool, line: str
+) -> None:
+    if not has_msgspec:
+        monkeypatch.setitem(sys.modules, "msgspec", None)
+    (tmp_path / "a.json").write_text(f"[1]\n{line}\n\n  [2] \n[3\n4]\n")
+    source = source_of(JsonReaderFormat.for_type(), tmp_path, malformed="skip")
+    reader = Reader()
+    source.open(reader)
+    assert read(source) == [[1], [2]]
+    assert reader.errors == 3
+    with pytest.raises(MalformedRecordError, match=r"a\.json', byte 4: "):
+        read(source_of(JsonReaderFormat.for_type(), tmp_path))
+
+
+def test_a_missing_field_is_nothing_or_malformed(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"id": 1, "more": 5}\n')
+    lines = JsonReaderFormat.for_type(
+        DataTypes.ROW(
+            [
+                DataTypes.FIELD("id", DataTypes.INT()),
+                DataTypes.FIELD("name", DataTypes.STRING()),
+            ]
+        )
+    )
+    assert read(source_of(lines, tmp_path)) == [Row(id=1, name=None)]
+    with pytest.raises(MalformedRecordError, match="there is no field 'name'"):
+        read(source_of(lines.fail_on_missing_field(), tmp_path))
+
+
+def test_records_have_the_type_that_was_given() -> None:
+    assert JsonReaderFormat.for_type(ROW_TYPE).get_produced_type() == ROW_TYPE
+    assert JsonReaderFormat.for_type().get_produced_type() is None
+    wrong: Any = "id INT"
+    with pytest.raises(TypeError, match=r"JsonReaderFormat\.for_type got 'id INT'"):
+        JsonReaderFormat.for_type(wrong)
+    with pytest.raises(TypeError, match="JsonLinesEncoder got 'id INT'"):
+        JsonLinesEncoder(wrong)
+
+
+def test_decimals_are_exact_also_inside(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"m": {"a": 0.1000}, "l": [0.20], "d": 1.5}\n')
+    of = Types.ROW_NAMED(
+        ["m", "l", "d"],
+        [
+            Types.MAP(Types.STRING(), Types.BIG_DEC()),
+            Types.LIST(Types.BIG_DEC()),
+            Types.DOUBLE(),
+        ],
+    )
+    (row,) = read(source_of(JsonReaderFormat.for_type(of), tmp_path))
+    assert (str(row["m"]["a"]), str(row["l"][0]), row["d"]) == ("0.1000", "0.20", 1.5)

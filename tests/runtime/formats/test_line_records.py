@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from file_records import Reader, read, source_of
+from opchain.datastream import OutputTag
+from opchain.runtime.connectors.files.malformed import MalformedRecord, MalformedRecordError
+from opchain.runtime.formats.line_records import LineRecordsFormat, reason_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from opchain.runtime.connectors.files.file_range import FileRange
+
+
+class Numbers(LineRecordsFormat[int]):
+    """A number on each line but the first."""
+
+    def first_line(self, part: FileRange) -> int:
+        return 0 if part.start else 1
+
+    def decoder(self) -> Any:
+        def decode(lines: Sequence[str]) -> list[int]:
+            return [int(line) for line in lines if line]
+
+        return decode
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbftitle\r\n1\r\nx\xc3\xa4\r\n\r\n2\xff\r\n3")
+    return tmp_path
+
+
+@pytest.mark.parametrize("parallelism", [1, 2, 5, 30])
+@pytest.mark.parametrize("batch_size", [1, 2, 100])
+def test_good_lines_are_read_and_bad_ones_told_with_their_place(
+    folder: Path, parallelism: int, batch_size: int
+) -> None:
+    reader = Reader()
+    source = source_of(Numbers(), folder, malformed=OutputTag("bad"))
+    source.open(reader)
+    assert read(source, parallelism, batch_size) == [1, 3]
+    path = str(folder / "a.txt")
+    assert reader.errors == 2
+    assert [record for _, record in reader.emitted] == [
+        MalformedRecord(path, "byte 13", "xä", "invalid literal for int() with base 10: 'xä'"),
+        MalformedRecord(path, "byte 20", "2\ufffd", "it is no UTF-8"),
+    ]
+
+
+def test_the_first_bad_line_fails_the_job(folder: Path) -> None:
+    with pytest.raises(
+        MalformedRecordError, match=r"a\.txt', byte 13: 'xä' is malformed"
+    ) as failed:
+        read(source_of(Numbers(), folder))
+    notes = getattr(failed.value, "__notes__", [])
+    assert notes == [f"while reading '{folder / 'a.txt'}' from byte 0 to byte 25"]
+
+
+def test_a_reason_is_one_line() -> None:
+    assert reason_of(ValueError("a\nb")) == "a b"
+    assert reason_of(KeyError()) == "KeyError"

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import gzip
+from typing import TYPE_CHECKING
+
+import pytest
+from file_records import read, read_ranges, source_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from opchain.runtime.formats.text_lines import TextLineFormat, with_line_feeds
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    lines=st.lists(st.text(st.characters(exclude_characters="\r\n", codec="utf-8")), max_size=9),
+    end=st.sampled_from(["\n", "\r\n"]),
+    cuts=st.sets(st.integers(0, 60)),
+)
+def test_any_ranges_give_each_line_once(
+    tmp_path: Path, lines: list[str], end: str, cuts: set[int]
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes("".join(line + end for line in lines).encode())
+    assert read_ranges(TextLineFormat(), path, cuts, batch_size=2) == lines
+
+
+def test_files_that_cannot_be_cut_are_told() -> None:
+    assert TextLineFormat().can_be_cut("a.txt")
+    assert not TextLineFormat().can_be_cut("a.txt.gz")
+    assert not TextLineFormat("utf-16").can_be_cut("a.txt")
+    with pytest.raises(ValueError, match="'klingon' is no character set"):
+        TextLineFormat("klingon")
+
+
+def test_a_compressed_file_in_a_wide_character_set(tmp_path: Path) -> None:
+    (tmp_path / "a.gz").write_bytes(gzip.compress("ä\r\nb\rc".encode("utf-16")))
+    assert read(source_of(TextLineFormat("utf-16"), tmp_path), 2) == ["ä", "b", "c"]
+
+
+def test_line_ends_become_line_feeds() -> None:
+    assert with_line_feeds("a\r\nb\rc\n") == "a\nb\nc\n"

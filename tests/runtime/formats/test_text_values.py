@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from format_values import SCALARS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from opchain.common import Types
+from opchain.runtime.formats.text_values import is_bytes, text_reader, text_writer
+
+
+@settings(max_examples=30)
+@given(st.data())
+@pytest.mark.parametrize("name", SCALARS)
+def test_every_value_comes_back(name: str, data: st.DataObject) -> None:
+    kind, values = SCALARS[name]
+    read, write = text_reader(kind), text_writer(kind)
+    assert read is not None
+    assert write is not None
+    value = data.draw(values)
+    assert read(write(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("boolean", "yes"),
+        ("byte", "128"),
+        ("int", "2147483648"),
+        ("long", "1_000"),
+        ("long", "1.0"),
+        ("double", "1_0"),
+        ("decimal", "NaN"),
+        ("decimal", "x"),
+        ("date", "2024-02-30"),
+        ("timestamp", "yesterday"),
+        ("bytes", "?"),
+    ],
+)
+def test_text_that_is_no_value_is_refused(name: str, text: str) -> None:
+    read = text_reader(SCALARS[name][0])
+    assert read is not None
+    with pytest.raises(ValueError, match=r".+"):
+        read(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [("boolean", " TRUE ", True), ("int", " 7 ", 7), ("double", "1e3", 1000.0)],
+)
+def test_text_is_read_as_java_reads_it(name: str, text: str, value: Any) -> None:
+    read = text_reader(SCALARS[name][0])
+    assert read is not None
+    assert read(text) == value
+
+
+def test_nested_types_have_no_text() -> None:
+    assert text_reader(Types.LIST(Types.INT())) is None
+    assert text_writer(Types.LIST(Types.INT())) is None
+    assert not is_bytes(Types.PRIMITIVE_ARRAY(Types.INT()))
