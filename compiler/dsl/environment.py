@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from opchain.compiler.dsl import interception
 from opchain.compiler.dsl.argument_checks import at_call, checked
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from opchain.compiler.dsl.collected import CloseableIterator
     from opchain.compiler.graph.plan import Program
     from opchain.compiler.graph.transformation import Transformation
+    from opchain.compiler.plan.page.in_notebook import ShownPlan, ShownText
     from opchain.runtime.configuration import Configuration
     from opchain.runtime.job_client import JobClient
     from opchain.runtime.job_execution_result import JobExecutionResult
@@ -79,7 +80,13 @@ class StreamExecutionEnvironment(EnvironmentSources):
             cached_files=tuple(self._cached_files.values()),
         )
 
-    def explain(self, stage: str = "job-graph") -> str:
+    @overload
+    def explain(self, stage: Literal["job-graph"] = "job-graph") -> ShownPlan: ...
+
+    @overload
+    def explain(self, stage: str) -> ShownText: ...
+
+    def explain(self, stage: str = "job-graph") -> ShownText:
         """The program as text, at one stage of its way.
 
         A notebook shows the job graph as a page to click through; `env.explain().page()` is that page

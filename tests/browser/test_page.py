@@ -131,6 +131,13 @@ def test_keys_alone_are_enough(word_count_page: Any) -> None:
     assert focused(page) == "2"
     page.keyboard.press("Enter")
     assert "Vertex 2" in page.inner_text("#details")
+    page.keyboard.press("ArrowRight")
+    assert "Vertex 3" in page.inner_text("#details"), "the panel follows"
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    assert page.evaluate("() => document.activeElement.id") == "details"
+    page.keyboard.press("Tab")
+    assert page.evaluate("() => document.activeElement.className") == "close"
     page.keyboard.press("Escape")
     assert page.is_hidden("#details")
     assert focused(page) == "2"

@@ -23,7 +23,8 @@ function listenToKeys(plan, page) {
     const box = event.target.closest?.(".vertex");
     if (box && (event.key === "Enter" || event.key === " ")) {
       event.preventDefault();
-      page.choose.vertex(Number(box.dataset.number));
+      if (box.classList.contains("chosen")) byId("details").focus();
+      else page.choose.vertex(Number(box.dataset.number));
     } else if (Object.hasOwn(chosenKeys, event.key)) {
       event.preventDefault();
       chosenKeys[event.key]();

@@ -32,6 +32,7 @@ async function show() {
     if (!vertex) return;
     vertex.box.focus({ preventScroll: true });
     port.reveal(vertex.box);
+    if (page.chosen?.kind === "vertex") page.choose.vertex(vertex.number);
   };
   page.escape = () => {
     if (!byId("details").hidden) page.choose.nothing();
@@ -91,7 +92,7 @@ function chooser(plan, page) {
   function open(contents, marked, chosen) {
     unmark();
     for (const one of marked) one.classList.add("chosen");
-    if (panel.hidden) opener = document.activeElement;
+    if (!panel.contains(document.activeElement)) opener = document.activeElement;
     page.chosen = chosen;
     panel.replaceChildren(element("button.close", { onclick: nothing, "aria-label": "Close" }, "\u00d7"), ...contents.flat().filter(Boolean));
     panel.hidden = false;
