@@ -144,14 +144,12 @@ def _words_by_hand(path: Path, part: int) -> Iterator[tuple[int, bytes]]:
 
 def _running_by_hand(batches: Iterable[bytes]) -> Iterator[tuple[int, int]]:
     counts: dict[str, int] = {}
-    emitted = check = 0
     for batch in batches:
-        words = pickle.loads(batch)
-        emitted += len(words)
-        for word in words:
+        emitted: list[tuple[str, int]] = []
+        for word in pickle.loads(batch):
             count = counts[word] = counts.get(word, 0) + 1
-            check += count
-    yield emitted, check
+            emitted.append((word, count))
+        yield _digest(emitted)
 
 
 def _running(pairs: Iterable[tuple[str, int]]) -> Iterator[tuple[str, int]]:

@@ -166,19 +166,17 @@ def _priced_by_hand(batches: Iterable[bytes], prices: dict[int, int]) -> Iterato
 
 
 def _sums_by_hand(batches: Iterable[bytes]) -> Iterator[tuple[int, ...]]:
-    tables: tuple[dict[int, tuple[int, int]], ...] = ({}, {})
-    counts, checks = [0, 0], [0, 0]
+    tables: tuple[dict[int, Amount], ...] = ({}, {})
     for batch in batches:
-        for field, pairs in enumerate(pickle.loads(batch)):
-            table, check = tables[field], checks[field]
-            counts[field] += len(pairs)
+        digest: tuple[int, ...] = ()
+        for table, pairs in zip(tables, pickle.loads(batch), strict=True):
+            emitted: list[Amount] = []
             for key, price in pairs:
-                bought, total = table.get(key, (0, 0))
-                bought += 1
-                table[key] = bought, total + price
-                check += bought
-            checks[field] = check
-    yield counts[0], checks[0], counts[1], checks[1]
+                _, bought, total = table.get(key, (key, 0, 0))
+                amount = table[key] = key, bought + 1, total + price
+                emitted.append(amount)
+            digest += _digest(emitted)
+        yield digest
 
 
 def _running(pairs: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
