@@ -25,8 +25,19 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("opchain.job")
 
+_LIBRARY = logging.getLogger("opchain")
+
 CANCELLING_S = 30
 """How long Ctrl-C waits for the job's end before the program goes on."""
+
+
+def log_warnings_only() -> None:
+    """Lets opchain log warnings only, unless its logger was configured.
+
+    Programs for PyFlink log on INFO to standard output, and what they print there stands alone.
+    """
+    if _LIBRARY.level == logging.NOTSET:
+        _LIBRARY.setLevel(logging.WARNING)
 
 
 class JobRun(JobClient):
@@ -50,6 +61,7 @@ class JobRun(JobClient):
         name: str = "",
         progress: JobProgress | None = None,
     ) -> None:
+        log_warnings_only()
         self.progress = progress
         self._name = name
         self._run = run

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 import threading
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 from opchain.runtime.errors import UnsupportedFeatureError, add_note
 from opchain.runtime.job_outcome import JobOutcome
-from opchain.runtime.job_run import JobRun
+from opchain.runtime.job_run import JobRun, log_warnings_only
 from opchain.runtime.job_status import JobStatus
 
 
@@ -155,3 +156,18 @@ def test_python_3_10_leaves_other_arguments_alone(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(OSError, match="No space") as caught:
         run.get_job_execution_result().result()
     assert caught.value.errno == 28
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(logging.NOTSET, logging.WARNING), (logging.INFO, logging.INFO)],
+)
+def test_jobs_log_warnings_only_unless_the_logger_was_configured(before: int, after: int) -> None:
+    logger = logging.getLogger("opchain")
+    found = logger.level
+    try:
+        logger.setLevel(before)
+        log_warnings_only()
+        assert logger.level == after
+    finally:
+        logger.setLevel(found)
