@@ -93,12 +93,14 @@ def write(
     """The file in which a sink has put the records."""
     sink = sink_to(path, writes)
     writer = sink.create_writer(cast("Any", Subtask()))
-    writer.write_batch(records, None)
-    writer.flush(end_of_input=True)
-    committer = sink.create_committer()
-    assert committer is not None
-    committer.commit(writer.prepare_commit())
-    writer.close()
+    try:
+        writer.write_batch(records, None)
+        writer.flush(end_of_input=True)
+        committer = sink.create_committer()
+        assert committer is not None
+        committer.commit(writer.prepare_commit())
+    finally:
+        writer.close()
     return path / "part-0-0"
 
 

@@ -176,7 +176,11 @@ class _Part:
             self._encoder: Encoder[Any] | None = row_format
         else:
             self._encoder = None
-            self._bulk = row_format.create(self._stream)
+            try:
+                self._bulk = row_format.create(self._stream)
+            except BaseException:
+                self.discard()
+                raise
 
     def write(self, value: Any) -> None:
         if self._encoder is not None:
@@ -260,13 +264,17 @@ class _FileWriter(SinkWriter[Any]):
     def _roll(self, bucket: str) -> None:
         rolling = self._sink.rolling
         if rolling.part_size is not None and rolling.is_full(self._parts[bucket].size()):
-            self._complete.append(self._parts.pop(bucket).complete())
+            self._end_part(bucket)
+
+    def _end_part(self, bucket: str) -> None:
+        # A file that cannot be completed stays among the others, which close() removes.
+        self._complete.append(self._parts[bucket].complete())
+        del self._parts[bucket]
 
     def flush(self, *, end_of_input: bool) -> None:  # noqa: ARG002 - files end at every checkpoint
         """Completes all files."""
-        while self._parts:
-            _, part = self._parts.popitem()
-            self._complete.append(part.complete())
+        for bucket in list(self._parts):
+            self._end_part(bucket)
 
     def prepare_commit(self) -> Sequence[PendingFile]:
         """The files completed since the last call."""

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import sys
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from format_values import NESTED, SCALARS, rows
+from hypothesis import given, settings
+from opchain.common import Row, Types
+from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.formats.arrow_types import (
+    arrow_array,
+    arrow_schema,
+    arrow_type,
+    pyarrow,
+    python_values,
+)
+from opchain.runtime.formats.row_values import columns_of_rows
+from opchain.runtime.missing_library import MissingLibraryError
+from opchain.table import DataTypes
+
+pa = pytest.importorskip("pyarrow")
+ROW_TYPE, ROWS = rows({**SCALARS, **NESTED})
+
+
+@settings(max_examples=30)
+@given(ROWS)
+def test_every_value_comes_back(records: list[Row]) -> None:
+    kinds = zip(columns_of_rows(ROW_TYPE, records), ROW_TYPE.get_field_types(), strict=True)
+    for column, kind in kinds:
+        array = arrow_array(kind, column)
+        assert array.type == arrow_type(kind)
+        assert python_values(array, kind, in_utc=True) == list(column)
+        chunked = pa.chunked_array([array, array])
+        assert python_values(chunked, kind, in_utc=True) == list(column) * 2
+
+
+def test_without_numpy_the_values_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    array = pa.array([1, None, 3])
+    quick = python_values(array, None, in_utc=True)
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    assert python_values(array, None, in_utc=True) == quick == [1, None, 3]
+
+
+def test_a_schema_has_the_fields() -> None:
+    row_type = DataTypes.ROW(
+        [
+            DataTypes.FIELD("id", DataTypes.INT()),
+            DataTypes.FIELD("price", DataTypes.DECIMAL(10, 2)),
+            DataTypes.FIELD("tags", DataTypes.ARRAY(DataTypes.STRING())),
+        ]
+    )
+    assert arrow_schema(row_type.type_information()) == pa.schema(
+        [("id", pa.int32()), ("price", pa.decimal128(10, 2)), ("tags", pa.list_(pa.string()))]
+    )
+
+
+def test_an_instant_becomes_a_datetime_without_zone_as_asked() -> None:
+    moment = datetime(2024, 5, 6, 7, 8, 9, tzinfo=timezone.utc)
+    array = pa.array([moment, None], pa.timestamp("ms", "UTC"))
+    kind = Types.SQL_TIMESTAMP()
+    assert python_values(array, kind, in_utc=True) == [moment.replace(tzinfo=None), None]
+    local = moment.astimezone().replace(tzinfo=None)
+    assert python_values(array, kind, in_utc=False) == [local, None]
+    plain = pa.array([moment.replace(tzinfo=None)], pa.timestamp("ns"))
+    assert python_values(plain, kind, in_utc=False) == [moment.replace(tzinfo=None)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (Types.INT(), 1 << 31),
+        (Types.INT(), "a"),
+        (DataTypes.DECIMAL(3, 1).type_information(), 1000),
+    ],
+)
+def test_a_value_of_another_type_is_refused(kind: Any, value: Any) -> None:
+    with pytest.raises(ValueError, match="a value is no "):
+        arrow_array(kind, [value])
+
+
+def test_a_type_without_a_form_is_refused() -> None:
+    with pytest.raises(UnsupportedFeatureError, match="Parquet has no form for PickledByteArray"):
+        arrow_type(Types.PICKLED_BYTE_ARRAY())
+
+
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingLibraryError, match=r"writing needs .* 'opchain\[files\]'"):
+        pyarrow("writing")

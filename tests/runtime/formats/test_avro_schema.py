@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from opchain.common import Types
+from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.formats.avro_schema import AvroSchema, GenericRecordAvroTypeInfo
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def record(**fields: Any) -> AvroSchema:
+    items = [{"name": name, "type": kind} for name, kind in fields.items()]
+    return AvroSchema.parse_string(json.dumps({"type": "record", "name": "R", "fields": items}))
+
+
+INNER = {"type": "record", "name": "I", "fields": [{"name": "x", "type": "int"}]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown"),
+    [
+        ("int", "Integer"),
+        (["null", "long"], "Long"),
+        ("bytes", "PrimitiveArrayTypeInfo<Byte>"),
+        ({"type": "fixed", "name": "F", "size": 4}, "PrimitiveArrayTypeInfo<Byte>"),
+        ({"type": "enum", "name": "E", "symbols": ["A"]}, "String"),
+        ({"type": "array", "items": ["null", "int"]}, "ListTypeInfo<Integer>"),
+        ({"type": "map", "values": "double"}, "MapTypeInfo<String, Double>"),
+        (INNER, "RowTypeInfo(x: Integer)"),
+        ({"type": "int", "logicalType": "date"}, "DateTypeInfo"),
+        ({"type": "long", "logicalType": "timestamp-millis"}, "Instant"),
+        ({"type": "long", "logicalType": "local-timestamp-micros"}, "TimestampTypeInfo"),
+        (
+            {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2},
+            "BigDecimal(9, 2)",
+        ),
+        ({"type": "string", "logicalType": "unheard-of"}, "String"),
+    ],
+)
+def test_types_of_fields(kind: Any, shown: str) -> None:
+    assert repr(record(a=kind).row_type()) == f"RowTypeInfo(a: {shown})"
+
+
+def test_a_named_type_is_known_from_then_on() -> None:
+    again = record(a=INNER, b={"type": "array", "items": "I"}).row_type()
+    assert again.get_field_types()[1] == Types.LIST(Types.ROW([Types.INT()]))
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        (record(a=["int", "string"]), "the Avro union"),
+        (record(a="Unknown"), "the Avro type 'Unknown' is not known"),
+        (AvroSchema.parse_string('"int"'), "no Avro schema of records"),
+    ],
+)
+def test_what_has_no_row_type_is_refused(schema: AvroSchema, message: str) -> None:
+    with pytest.raises(UnsupportedFeatureError, match=message):
+        schema.row_type()
+
+
+def test_schemas_come_from_texts_and_files(tmp_path: Path) -> None:
+    (tmp_path / "a.avsc").write_text(str(record(a="int")))
+    assert AvroSchema.parse_file(str(tmp_path / "a.avsc")) == record(a="int")
+    with pytest.raises(ValueError, match="the Avro schema is no JSON"):
+        AvroSchema.parse_string("record R {}")
+    pytest.importorskip("fastavro")
+    with pytest.raises(ValueError, match="is no Avro schema"):
+        AvroSchema.parse_string('{"type": "unknown"}').parsed()
+    assert record(a="int").parsed()["name"] == "R"
+
+
+def test_records_of_a_schema_are_a_type() -> None:
+    kind = GenericRecordAvroTypeInfo(record(a="int"))
+    assert pickle.loads(pickle.dumps(kind)) == kind
+    assert kind.java_class == "GenericRecord"
+    assert repr(kind).startswith('GenericRecord({"type": "record"')

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from file_records import read, read_ranges, source_of, write_file
+from format_values import NESTED, SCALARS, rows
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from opchain.common import Row, Types
+from opchain.runtime.formats import parquet_writer
+from opchain.runtime.formats.parquet_reader import ParquetColumnarRowInputFormat
+from opchain.runtime.formats.parquet_writer import ParquetBulkWriters
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+ROW_TYPE, ROWS = rows({**SCALARS, **NESTED})
+TWO = Types.ROW_NAMED(["id", "name"], [Types.INT(), Types.STRING()])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
+@given(records=ROWS, cuts=st.sets(st.integers(0, 9000)), rows_per_group=st.integers(1, 4))
+def test_rows_come_once_however_the_file_is_cut(
+    tmp_path: Path, records: list[Row], cuts: set[int], rows_per_group: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parquet_writer, "ROWS_PER_GROUP", rows_per_group)
+        writes = ParquetBulkWriters.for_row_type(ROW_TYPE)
+        path = tmp_path / "file"
+        with path.open("wb") as stream:
+            writer = writes.create(stream)
+            for record in records:
+                writer.add_element(record)
+            writer.finish()
+    assert pq.read_metadata(path).num_row_groups == -(-len(records) // rows_per_group)
+    reads = ParquetColumnarRowInputFormat(ROW_TYPE, batch_size=2)
+    assert read_ranges(reads, path, cuts) == records
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    table = pa.table({"id": pa.array([1, 2], pa.int64()), "Name": ["a", None], "more": [1.5, 2.5]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    return tmp_path / "a.parquet"
+
+
+def test_without_a_type_all_columns_are_read(file: Path) -> None:
+    assert read(source_of(ParquetColumnarRowInputFormat(), file)) == [
+        Row(id=1, Name="a", more=1.5),
+        Row(id=2, Name=None, more=2.5),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("is_case_sensitive", "names"), [(True, [None, None]), (False, ["a", None])]
+)
+def test_columns_are_found_by_name_and_cast(
+    file: Path, is_case_sensitive: bool, names: list[Any]
+) -> None:
+    reads = ParquetColumnarRowInputFormat(TWO, is_case_sensitive=is_case_sensitive)
+    assert read(source_of(reads, file)) == [
+        Row(id=number, name=name) for number, name in enumerate(names, 1)
+    ]
+    assert reads.get_produced_type() == TWO
+
+
+def test_names_that_differ_in_case_only_must_be_written_as_in_the_file(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1], "A": [2]}), tmp_path / "a.parquet")
+    of = Types.ROW_NAMED(["A"], [Types.INT()])
+    reads = ParquetColumnarRowInputFormat(of, is_case_sensitive=False)
+    with pytest.raises(ValueError, match="names differ in case only: a, A"):
+        read(source_of(reads, tmp_path))
+    assert read(source_of(ParquetColumnarRowInputFormat(of), tmp_path)) == [Row(A=2)]
+
+
+def test_a_column_of_another_type_is_named(file: Path) -> None:
+    of = Types.ROW_NAMED(["Name"], [Types.INT()])
+    with pytest.raises(
+        ValueError, match=r"column 'Name' of '.*a.parquet' is of type string, and Int"
+    ):
+        read(source_of(ParquetColumnarRowInputFormat(of), file))
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 no parquet at all PAR1")
+    with pytest.raises(pa.ArrowInvalid) as failed:
+        read(source_of(ParquetColumnarRowInputFormat(TWO), tmp_path, malformed="skip"))
+    (note,) = getattr(failed.value, "__notes__", [""])
+    assert note.startswith(f"while reading '{tmp_path / 'a.parquet'}'")
+
+
+def test_row_groups_are_dealt_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_writer, "ROWS_PER_GROUP", 100)
+    writes = ParquetBulkWriters.for_row_type(TWO)
+    path = tmp_path / "file"
+    with path.open("wb") as stream:
+        writer = writes.create(stream)
+        for first in range(0, 1000, 100):
+            writer.add_batch([Row(n, f"name {n}") for n in range(first, first + 100)])
+        writer.finish()
+    source = source_of(ParquetColumnarRowInputFormat(TWO), path)
+    shares = [
+        sum(len(batch) for split in part for batch in source.read(split, 1000))
+        for part in source.splits(3)
+    ]
+    assert sum(shares) == 1000
+    assert min(shares) >= 200
+
+
+def test_other_types_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="ParquetColumnarRowInputFormat got Integer"):
+        ParquetColumnarRowInputFormat(Types.INT())
+    assert ParquetColumnarRowInputFormat(TWO).can_be_cut("a")
+    assert write_file(tmp_path, ParquetBulkWriters.for_row_type(TWO), []).exists()

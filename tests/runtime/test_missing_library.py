@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pytest
+from opchain.runtime.missing_library import MissingLibraryError, imported
+
+
+def test_a_library_that_is_there_is_given() -> None:
+    assert imported("json.decoder", "files", "reading").__name__ == "json.decoder"
+
+
+@pytest.mark.parametrize("module", ["no_such_library", "no_such_library.inside"])
+def test_one_that_is_not_is_named_with_its_extra(module: str) -> None:
+    with pytest.raises(
+        MissingLibraryError,
+        match=r"^reading needs the library 'no_such_library', .* pip install 'opchain\[files\]'$",
+    ):
+        imported(module, "files", "reading")
+
+
+def test_what_a_library_misses_itself_is_its_own_error(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path_factory.mktemp("libraries")
+    (folder / "half_a_library.py").write_text("import no_such_library\n")
+    monkeypatch.syspath_prepend(folder)
+    with pytest.raises(ModuleNotFoundError, match="no_such_library") as failed:
+        imported("half_a_library", "files", "reading")
+    assert not isinstance(failed.value, MissingLibraryError)
