@@ -98,7 +98,7 @@ class EpochRun:
             now_ms,
             "test",
             "run",
-            tuple(operators_with_state(self.job)),
+            tuple(operators_with_state(self.job, outcome.snapshots)),
             tuple(
                 TaskMetadata(
                     vertex.first_task + subtask,

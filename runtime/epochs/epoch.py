@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from opchain.runtime.checkpoint.metadata import StateDescription
     from opchain.runtime.checkpoint.state_files import TaskState
 
 
@@ -33,8 +34,12 @@ class TaskSnapshot:
         state: Where its state is.
         progress: Watermarks and the like, pickled: see epochs.progress.
         next_timer_ms: When the first processing-time timer is due; None if none waits.
+        states: The states that operators have, by operator id; those without any are left out.
+        duration_ms: How long it took to take the snapshot and to write it.
     """
 
     state: TaskState
     progress: bytes
     next_timer_ms: int | None
+    states: dict[str, tuple[StateDescription, ...]]
+    duration_ms: float

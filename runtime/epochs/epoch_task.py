@@ -13,9 +13,11 @@ timers, and functions that ask for the time, do the same whenever the epoch is r
 from __future__ import annotations
 
 from dataclasses import replace
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.checkpoint.state_files import write_task_state
+from opchain.runtime.checkpoint.state_descriptions import describe_states, require_same_states
+from opchain.runtime.checkpoint.state_files import TaskState, write_task_state
 from opchain.runtime.epochs.epoch import TaskSnapshot
 from opchain.runtime.epochs.epoch_input import EpochGateInput, EpochSourceInput
 from opchain.runtime.epochs.progress import restore_progress, take_progress
@@ -33,7 +35,7 @@ from opchain.runtime.task.stream_task import StreamTask
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from opchain.runtime.checkpoint.state_files import TaskState
+    from opchain.runtime.checkpoint.metadata import StateDescription
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.epochs.epoch import Epoch
     from opchain.runtime.operators.context import OperatorContext
@@ -72,6 +74,7 @@ class EpochTask(StreamTask):
         progress: Sequence[bytes],
         checkpoint_id: int | None,
         state: TaskState | None = None,
+        described: Mapping[str, Sequence[StateDescription]] | None = None,
     ) -> None:
         """Starts the operators, fresh or where a checkpoint has them.
 
@@ -80,6 +83,10 @@ class EpochTask(StreamTask):
             progress: The progress of all subtasks that the vertex had.
             checkpoint_id: The checkpoint; None for a fresh start.
             state: Where the state is, if it is what this very subtask wrote: changes can go on from it.
+            described: What the checkpoint says of the states, by operator id.
+
+        Raises:
+            StateError: A state is of another kind or type now.
         """
         self.state = state
         try:
@@ -90,6 +97,11 @@ class EpochTask(StreamTask):
                         operator.restore_state(found, checkpoint_id)
             self.chain.head.track_changes()  # the keys of all others are not touched
             self.chain.open()
+            for operator in self.chain.operators:
+                program = operator.program
+                before = (described or {}).get(program.operator_id, ())
+                where = f"'{program.name}' ({program.call_site})"
+                require_same_states(before, describe_states(operator.context), where)
             restore_progress(self.chain, self._read_valves, progress, self.info.subtask)
         except BaseException as error:
             self._locate(error)
@@ -158,21 +170,42 @@ class EpochTask(StreamTask):
         self._input.process_next(self._turns_of_epoch)
 
     def _acknowledge(self, epoch: Epoch, storage: CheckpointStorage, attempt_id: str) -> None:
-        previous = None if self.state is None or self.state.needs_base() else self.state
-        states = {
-            operator.program.operator_id: (
-                operator.snapshot_state(epoch.checkpoint_id, epoch.timestamp_ms)
-                if previous is None
-                else operator.snapshot_changes(epoch.checkpoint_id, epoch.timestamp_ms)
-            )
+        started = perf_counter()
+        self.state = self._written_state(epoch, storage, attempt_id)
+        progress = take_progress(self.chain, self._read_valves)
+        described = {
+            operator.program.operator_id: describe_states(operator.context)
             for operator in self.chain.operators
         }
-        self.state = write_task_state(
-            storage, epoch.checkpoint_id, self.info.task, attempt_id, states, previous
+        snapshot = TaskSnapshot(
+            self.state,
+            progress,
+            self.clock.next_call_at(),
+            {operator_id: states for operator_id, states in described.items() if states},
+            1000 * (perf_counter() - started),
         )
-        progress = take_progress(self.chain, self._read_valves)
-        snapshot = TaskSnapshot(self.state, progress, self.clock.next_call_at())
         self._driver.acknowledge(("snapshot", None, snapshot))
+
+    def _written_state(
+        self, epoch: Epoch, storage: CheckpointStorage, attempt_id: str
+    ) -> TaskState:
+        """The state as it is now; where nothing has changed, nothing is written."""
+        number = epoch.checkpoint_id
+        previous = self.state
+        if previous is None or previous.needs_base():
+            taken = [(item, item.snapshot_state) for item in self.chain.operators]
+        else:
+            taken = [(item, item.snapshot_changes) for item in self.chain.operators]
+        known = () if previous is None else previous.operators
+        states = {}
+        for operator, take in taken:
+            operator_id, snapshot = operator.program.operator_id, take(number, epoch.timestamp_ms)
+            # A whole snapshot that is empty says that what was there before is gone.
+            if not snapshot.is_empty() or (not snapshot.is_changes and operator_id in known):
+                states[operator_id] = snapshot
+        if states:
+            return write_task_state(storage, number, self.info.task, attempt_id, states, previous)
+        return replace(previous or TaskState(self.info.task, number), epoch=number)
 
     def _report(self, attempt_id: str) -> None:
         mailbox = self.processor.metrics.statistics()

@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.checkpoint.state_files import read_task_state
+from opchain.runtime.checkpoint.state_files import read_operator_state
 from opchain.runtime.epochs.epoch_task import EpochTask
 from opchain.runtime.state.key_groups import key_group_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from opchain.runtime.checkpoint.metadata import OperatorMetadata
     from opchain.runtime.checkpoint.state_files import TaskState
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.task.stream_task import TaskEnvironment
@@ -29,13 +30,13 @@ class RestoredVertex:
 
     Attributes:
         checkpoint_id: The checkpoint.
-        operators: By operator id as it is now: the id as stored, and the tasks that ran it, by subtask.
+        operators: By operator id as it is now: what is stored of it, and the tasks that ran it, by subtask.
         progress: The progress of all subtasks before.
         states: The states of this very vertex's tasks, if it has as many now as then; else nothing.
     """
 
     checkpoint_id: int
-    operators: dict[str, tuple[str, tuple[TaskState, ...]]]
+    operators: dict[str, tuple[OperatorMetadata, tuple[TaskState, ...]]]
     progress: tuple[bytes, ...]
     states: tuple[TaskState, ...]
 
@@ -106,11 +107,14 @@ def _open(task: EpochTask, restored: RestoredVertex | None, storage: CheckpointS
     vertex, subtask = task.info.vertex, task.info.subtask
     key_groups = key_group_range(vertex.max_parallelism, vertex.parallelism, subtask)
     snapshots: dict[str, Any] = {}
-    for operator_id, (stored_id, tasks) in restored.operators.items():
-        found = read_task_state(
-            storage, tasks, [stored_id], key_groups, vertex.parallelism, subtask
+    for operator_id, (stored, tasks) in restored.operators.items():
+        found = read_operator_state(
+            storage, tasks, stored.operator_id, key_groups, vertex.parallelism, subtask
         )
-        if stored_id in found:
-            snapshots[operator_id] = found[stored_id]
+        if found is not None:
+            snapshots[operator_id] = found
     state = _own(task, restored) if restored.states else None
-    task.open(snapshots, restored.progress, restored.checkpoint_id, state)
+    described = {
+        operator_id: stored.states for operator_id, (stored, _) in restored.operators.items()
+    }
+    task.open(snapshots, restored.progress, restored.checkpoint_id, state, described)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from opchain.runtime.checkpoint.restore_plan import operators_of, plan_restore
 from opchain.runtime.epochs.live_tasks import LiveTasks
 from opchain.runtime.epochs.restoring import restored_vertices
 from opchain.runtime.job_outcome import read_outcome
@@ -68,7 +69,8 @@ class LocalEpochs:
         latest: CheckpointMetadata | None,
     ) -> Iterator[Buffer]:
         job = self._job
-        restored = restored_vertices(job, latest)
+        plan = None if latest is None else plan_restore(latest, operators_of(job))
+        restored = restored_vertices(job, plan)
         waiting: dict[int, list[Buffer]] = {
             task: [
                 Buffer(task, MIN_WATERMARK, 0, number, payload)

@@ -1,4 +1,4 @@
-"""What the vertices of a program get of a checkpoint."""
+"""What the vertices of a program get of a checkpoint, and what a checkpoint says of their operators."""
 
 from __future__ import annotations
 
@@ -8,59 +8,70 @@ from opchain.runtime.checkpoint.metadata import OperatorMetadata
 from opchain.runtime.epochs.live_tasks import RestoredVertex
 
 if TYPE_CHECKING:
-    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
+    from collections.abc import Mapping
+
+    from opchain.runtime.checkpoint.metadata import StateDescription
+    from opchain.runtime.checkpoint.restore_plan import RestorePlan
+    from opchain.runtime.epochs.epoch import TaskSnapshot
     from opchain.runtime.task.vertex_program import JobProgram, VertexProgram
 
 
-def operators_with_state(job: JobProgram) -> list[OperatorMetadata]:
-    """All operators of a job, as its checkpoints describe them."""
-    return [
-        OperatorMetadata(
-            operator_id=operator.operator_id,
-            name=operator.name,
-            call_site=operator.call_site,
-            first_task=vertex.first_task,
-            parallelism=vertex.parallelism,
-            max_parallelism=vertex.max_parallelism,
-            uid=operator.uid,
-            is_keyed=any(key is not None for key in operator.keys),
-        )
-        for vertex in job.vertices
-        for operator in vertex.operators
-    ]
+def operators_with_state(
+    job: JobProgram, snapshots: Mapping[int, TaskSnapshot]
+) -> list[OperatorMetadata]:
+    """The operators that have a state in some task, as a checkpoint describes them."""
+    found = []
+    for vertex in job.vertices:
+        tasks = range(vertex.first_task, vertex.first_task + vertex.parallelism)
+        for operator in vertex.operators:
+            states: dict[StateDescription, None] = {}
+            for task in tasks:
+                states.update(dict.fromkeys(snapshots[task].states.get(operator.operator_id, ())))
+            if states:
+                found.append(
+                    OperatorMetadata(
+                        operator_id=operator.operator_id,
+                        name=operator.name,
+                        call_site=operator.call_site,
+                        first_task=vertex.first_task,
+                        parallelism=vertex.parallelism,
+                        max_parallelism=vertex.max_parallelism,
+                        uid=operator.uid,
+                        is_keyed=any(key is not None for key in operator.keys),
+                        states=tuple(states),
+                    )
+                )
+    return found
 
 
 def restored_vertices(
-    job: JobProgram, metadata: CheckpointMetadata | None
+    job: JobProgram, plan: RestorePlan | None
 ) -> dict[int, RestoredVertex | None]:
     """By the first task of each vertex: where it goes on; None for a fresh start."""
     return {
-        vertex.first_task: None if metadata is None else _restored(vertex, metadata)
+        vertex.first_task: None if plan is None else _restored(vertex, plan)
         for vertex in job.vertices
     }
 
 
-def _restored(vertex: VertexProgram, metadata: CheckpointMetadata) -> RestoredVertex:
-    stored = {operator.operator_id: operator for operator in metadata.operators}
+def _restored(vertex: VertexProgram, plan: RestorePlan) -> RestoredVertex:
+    metadata, stored_by_id = plan.metadata, plan.stored_by_id
     operators = {
         operator.operator_id: (
-            operator.operator_id,
-            tuple(metadata.tasks_of(stored[operator.operator_id])),
+            stored_by_id[operator.operator_id],
+            tuple(metadata.tasks_of(stored_by_id[operator.operator_id])),
         )
         for operator in vertex.operators
-        if operator.operator_id in stored
+        if operator.operator_id in stored_by_id
     }
     tasks = sorted(
         (task for task in metadata.tasks if task.vertex_id == vertex.vertex_id),
         key=lambda task: task.subtask,
     )
+    # The same operators in as many subtasks: what a task wrote last is what it goes on from.
     is_same = len(tasks) == vertex.parallelism and {
-        operator.operator_id for operator in vertex.operators
-    } == {
-        operator.operator_id
-        for operator in metadata.operators
-        if tasks and operator.first_task == tasks[0].task
-    }
+        stored.operator_id for stored, _ in operators.values()
+    } == {stored.operator_id for stored in metadata.operators if stored.first_task == tasks[0].task}
     return RestoredVertex(
         metadata.epoch,
         operators,

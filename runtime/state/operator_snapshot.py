@@ -44,6 +44,10 @@ class OperatorSnapshot:
     operator: OperatorStateSnapshot = field(default_factory=OperatorStateSnapshot)
     is_changes: bool = False
 
+    def is_empty(self) -> bool:
+        """Whether there is nothing in it."""
+        return not (self.keyed or self.timers or self.operator.lists or self.operator.maps)
+
 
 def with_changes(chain: Sequence[OperatorSnapshot]) -> OperatorSnapshot:
     """One snapshot of a snapshot and the changes behind it; nothing is unpickled.

@@ -49,7 +49,7 @@ class Mixed(KeyedProcessFunction[int, Record, Any]):
         )
 
     def process_element(self, value: Record, ctx: Any) -> Iterator[Any]:
-        key, time, number = value
+        _, time, number = value
         self.sum.add(number)
         self.by.put(number % 3, number)
         if number % 4 == 0:
@@ -131,7 +131,7 @@ def numbered(lists: list[list[tuple[int, int]]]) -> list[list[Record]]:
     return [[(key, time, next(number)) for key, time in records] for records in lists]
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @drawn(epochs, st.integers(1, 3), st.sampled_from(["interpreted", "generated", "inlined"]))
 def test_restored_is_as_live(
     lists: list[list[tuple[int, int]]], parallelism: int, form: str
@@ -147,7 +147,7 @@ def in_order(lists: list[list[tuple[int, int]]]) -> list[list[Record]]:
     return numbered([[(key, next(times)) for key, _ in records] for records in lists])
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @drawn(epochs, st.lists(st.integers(1, 4), min_size=2, max_size=4))
 def test_rescaled_gives_the_same_windows(
     lists: list[list[tuple[int, int]]], parallelisms: list[int]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pickle
 import time
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.coordinator import Acknowledgement
 from opchain.runtime.checkpoint.metadata import Committable, SourcePosition
+from opchain.runtime.checkpoint.restore_plan import match_state, operators_of, plan_restore
 from opchain.runtime.epochs.epoch import Epoch
 from opchain.runtime.epochs.restoring import operators_with_state, restored_vertices
 from opchain.runtime.errors import CheckpointError
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
+    from opchain.runtime.checkpoint.restore_plan import RestorePlan
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.spark.stage_line import StageLine
     from opchain.runtime.spark.stage_tasks import ShippedJob
@@ -52,6 +55,10 @@ class Epochs:
         storage: Where tasks write their state.
         coordinator: Completes checkpoints.
         plan: The job's plan, for the metadata.
+        allow_non_restored_state: Whether state may be dropped that no operator takes.
+
+    Raises:
+        CheckpointError: The job can't go on from the last checkpoint.
 
     Attributes:
         outcome: That of the last epoch; None before it.
@@ -68,6 +75,7 @@ class Epochs:
         storage: CheckpointStorage,
         coordinator: CheckpointCoordinator,
         plan: Mapping[str, Any] | None = None,
+        allow_non_restored_state: bool = False,
     ) -> None:
         self._job = job
         self._run_id = run_id
@@ -80,6 +88,7 @@ class Epochs:
         self.outcome: JobOutcome | None = None
         self._latest = coordinator.latest()
         if self._latest is not None:
+            match_state(self._latest, job, allow_non_restored_state=allow_non_restored_state)
             self._commit_again(self._latest)
 
     @property
@@ -115,13 +124,14 @@ class Epochs:
         try:
             outcome = self._run_stages(rows, epoch)
         except BaseException as error:
-            self._coordinator.abort(pending, f"{type(error).__name__}: {error}")
+            with suppress(CheckpointError):  # the job fails, and says why
+                self._coordinator.abort(pending, f"{type(error).__name__}: {error}")
             raise
         for acknowledgement in _acknowledgements(job, outcome):
             pending.acknowledge(acknowledgement)
         self._latest = self._coordinator.complete(
             pending,
-            operators_with_state(job),
+            operators_with_state(job, outcome.snapshots),
             sources=[SourcePosition(BATCH, batch), SourcePosition(TIMER, _first_timer(outcome))],
             plan=self._plan,
         )
@@ -141,13 +151,17 @@ class Epochs:
                 run_id=self._run_id,
                 epoch=epoch,
                 storage=self._storage,
-                restored=restored_vertices(self._job, self._latest),
+                restored=restored_vertices(self._job, self._plan_of_restore()),
             ),
         )
         try:
             return read_outcome(self._job, map(from_frame, collected(last)))
         except (Py4JError, PySparkException) as error:
             raise failure_of(error, self._job)  # noqa: B904 - it has its cause
+
+    def _plan_of_restore(self) -> RestorePlan | None:
+        latest = self._latest
+        return None if latest is None else plan_restore(latest, operators_of(self._job))
 
     def _delivered(self, rows: DataFrame) -> RDD[Any]:
         first = self._job.stages[0]
@@ -214,6 +228,7 @@ def _acknowledgements(job: JobProgram, outcome: JobOutcome) -> list[Acknowledgem
                     snapshot.state,
                     snapshot.progress,
                     tuple(committables.get(task, ())),
+                    snapshot.duration_ms,
                 )
             )
     return found
