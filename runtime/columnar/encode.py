@@ -1,7 +1,7 @@
 """Records to columns: each column is made at once; only what fails is looked at value by value.
 
-Arrow alone would take bytes for a string, text for bytes, a datetime for a date, and any datetime for an
-instant: what Spark would read then is not what the record says, so these are refused.
+Arrow alone would take bytes for a string, text for bytes, 1.5 for 1, a datetime for a date, and any datetime for
+an instant: what Spark would read then is not what the record says, so these are refused.
 """
 
 from __future__ import annotations
@@ -97,6 +97,8 @@ def _refusal(value: Any, spark_type: SparkType) -> Exception | None:
 def _plain_array(values: Sequence[Any], spark_type: SparkType) -> Any:
     kinds = set(map(type, values))
     refused = _REFUSED.get(spark_type.kind, frozenset()) & kinds
+    if spark_type.kind in _WHOLE_NUMBERS:  # Arrow would cut the fraction off
+        refused = {kind for kind in kinds - {type(None)} if not hasattr(kind, "__index__")}
     if refused:
         names = ", ".join(sorted(kind.__name__ for kind in refused))
         raise TypeError(f"{names} is not taken for it")
@@ -140,6 +142,8 @@ _PREPARED: dict[str, Callable[[Any], int]] = {
     "timestamp_ntz": _local_date_time,
     "day_time_interval": _interval,
 }
+
+_WHOLE_NUMBERS = frozenset({"byte", "short", "integer", "long"})
 
 _REFUSED: dict[str, frozenset[type]] = {
     "string": frozenset({bytes, bytearray, memoryview}),

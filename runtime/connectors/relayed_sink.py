@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.columnar.encode import RecordEncoder
@@ -79,7 +79,8 @@ class RelayedSink(Sink[Any]):
         """
         if self.schema is not None:
             return self
-        typed = copy.copy(self)
+        typed = object.__new__(type(self))  # a copy would leave out what does not travel
+        typed.__dict__.update(self.__dict__)
         typed.schema = spark_type_of(record_type)
         return typed
 
@@ -98,6 +99,14 @@ class RelayedSink(Sink[Any]):
     ) -> SinkWriter[Any]:
         """The writer of a subtask; `schema` is JSON text, since DDL text was read on the driver."""
         return ArrowWriter(SparkType.parse(schema), where, send)
+
+
+class WrittenSink(RelayedSink):
+    """One whose records are written as a DataFrame, when all tasks have succeeded."""
+
+    @abstractmethod
+    def write(self, dataframe: Any) -> None:
+        """Writes them, on the driver."""
 
 
 class DataFrameSink(RelayedSink):

@@ -115,8 +115,8 @@ class BoundedJob:
         from pyspark.errors import PySparkException  # noqa: PLC0415
 
         line = StageLine(self._context, self.job, self._shipped, self._resources)
+        ends = DataFrameEnds(self.job, self._session)
         try:
-            ends = DataFrameEnds(self.job, self._session)
             last = self.last_stage(line, ends)
             with stage_label(self._context, self.job, self.job.stages[-1]):
                 if ends.sinks:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.connectors.relayed_sink import RelayedSink
+from opchain.runtime.connectors.relayed_sink import WrittenSink
 from opchain.runtime.spark.format_source import format_name, register_format
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 MODES = ("append", "overwrite", "error", "errorifexists", "ignore")
 
 
-class SparkSink(RelayedSink):
+class SparkSink(WrittenSink):
     """Writes the records by `dataframe.write.format(...).mode(...).options(...)`, when all tasks have succeeded.
 
     A job that fails writes nothing. What is seen of a write that fails itself is up to the format: files of

@@ -10,7 +10,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.errors import add_note
+from opchain.runtime.columnar.type_mapping import columns_of
+from opchain.runtime.connectors.relayed_sink import WrittenSink
+from opchain.runtime.errors import TaskFailedError
 from opchain.runtime.spark.dataframes import dataframe_of
 from opchain.runtime.spark.exchange import collected, written_raw
 from opchain.runtime.spark.relayed_frames import BatchesOfSink, FramesForDriver
@@ -46,18 +48,22 @@ def write_dataframes(frames: RDD[bytes], ends: Sequence[RelayedEnd], session: Sp
     """Writes each sink's records.
 
     Raises:
-        Exception: What Spark's writer says; notes name the sink, and those that were written before.
+        TaskFailedError: What Spark's writer says, which is its cause; names those that were written before.
     """
+    jvm: Any = session.sparkContext._jvm  # noqa: SLF001
+    # Spark looks for Python Data Sources in the active session of a thread, and this thread may have none.
+    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)  # noqa: SLF001
     written: list[str] = []
     for end in ends:
         name = f"'{end.operator.name}' ({end.operator.call_site})"
         batches = written_raw(frames.mapPartitions(BatchesOfSink(end.tasks, end.operator.index)))
-        sink: Any = end.sink
+        assert isinstance(end.sink, WrittenSink), f"{name} is no sink of a job"
         try:
-            sink.write(dataframe_of(batches, end.record_type, session))
+            end.sink.write(dataframe_of(batches, columns_of(end.record_type), session))
         except Exception as error:
-            add_note(error, f"while writing {name}, after all tasks have succeeded")
-            if written:
-                add_note(error, f"already written: {', '.join(written)}")
-            raise
+            reason = str(error).strip().splitlines() or [type(error).__name__]
+            raise TaskFailedError(
+                f"{name} could not be written, though all tasks have succeeded: {reason[0]}; written before: "
+                f"{', '.join(written) or 'nothing'}"
+            ) from error
         written.append(name)

@@ -8,6 +8,7 @@ Watermarks, statuses, markers and the life cycle always travel over the operator
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -221,20 +222,23 @@ class OperatorChain:
             if child.parent == index:
                 operator = self.operators[child.index]
                 readers.setdefault(child.tag, []).append(_counted_input(operator))
-                gathered = self._gathering.get(child.index)
-                for receivers, receive in (
-                    (output.watermark_receivers, operator.process_watermark),
-                    (output.idle_receivers, operator.process_status),
-                    (output.marker_receivers, operator.process_latency_marker),
-                ):
-                    behind = receive if gathered is None else _after_flush(gathered, receive)
-                    receivers.append(behind)  # type: ignore[attr-defined]
+                behind = self._behind_gathered(child.index)
+                output.watermark_receivers.append(behind(operator.process_watermark))
+                output.idle_receivers.append(behind(operator.process_status))
+                output.marker_receivers.append(behind(operator.process_latency_marker))
         copies = not self.program.object_reuse
         operator = self.operators[index]
         output.collect = _collect(operator, readers.pop(None, []), copies=copies)
         for tag, collects in readers.items():
             assert tag is not None
             output.sides[tag] = _collect(operator, collects, copies=copies)
+
+    def _behind_gathered(
+        self, index: int
+    ) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
+        """What keeps events behind the records that an operator has gathered, if it gathers any."""
+        gathered = self._gathering.get(index)
+        return (lambda receive: receive) if gathered is None else partial(_after_flush, gathered)
 
 
 def _pending(output: OutputProgram, writer: BatchTarget) -> PendingBatch:

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from opchain.common import Types
+from opchain.runtime.columnar.spark_types import SparkType
+from opchain.runtime.columnar.type_mapping import columns_of, spark_type_of, type_info_of
+from opchain.runtime.errors import GraphError
+from opchain.runtime.types.record_types import ExternalTypeInfo
+from opchain.runtime.types.time_types import LocalTimeTypeInfo
+
+LOCAL = LocalTimeTypeInfo.TimeType
+
+BOTH_WAYS: list[tuple[Any, str]] = [
+    (Types.BOOLEAN(), "boolean"),
+    (Types.BYTE(), "tinyint"),
+    (Types.SHORT(), "smallint"),
+    (Types.INT(), "int"),
+    (Types.LONG(), "bigint"),
+    (Types.FLOAT(), "float"),
+    (Types.DOUBLE(), "double"),
+    (Types.BIG_DEC(), "decimal(38,18)"),
+    (Types.STRING(), "string"),
+    (Types.PRIMITIVE_ARRAY(Types.BYTE()), "binary"),
+    (Types.SQL_DATE(), "date"),
+    (Types.SQL_TIME(), "time(6)"),
+    (Types.SQL_TIMESTAMP(), "timestamp"),
+    (LocalTimeTypeInfo(LOCAL.LOCAL_DATE_TIME), "timestamp_ntz"),
+    (Types.LIST(Types.LIST(Types.INT())), "array<array<int>>"),
+    (Types.MAP(Types.STRING(), Types.DOUBLE()), "map<string, double>"),
+    (
+        Types.ROW_NAMED(["a", "b"], [Types.INT(), Types.ROW_NAMED(["c"], [Types.STRING()])]),
+        "struct<a: int, b: struct<c: string>>",
+    ),
+]
+
+TO_SPARK: list[tuple[Any, str]] = [
+    (Types.CHAR(), "string"),
+    (Types.BIG_INT(), "decimal(38,0)"),
+    (Types.INSTANT(), "timestamp"),
+    (LocalTimeTypeInfo(LOCAL.LOCAL_DATE), "date"),
+    (LocalTimeTypeInfo(LOCAL.LOCAL_TIME), "time(6)"),
+    (Types.TUPLE([Types.INT(), Types.STRING()]), "struct<f0: int, f1: string>"),
+    (Types.ROW([Types.INT()]), "struct<f0: int>"),
+    (Types.PRIMITIVE_ARRAY(Types.INT()), "array<int>"),
+    (Types.BASIC_ARRAY(Types.STRING()), "array<string>"),
+    (Types.OBJECT_ARRAY(Types.BIG_DEC()), "array<decimal(38,18)>"),
+    (ExternalTypeInfo(Types.INT()), "int"),
+]
+
+
+@pytest.mark.parametrize(("type_info", "sql"), BOTH_WAYS + TO_SPARK)
+def test_types_of_records_have_spark_types(type_info: Any, sql: str) -> None:
+    assert spark_type_of(type_info).sql == sql
+
+
+@pytest.mark.parametrize(("type_info", "sql"), BOTH_WAYS)
+def test_and_come_back(type_info: Any, sql: str) -> None:
+    assert type_info_of(spark_type_of(type_info)) == type_info
+
+
+@pytest.mark.parametrize("kind", ["day_time_interval", "void"])
+def test_what_flink_has_no_type_for_is_any_object(kind: str) -> None:
+    assert type_info_of(SparkType(kind)) == Types.PICKLED_BYTE_ARRAY()
+
+
+def test_names_of_fields_are_kept() -> None:
+    row = type_info_of(spark_type_of(Types.ROW_NAMED(["x", "y"], [Types.INT(), Types.INT()])))
+    assert row.get_field_names() == ["x", "y"]  # type: ignore[attr-defined]
+
+
+def test_what_is_no_row_is_one_column() -> None:
+    assert columns_of(SparkType("long")).sql == "struct<value: bigint>"
+
+
+@pytest.mark.parametrize(
+    ("type_info", "said"),
+    [
+        (Types.PICKLED_BYTE_ARRAY(), "the records are of type PickledByteArrayTypeInfo"),
+        (
+            Types.ROW_NAMED(["a"], [Types.LIST(Types.PICKLED_BYTE_ARRAY())]),
+            r"the field 'a\[\]' is of type",
+        ),
+    ],
+)
+def test_types_that_say_nothing_of_columns(type_info: Any, said: str) -> None:
+    with pytest.raises(GraphError, match=said):
+        spark_type_of(type_info)

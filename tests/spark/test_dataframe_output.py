@@ -1,0 +1,158 @@
+"""Streams as DataFrames: lazy, apart from sinks, with errors that Spark shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from opchain.common import Row, Types
+from opchain.compiler.dsl.interception import capturing
+from opchain.datastream import StreamExecutionEnvironment
+from opchain.runtime.errors import GraphError, UnsupportedFeatureError
+from opchain.runtime.spark.dataframe_output import empty_dataframe
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+PAIR = Types.ROW_NAMED(["word", "count"], [Types.STRING(), Types.LONG()])
+
+
+@pytest.fixture
+def env(session: SparkSession) -> StreamExecutionEnvironment:
+    environment = StreamExecutionEnvironment.get_execution_environment()
+    environment.set_parallelism(2)
+    return environment
+
+
+def test_a_keyed_job_over_three_stages(
+    session: SparkSession, env: StreamExecutionEnvironment
+) -> None:
+    words = session.createDataFrame([("a b a",), ("b c",), ("a",)], "line string").repartition(3)
+    counts = (
+        env.from_dataframe(words)
+        .flat_map(lambda row: [(word, 1) for word in row.line.split()])
+        .key_by(lambda pair: pair[0])
+        .reduce(lambda a, b: (a[0], a[1] + b[1]))
+        .rebalance()
+        .map(lambda pair: Row(word=pair[0], count=pair[1]), PAIR)
+        .to_dataframe()
+    )
+    assert counts.schema.simpleString() == "struct<word:string,count:bigint>"
+    greatest = counts.groupBy("word").agg({"count": "max"}).orderBy("word").collect()
+    assert [tuple(row) for row in greatest] == [("a", 3), ("b", 2), ("c", 1)]
+
+
+def test_nothing_runs_before_an_action_and_each_action_runs_one_job(
+    session: SparkSession, env: StreamExecutionEnvironment
+) -> None:
+    calls = session.sparkContext.accumulator(0)
+
+    def counted(value: Any) -> Any:
+        calls.add(1)
+        return value
+
+    dataframe = env.from_sequence(1, 4).map(counted).to_dataframe("bigint")
+    assert calls.value == 0
+    assert sorted(row.value for row in dataframe.collect()) == [1, 2, 3, 4]
+    assert calls.value == 4
+    kept = dataframe.cache()
+    assert (kept.count(), kept.count(), kept.count()) == (4, 4, 4)
+    assert calls.value == 8
+    kept.unpersist()
+
+
+def test_sinks_of_the_program_run_once_and_by_execute_alone(
+    session: SparkSession, env: StreamExecutionEnvironment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    numbers = env.from_sequence(1, 2).map(lambda n: 10 * n)
+    numbers.print()
+    dataframe = numbers.map(lambda n: n + 1, Types.LONG()).to_dataframe()
+    assert [each.name for each in env.get_transformations()] == ["Print to Std. Out"]
+    assert sorted(row.value for row in dataframe.collect()) == [11, 21]
+    assert capsys.readouterr().out == ""
+    env.execute()
+    assert sorted(capsys.readouterr().out.split()) == ["10", "1>", "20", "2>"]
+
+
+def test_the_same_dataframe_twice_in_a_query(
+    session: SparkSession, env: StreamExecutionEnvironment
+) -> None:
+    dataframe = env.from_sequence(1, 6).to_dataframe("bigint")
+    assert dataframe.union(dataframe).coalesce(1).count() == 12
+    again = env.from_dataframe(dataframe).map(lambda row: -row.value, Types.LONG()).to_dataframe()
+    assert sorted(row.value for row in again.collect()) == [-6, -5, -4, -3, -2, -1]
+
+
+@pytest.mark.parametrize(
+    ("record", "schema", "said"),
+    [
+        (("a", "b"), "word string, n int", "column 'n' got 'b', of type str, and takes int"),
+        (("a", None), "word string, n int not null", "column 'n' got None"),
+        (("a",), "word string, n int", r"the row got ('a',), of type tuple"),
+        (7, "word string", "it is no row"),
+    ],
+)
+def test_a_record_that_does_not_fit_is_shown_with_its_operator(
+    session: SparkSession, env: StreamExecutionEnvironment, record: Any, schema: str, said: str
+) -> None:
+    dataframe = env.from_collection([record]).to_dataframe(schema)
+    with pytest.raises(Exception, match="RecordSchemaError") as failure:
+        dataframe.collect()
+    assert "'DataFrame: Writer' (test_dataframe_output.py:" in str(failure.value)
+    assert said in str(failure.value)
+
+
+def test_a_function_that_fails_is_shown_with_its_place(
+    session: SparkSession, env: StreamExecutionEnvironment
+) -> None:
+    dataframe = env.from_sequence(0, 1).map(lambda n: 1 // n).to_dataframe("bigint")
+    with pytest.raises(Exception, match="ZeroDivisionError") as failure:
+        dataframe.collect()
+    assert "in 'Map' (test_dataframe_output.py:" in str(failure.value)
+
+
+def test_a_stream_that_never_ends_is_refused(
+    session: SparkSession, env: StreamExecutionEnvironment
+) -> None:
+    from opchain.datastream.functions import SourceFunction  # noqa: PLC0415
+
+    class Endless(SourceFunction[int]):
+        def run(self, ctx: Any) -> None: ...
+
+        def cancel(self) -> None: ...
+
+    stream = env.add_source(Endless())
+    del stream
+    rates = session.readStream.format("rate").load()
+    with pytest.raises(UnsupportedFeatureError):
+        env.from_dataframe(rates).map(lambda row: row.value).to_dataframe("bigint")
+
+
+def test_the_session_keeps_its_settings(
+    session: SparkSession, env: StreamExecutionEnvironment
+) -> None:
+    before = dict(session.sparkContext.getConf().getAll()), session.conf.getAll
+    env.from_dataframe(session.range(3)).to_dataframe("id bigint").collect()
+    assert (dict(session.sparkContext.getConf().getAll()), session.conf.getAll) == before
+
+
+def test_a_planned_program_goes_on_with_an_empty_dataframe(session: SparkSession) -> None:
+    with capturing() as capture:
+        env = StreamExecutionEnvironment.get_execution_environment()
+        dataframe = (
+            env.from_dataframe(session.range(3)).map(lambda row: row.id).to_dataframe("bigint")
+        )
+        assert dataframe.count() == 0
+    (job,) = capture.jobs
+    assert job.method == "to_dataframe"
+
+
+def test_no_empty_dataframe_of_an_unknown_schema(session: SparkSession) -> None:
+    assert empty_dataframe(None) is None
+
+
+def test_ddl_that_is_none(session: SparkSession, env: StreamExecutionEnvironment) -> None:
+    with pytest.raises(GraphError, match="'not a schema at all' is no DDL"):
+        env.from_sequence(1, 2).to_dataframe("not a schema at all")
