@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
     from opchain.runtime.state.key_identity import KeyIdentity
 
-COMBINED_KEYS = 65_536
-"""How many keys a sender combines before it lets go: bounds memory, and still catches hot keys."""
+COMBINED_KEYS = 131_072
+"""How many keys a sender combines before it lets go: bounds memory (some 25 MB of short texts with counts), and
+still catches hot keys. Letting go is dear: what a sender forgets is sent, read and folded once more.
+"""
 
 
 class BatchTarget(Protocol):
