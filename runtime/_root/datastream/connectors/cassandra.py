@@ -1,0 +1,22 @@
+"""Cassandra: not supported. PyFlink: pyflink.datastream.connectors.cassandra."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from opchain.runtime.connectors.refused_connector import refuse_name
+
+_NAMES = frozenset(
+    {
+        "CassandraCommitter",
+        "CassandraFailureHandler",
+        "CassandraSink",
+        "ClusterBuilder",
+        "ConsistencyLevel",
+        "MapperOptions",
+    }
+)
+
+
+def __getattr__(name: str) -> NoReturn:
+    refuse_name(name, _NAMES, __name__)

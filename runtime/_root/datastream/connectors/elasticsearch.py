@@ -1,0 +1,21 @@
+"""Elasticsearch: not supported. PyFlink: pyflink.datastream.connectors.elasticsearch."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from opchain.runtime.connectors.refused_connector import refuse_name
+
+_NAMES = frozenset(
+    {
+        "Elasticsearch6SinkBuilder",
+        "Elasticsearch7SinkBuilder",
+        "ElasticsearchEmitter",
+        "ElasticsearchSink",
+        "FlushBackoffType",
+    }
+)
+
+
+def __getattr__(name: str) -> NoReturn:
+    refuse_name(name, _NAMES, __name__)

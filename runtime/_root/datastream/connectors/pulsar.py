@@ -1,0 +1,25 @@
+"""Pulsar: not supported. PyFlink: pyflink.datastream.connectors.pulsar."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from opchain.runtime.connectors.refused_connector import refuse_name
+
+_NAMES = frozenset(
+    {
+        "MessageDelayer",
+        "PulsarSink",
+        "PulsarSinkBuilder",
+        "PulsarSource",
+        "PulsarSourceBuilder",
+        "RangeGenerator",
+        "StartCursor",
+        "StopCursor",
+        "TopicRoutingMode",
+    }
+)
+
+
+def __getattr__(name: str) -> NoReturn:
+    refuse_name(name, _NAMES, __name__)
