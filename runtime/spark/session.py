@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
+_LOG = logging.getLogger("opchain.spark")
+
 _LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
 _SHELL = "pyspark-shell"
 
@@ -44,12 +46,17 @@ def active_or_new_session() -> SparkSession:
             "the session is one of Spark Connect, which has no RDDs: give opchain a classic session (a "
             f"master instead of a remote), {WITHOUT_SPARK}"
         )
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        return active
-    if SparkContext._active_spark_context is not None:  # noqa: SLF001 - there is no public question
-        return SparkSession.builder.getOrCreate()
-    return _new_session()
+    session = SparkSession.getActiveSession()
+    if session is None and SparkContext._active_spark_context is not None:  # noqa: SLF001 - there is no public question
+        session = SparkSession.builder.getOrCreate()
+    if session is None:
+        _LOG.info("starting Spark")
+        session = _new_session()
+    if _LOG.isEnabledFor(logging.INFO):
+        context = session.sparkContext
+        page = context.uiWebUrl or "without a web page"
+        _LOG.info("Spark is '%s' on %s, %s", context.appName, context.master, page)
+    return session
 
 
 def is_local(context: SparkContext) -> bool:

