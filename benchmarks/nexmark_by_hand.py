@@ -143,7 +143,7 @@ def _lines(rows: Iterable[Any]) -> bytes:
 def _bids(path: Path, part: int, kind: type[Any]) -> Iterator[list[Any]]:
     """Bids as objects of a kind, a block at a time."""
     event = msgspec.defstruct("Event", [("bid", kind | None, None)], gc=False)
-    decode = msgspec.json.Decoder(event).decode_lines
+    decode: Any = msgspec.json.Decoder(event).decode_lines
     for block in blocks(path, part):
         yield [found.bid for found in decode(block) if found.bid is not None]
 

@@ -19,7 +19,7 @@ SIZE_MS, STEP_MS = 10_000, 2_000
 BID_ROW = "auction bigint, bidder bigint, price bigint, dateTime bigint, extra string"
 
 
-class BidWindows(StatefulProcessor):  # type: ignore[misc]
+class BidWindows(StatefulProcessor):
     """W3, by auction: count and highest price of each window."""
 
     def init(self, handle: Any) -> None:
@@ -54,7 +54,7 @@ class BidWindows(StatefulProcessor):  # type: ignore[misc]
         yield Row(auction=key[0], starttime=start, bids=count, price=highest)
 
 
-class BidCounts(StatefulProcessor):  # type: ignore[misc]
+class BidCounts(StatefulProcessor):
     """q5, by auction: bids of each sliding window, out of those of its steps."""
 
     def init(self, handle: Any) -> None:
@@ -89,7 +89,7 @@ class BidCounts(StatefulProcessor):  # type: ignore[misc]
         yield Row(auction=key[0], num=num, endtime=end, time=_timestamp(end))
 
 
-class Hottest(StatefulProcessor):  # type: ignore[misc]
+class Hottest(StatefulProcessor):
     """q5, by window: the auctions with the greatest count."""
 
     def init(self, handle: Any) -> None:
@@ -117,7 +117,7 @@ class Hottest(StatefulProcessor):  # type: ignore[misc]
         self.best.clear()
 
 
-class Highest(StatefulProcessor):  # type: ignore[misc]
+class Highest(StatefulProcessor):
     """q7, by window: the bids of the highest price."""
 
     def init(self, handle: Any) -> None:
@@ -150,7 +150,7 @@ class Highest(StatefulProcessor):  # type: ignore[misc]
         self.best.clear()
 
 
-class NewSellers(StatefulProcessor):  # type: ignore[misc]
+class NewSellers(StatefulProcessor):
     """q8, by person: in which windows the person signed up, and sold."""
 
     def init(self, handle: Any) -> None:

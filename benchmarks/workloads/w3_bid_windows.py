@@ -26,11 +26,14 @@ from benchmarks.stateful_processors import w3 as with_state
 from benchmarks.transform_with_state import stateful_baseline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
     from typing import BinaryIO
 
     from opchain import StreamExecutionEnvironment
+
+    Windows = dict[tuple[int, int], list[int]]
+    """Auction and start -> count and highest price."""
 
 SIZE_MS = 10_000
 # Where bids are compared one by one, neither side calls max(): a call costs more than the comparison.
@@ -68,13 +71,13 @@ def workloads(session: Any, scale: float) -> list[Workload]:
     def by_hand() -> Written:
         folder = empty_folder("W3-by-hand")
         sent = parts(session.sparkContext, lambda part: _sent_by_hand(path, part))
-        _written_by_hand(sent, folder)
+        _write(sent, folder, _rows_by_hand)
         return Written(folder)
 
     def combined() -> Written:
         folder = empty_folder("W3-combined")
         sent = parts(session.sparkContext, lambda part: _combined_by_hand(path, part))
-        _written_by_hand(sent, folder)
+        _write(sent, folder, _combined_rows_by_hand)
         return Written(folder)
 
     return [
@@ -128,34 +131,33 @@ class BidLines(StreamFormat["tuple[int, int, int]"]):
                 yield bids[first : first + batch_size]
 
 
-class CountAndHighest(AggregateFunction[Any, "tuple[int, int]", "tuple[int, int]"]):
+class CountAndHighest(AggregateFunction[Any, "list[int]", "list[int]"]):
     """How many bids there are, and the highest price."""
 
-    def create_accumulator(self) -> tuple[int, int]:
+    def create_accumulator(self) -> list[int]:
         """None yet."""
-        return 0, 0
+        return [0, 0]
 
-    def add(self, value: Any, accumulator: tuple[int, int]) -> tuple[int, int]:
+    def add(self, value: Any, accumulator: list[int]) -> list[int]:
         """One more."""
-        count, highest = accumulator
-        price = value[1]
-        return count + 1, price if price > highest else highest  # noqa: FURB136 - see above
+        accumulator[0] += 1
+        if value[1] > accumulator[1]:  # noqa: PLR1730 - see above
+            accumulator[1] = value[1]
+        return accumulator
 
-    def get_result(self, accumulator: tuple[int, int]) -> tuple[int, int]:
+    def get_result(self, accumulator: list[int]) -> list[int]:
         """Both."""
         return accumulator
 
-    def merge(self, acc_a: tuple[int, int], acc_b: tuple[int, int]) -> tuple[int, int]:
+    def merge(self, acc_a: list[int], acc_b: list[int]) -> list[int]:
         """Those of all."""
-        return acc_a[0] + acc_b[0], max(acc_a[1], acc_b[1])
+        return [acc_a[0] + acc_b[0], max(acc_a[1], acc_b[1])]
 
 
-class WithWindow(ProcessWindowFunction["tuple[int, int]", Window, int, Any]):
+class WithWindow(ProcessWindowFunction["list[int]", Window, int, Any]):
     """The numbers of a window as a row."""
 
-    def process(
-        self, key: int, context: Any, elements: Iterable[tuple[int, int]]
-    ) -> Iterator[Window]:
+    def process(self, key: int, context: Any, elements: Iterable[list[int]]) -> Iterator[Window]:
         """One row."""
         start = context.window().start
         for count, highest in elements:
@@ -174,58 +176,71 @@ class JsonLines(Encoder[Window]):
         stream.write(msgspec.json.Encoder().encode_lines(elements))
 
 
+def _write(sent: Any, folder: Path, rows: Callable[[Iterable[bytes]], Iterator[bytes]]) -> None:
+    written = shuffled(sent).mapPartitionsWithIndex(
+        lambda part, batches: write(folder, part, rows(batches))
+    )
+    written.collect()
+
+
 def _sent_by_hand(path: Path, part: int) -> Iterator[tuple[int, bytes]]:
     decode = msgspec.json.Decoder(Bid).decode_lines
     for block in blocks(path, part):
         buckets: list[list[Any]] = [[] for _ in range(PARALLELISM)]
         for bid in decode(block):
             auction, time = bid.auction, bid.date_time
-            buckets[auction % PARALLELISM].append((auction, time - time % SIZE_MS, 1, bid.price))
+            buckets[auction % PARALLELISM].append((auction, time - time % SIZE_MS, bid.price))
         for target, bucket in enumerate(buckets):
             yield target, pickle.dumps(bucket, 5)
 
 
+def _rows_by_hand(batches: Iterable[bytes]) -> Iterator[bytes]:
+    windows: Windows = {}
+    for batch in batches:
+        for auction, start, price in pickle.loads(batch):
+            key = auction, start
+            known = windows.get(key)
+            if known is None:
+                windows[key] = [1, price]
+            else:
+                known[0] += 1
+                if price > known[1]:  # noqa: PLR1730 - see above
+                    known[1] = price
+    yield _lines(windows)
+
+
 def _combined_by_hand(path: Path, part: int) -> Iterator[tuple[int, bytes]]:
     decode = msgspec.json.Decoder(Bid).decode_lines
-    windows: dict[tuple[int, int], list[int]] = {}
+    windows: Windows = {}
     for block in blocks(path, part):
         for bid in decode(block):
             time = bid.date_time
             key = bid.auction, time - time % SIZE_MS
-            found = windows.get(key)
-            if found is None:
+            known = windows.get(key)
+            if known is None:
                 windows[key] = [1, bid.price]
             else:
-                found[0] += 1
-                if bid.price > found[1]:  # noqa: PLR1730 - see above
-                    found[1] = bid.price
-    buckets: list[list[Any]] = [[] for _ in range(PARALLELISM)]
-    for (auction, start), (count, highest) in windows.items():
-        buckets[auction % PARALLELISM].append((auction, start, count, highest))
+                known[0] += 1
+                if bid.price > known[1]:  # noqa: PLR1730 - see above
+                    known[1] = bid.price
+    buckets: list[Windows] = [{} for _ in range(PARALLELISM)]
+    for key, numbers in windows.items():
+        buckets[key[0] % PARALLELISM][key] = numbers
     for target, bucket in enumerate(buckets):
         yield target, pickle.dumps(bucket, 5)
 
 
-def _written_by_hand(sent: Any, folder: Path) -> None:
-    shuffled(sent).mapPartitionsWithIndex(
-        lambda part, batches: write(folder, part, _merged_by_hand(batches))
-    ).collect()
-
-
-def _merged_by_hand(batches: Iterable[bytes]) -> Iterator[bytes]:
-    windows: dict[tuple[int, int], list[int]] = {}
+def _combined_rows_by_hand(batches: Iterable[bytes]) -> Iterator[bytes]:
+    windows: Windows = {}
     for batch in batches:
-        for auction, start, count, price in pickle.loads(batch):
-            key = auction, start
-            found = windows.get(key)
-            if found is None:
-                windows[key] = [count, price]
-            else:
-                found[0] += count
-                if price > found[1]:  # noqa: PLR1730 - see above
-                    found[1] = price
-    rows = [
-        Window(auction, start, count, highest)
-        for (auction, start), (count, highest) in windows.items()
-    ]
-    yield msgspec.json.Encoder().encode_lines(rows)
+        for key, numbers in pickle.loads(batch).items():
+            known = windows.setdefault(key, numbers)
+            if known is not numbers:
+                known[0] += numbers[0]
+                known[1] = max(known[1], numbers[1])
+    yield _lines(windows)
+
+
+def _lines(windows: Windows) -> bytes:
+    rows = [Window(*key, *numbers) for key, numbers in windows.items()]
+    return msgspec.json.Encoder().encode_lines(rows)
