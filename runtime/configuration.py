@@ -15,6 +15,7 @@ from opchain.runtime.config_options import (
     ValueType,
 )
 from opchain.runtime.config_text import parse_list, to_text
+from opchain.runtime.java_objects import no_java
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,8 +54,14 @@ class Configuration:
     is no class loader here.
     """
 
-    def __init__(self, other: Configuration | None = None) -> None:
-        self._values: dict[str, Any] = {}
+    def __init__(
+        self, other: Configuration | None = None, j_configuration: Configuration | None = None
+    ) -> None:
+        if j_configuration is not None and not isinstance(j_configuration, Configuration):
+            raise no_java("Configuration(j_configuration=...)")
+        # PyFlink's wraps the Java object, so that what is set in one is set in the other.
+        shared = None if j_configuration is None else j_configuration._values  # noqa: SLF001 - of this class
+        self._values: dict[str, Any] = {} if shared is None else shared
         if other is not None:
             self.add_all(other)
 

@@ -20,6 +20,14 @@ def no_java(name: str, instead: str = "") -> UnsupportedFeatureError:
     )
 
 
+def no_java_attribute(owner: object, name: str) -> AttributeError:
+    """The error for PyFlink's private attributes, whose names begin with `_j_`: they hold Java objects.
+
+    An AttributeError, so that `hasattr` finds none of them.
+    """
+    return AttributeError(str(no_java(f"{type(owner).__name__}.{name}")))
+
+
 class JavaObjectWrapper:
     """A Java object held by Python; not available.
 

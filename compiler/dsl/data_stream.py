@@ -29,6 +29,7 @@ from opchain.runtime.functions.map_batches_function import MapBatchesFunction
 from opchain.runtime.functions.map_functions import FilterFunction, FlatMapFunction, MapFunction
 from opchain.runtime.functions.process_functions import KeyedProcessFunction, ProcessFunction
 from opchain.runtime.functions.projection import Projection
+from opchain.runtime.java_objects import no_java_attribute
 from opchain.runtime.operators.specs import (
     FilterSpec,
     FlatMapSpec,
@@ -94,6 +95,8 @@ class DataStream(Partitioning[T], SinkOperations[T], OperatorAttributes[T]):
                     f"({self.transformation.call_site}) has no key, and {name}() needs one; "
                     "call key_by() first"
                 )
+            if name.startswith("_j_"):
+                raise no_java_attribute(self, name)
             raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")
 
     def map(

@@ -11,6 +11,7 @@ from opchain.compiler.dsl.argument_checks import at_call, checked
 from opchain.compiler.dsl.captured_job import CapturedJobClient
 from opchain.compiler.dsl.environment_sources import EnvironmentSources
 from opchain.runtime.errors import GraphError
+from opchain.runtime.java_objects import no_java_attribute
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -39,6 +40,13 @@ class StreamExecutionEnvironment(EnvironmentSources):
         self._has_run = False
         self._collecting: list[CloseableIterator[Any]] = []
         interception.environment_made(self)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_j_"):
+                raise no_java_attribute(self, name)
+            raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")
 
     @staticmethod
     def get_execution_environment(

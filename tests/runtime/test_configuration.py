@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from opchain.runtime.config_options import ConfigOptions
 from opchain.runtime.configuration import Configuration
+from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.time import Duration
 
 INTERVAL = ConfigOptions.key("interval").duration_type().default_value(Duration.of_seconds(1))
@@ -226,3 +227,11 @@ def test_a_list_of_jars_is_read(text: str) -> None:
     jars = ["file:///a.jar", "file:///b.jar"]
     assert Configuration.parse_list_value(text) == jars
     assert Configuration().set_string("pipeline.jars", text).to_dict() == {"pipeline.jars": text}
+
+
+def test_a_configuration_in_the_place_of_a_java_object_is_shared() -> None:
+    shared = Configuration().set_string("a", "1")
+    Configuration(j_configuration=shared).set_integer("b", 2)
+    assert shared.to_dict() == {"a": "1", "b": "2"}
+    with pytest.raises(UnsupportedFeatureError, match=r"\(j_configuration=\.+\) belongs to"):
+        Configuration(j_configuration=object())  # type: ignore[arg-type]

@@ -1,8 +1,14 @@
 from __future__ import annotations
 
 import pytest
+from opchain import java_gateway
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.java_objects import InputFormat, JavaObjectWrapper, no_java
+from opchain.runtime.java_objects import (
+    InputFormat,
+    JavaObjectWrapper,
+    no_java,
+    no_java_attribute,
+)
 
 
 @pytest.mark.parametrize("wrapper", [JavaObjectWrapper, InputFormat])
@@ -19,3 +25,14 @@ def test_a_wrapper_made_by_other_means_has_no_java_object() -> None:
 
 def test_the_error_says_what_to_do_instead() -> None:
     assert str(no_java("X", "use Y")).endswith("; use Y")
+
+
+def test_an_attribute_that_would_hold_a_java_object_is_named() -> None:
+    message = str(no_java_attribute(1, "_j_int"))
+    assert message == "int._j_int belongs to a Java object of Flink, and no JVM of Flink runs here"
+
+
+def test_there_is_no_gateway() -> None:
+    for name in ("get_gateway", "launch_gateway", "is_launch_gateway_disabled"):
+        with pytest.raises(UnsupportedFeatureError, match=rf"{name}\(\) belongs to a Java"):
+            getattr(java_gateway, name)()

@@ -1,0 +1,36 @@
+"""The way to Flink's JVM, which there is none of here. PyFlink: pyflink.java_gateway."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from opchain.runtime.java_objects import no_java
+
+__all__ = ["get_gateway", "is_launch_gateway_disabled", "launch_gateway"]
+
+
+def get_gateway() -> NoReturn:
+    """Not available.
+
+    Raises:
+        UnsupportedFeatureError: Always.
+    """
+    raise no_java("get_gateway()", "what a program calls in Java must be written in Python")
+
+
+def launch_gateway(*arguments: Any) -> NoReturn:  # noqa: ARG001 - refused whatever they are
+    """Not available.
+
+    Raises:
+        UnsupportedFeatureError: Always.
+    """
+    raise no_java("launch_gateway()")
+
+
+def is_launch_gateway_disabled() -> NoReturn:
+    """Not available.
+
+    Raises:
+        UnsupportedFeatureError: Always.
+    """
+    raise no_java("is_launch_gateway_disabled()")
