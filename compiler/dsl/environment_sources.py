@@ -11,7 +11,7 @@ from opchain.compiler.dsl.environment_dependencies import EnvironmentDependencie
 from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.transformation import ChainingStrategy, OperatorTransformation
 from opchain.runtime.connectors.collection import CollectionSource
-from opchain.runtime.connectors.fed_source import DataFrameSource, FedSource
+from opchain.runtime.connectors.fed_source import DataFrameSource
 from opchain.runtime.connectors.sequence import NumberSequenceSource
 from opchain.runtime.connectors.source import Source
 from opchain.runtime.connectors.text_files import TextLineSource
@@ -50,7 +50,7 @@ class EnvironmentSources(EnvironmentDependencies):
         checked_function(source, Source, call)
         checked(watermark_strategy, WatermarkStrategy, call, "the watermark strategy")
         checked(source_name, str, call, "the source's name")
-        if type_info is None and isinstance(source, FedSource):
+        if type_info is None:
             type_info = source.get_produced_type()
         return self._begin(SourceSpec(source, watermark_strategy), source_name, type_info, call)
 

@@ -1,0 +1,63 @@
+"""Files on executors: every format is written and read there, and nothing shows of a job that fails."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from file_jobs import CASES, records_in, sink_of, source_builder, stream_of, write_numbers
+from opchain.common import Configuration, Encoder
+from opchain.datastream import OutputTag, StreamExecutionEnvironment
+from opchain.datastream.connectors.file_system import MalformedRecord, MalformedRecordError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("fastavro")
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("session")]
+BAD: OutputTag[MalformedRecord] = OutputTag("bad")
+
+
+def environment(parallelism: int = 2) -> StreamExecutionEnvironment:
+    configuration = Configuration().set_string("execution.target", "spark")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    return env.set_parallelism(parallelism)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_job_writes_another_reads_in_order(tmp_path: Path, name: str) -> None:
+    case = CASES[name]
+    write_numbers(environment(2), case, str(tmp_path), 300)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out-0-0", "out-1-0"]
+    found = records_in(environment(3), case, str(tmp_path))
+    assert found == list(map(case.record, range(300)))
+
+
+def test_malformed_records_are_counted_and_go_to_a_side_output(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"id": 1}\n{"id": "x"}\n{"id": 2}\n[\n{"id": 3}\n')
+    env = environment(2)
+    source = source_builder(CASES["json"].reads, str(tmp_path)).on_malformed(BAD).build()
+    stream = stream_of(env, source)
+    good = stream.map(lambda row: row["id"]).collect_async()
+    bad = stream.get_side_output(BAD).map(lambda each: each.text).collect_async()
+    result = env.execute()
+    assert (list(good), sorted(bad)) == ([1, 2, 3], ["[", '{"id": "x"}'])
+    assert result.metrics.operator("Source: files").registered["numRecordsInErrors"] == 2
+
+
+def test_the_place_of_a_malformed_record_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"id": 1}\n{"id": "x"}\n')
+    env = environment(1)
+    stream_of(env, source_builder(CASES["json"].reads, str(tmp_path)).build()).print()
+    with pytest.raises(MalformedRecordError, match=r"byte 10: '.*' is malformed"):
+        env.execute()
+
+
+def test_a_job_that_fails_shows_nothing(tmp_path: Path) -> None:
+    env = environment(2)
+    stream = env.from_sequence(0, 99).map(lambda n: n if n < 90 else 1 // 0)
+    stream.sink_to(sink_of(Encoder.simple_string_encoder(), str(tmp_path)))
+    with pytest.raises(ZeroDivisionError):
+        env.execute()
+    assert [path for path in tmp_path.iterdir() if not path.name.startswith(".")] == []
