@@ -64,7 +64,7 @@ def plan(
     text = Form(width=output_width() if output is None else DEFAULT_WIDTH, call_sites=call_sites)
     if is_saved_plan(file):
         try:
-            _hand_over(print_saved(read_saved_plan(file), stage, form, text), form, output)
+            _hand_over(print_saved(read_saved_plan(file), stage, form, text), output)
         except ValueError as error:
             raise CommandError(f"{file} is a saved plan: {error}") from None
         return
@@ -72,12 +72,12 @@ def plan(
     program, captured = captured_program(file, request)
     with clear_errors():
         printed = explain(program, stage, form, text=text)
-    _hand_over(printed, form, output)
+    _hand_over(printed, output)
     if captured.failure is not None:
         raise captured.failure
 
 
-def _hand_over(printed: str, form: str, output: Path | None) -> None:
+def _hand_over(printed: str, output: Path | None) -> None:
     if output is not None:
         write_file(output, printed)
     else:
