@@ -8,6 +8,7 @@ error. `opchain run` ends as the program itself does, with 1 where it raises, an
 from __future__ import annotations
 
 import click
+from opchain.compiler.commands.checkpoint import checkpoint, savepoint
 from opchain.compiler.commands.code import code
 from opchain.compiler.commands.diff import diff
 from opchain.compiler.commands.explain import explain
@@ -32,5 +33,5 @@ def main(traceback: bool) -> None:
     """
 
 
-for command in (plan, explain, diff, code, key_groups, run, submit, package):
+for command in (plan, explain, diff, code, key_groups, run, submit, package, checkpoint, savepoint):
     main.add_command(command)

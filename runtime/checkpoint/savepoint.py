@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.storage import CheckpointStorage
 
 _METADATA = "_metadata"
+
+OFFSETS = "spark"
+"""The folder beside the checkpoints in which Spark has its log of what was read."""
 _OF_EPOCH = re.compile(r"(?P<place>.+)/chk-(?P<epoch>\d+)(/_metadata)?/?")
 
 
@@ -86,6 +89,8 @@ def write_savepoint(checkpoint: Located, target: str) -> CheckpointMetadata:
         raise CheckpointError(f"{target} is not empty; give a savepoint a directory of its own")
     for file in checkpoint.metadata.files.values():
         storage.write(file.name, checkpoint.storage.get(file))
+    for name in checkpoint.storage.names(OFFSETS):
+        storage.write(name, checkpoint.storage.read(name))
     metadata = replace(checkpoint.metadata, kind="savepoint")
     try:
         storage.publish(_METADATA, encode(metadata))

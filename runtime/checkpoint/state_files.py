@@ -177,7 +177,7 @@ class Compaction:
 def compact(storage: CheckpointStorage, state: TaskState) -> Compaction | None:
     """Merges the latest changes in a chain into one file; None where there is too little to merge.
 
-    A file is merged where those behind it weigh as much, so that a change is copied a few times in its
+    A file is merged where those behind it weigh half as much or more, so that a change is copied a few times in its
     life, however many there are. No part is unpickled. The files that are replaced stay: checkpoints refer to them. The task goes on
     writing changes meanwhile: apply the compaction to whatever it acknowledges afterwards.
 
@@ -185,7 +185,7 @@ def compact(storage: CheckpointStorage, state: TaskState) -> Compaction | None:
         CorruptCheckpointError: A file is missing, altered, or of a foreign format.
     """
     first, total = len(state.files), 0
-    while first > 1 and (not total or state.files[first - 1].size <= total):
+    while first > 1 and state.files[first - 1].size <= 2 * (total or state.files[-1].size):
         first -= 1
         total += state.files[first].size
     changes = state.files[first:]

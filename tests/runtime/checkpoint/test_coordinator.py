@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,6 +23,7 @@ from opchain.runtime.state.operator_snapshot import OperatorSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
 
@@ -136,9 +136,18 @@ def test_failures_in_a_row_are_tolerated_up_to_a_number(storage: CheckpointStora
         coordinator.abort(coordinator.begin(epoch, [0, 1]), "disk full")
         run_epoch(coordinator, tasks, epoch + 1)
     coordinator.abort(coordinator.begin(5, [0, 1]), "disk full")
-    with pytest.raises(CheckpointError, match="checkpoint 6 failed: out; 2 in a row, and 1 are tol"):
+    with pytest.raises(
+        CheckpointError, match="checkpoint 6 failed: out; 2 in a row, and 1 are tol"
+    ):
         coordinator.abort(coordinator.begin(6, [0, 1]), "out")
-    assert observer.heard == [(1, "disk full"), 2, (3, "disk full"), 4, (5, "disk full"), (6, "out")]
+    assert observer.heard == [
+        (1, "disk full"),
+        2,
+        (3, "disk full"),
+        4,
+        (5, "disk full"),
+        (6, "out"),
+    ]
 
 
 def test_what_an_observer_raises_comes_out_with_the_checkpoint_complete(
@@ -315,10 +324,11 @@ def test_of_two_runs_that_both_think_they_own_the_place_one_completes_an_epoch(
     second = open_(storage, "run-2", now_ms=lambda: now[0])
     monkeypatch.setattr(first.lease, "require", lambda: None)  # it asked just before
     run_epoch(first, Tasks(storage), 1)
+    second._completed = []  # as it was when the first began
     with pytest.raises(
-        CheckpointInUseError, match="checkpoint 1 of .* was completed by run run-1.*; this is run run-2"
+        CheckpointInUseError,
+        match=r"checkpoint 1 of .* was completed by run run-1.*; this is run run-2",
     ):
-        second._completed = []
         run_epoch(second, Tasks(storage), 1)
     latest = second.latest()
     assert latest is not None

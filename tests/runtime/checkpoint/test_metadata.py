@@ -105,7 +105,10 @@ def changed(**fields: object) -> bytes:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (changed(format_version=2), "is of format 'opchain checkpoint' 2, and this version of opch"),
+        (
+            changed(format_version=2),
+            "is of format 'opchain checkpoint' 2, and this version of opch",
+        ),
         (changed(format="plan"), "is of format 'plan' 1"),
         (changed(checkpoint={}), "was altered"),
         (b"[]", "is no metadata of a checkpoint: TypeError"),
@@ -148,5 +151,7 @@ def test_the_checkpoint_before_a_broken_one_is_offered(storage: CheckpointStorag
     with pytest.raises(CorruptCheckpointError, match="there is no checkpoint before it"):
         latest_checkpoint(storage)
     storage.write(metadata_name(6), encode(SAMPLE))
-    with pytest.raises(CorruptCheckpointError, match="chk-7.*checkpoint 6 is there: start from that"):
+    with pytest.raises(
+        CorruptCheckpointError, match=r"chk-7.*checkpoint 6 is there: start from that"
+    ):
         latest_checkpoint(storage)

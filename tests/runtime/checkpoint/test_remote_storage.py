@@ -52,7 +52,9 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
 def test_a_file_system_that_cannot_tell_who_was_first_is_refused(kind: type) -> None:
     storage = RemoteStorage("careless://a")
     storage.write("shared/a", b"abc")
-    with pytest.raises(CheckpointError, match="Careless of this fsspec can't make a file on the cond"):
+    with pytest.raises(
+        CheckpointError, match="Careless of this fsspec can't make a file on the cond"
+    ):
         storage.publish("chk-1/_metadata", b"")
 
 

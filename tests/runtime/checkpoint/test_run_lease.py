@@ -74,7 +74,8 @@ def test_a_run_of_which_nothing_is_heard_is_replaced_and_finds_out(
     clock.now += 1
     second = take(storage, clock, "run-2")
     with pytest.raises(
-        CheckpointInUseError, match="was taken over by run run-2 .*; this is run run-1 .* must stop"
+        CheckpointInUseError,
+        match=r"was taken over by run run-2 .*; this is run run-1 .* must stop",
     ):
         first.require()
     first.close()  # says nothing about a place that is another's

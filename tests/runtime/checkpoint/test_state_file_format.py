@@ -65,10 +65,12 @@ def test_another_file_is_refused(data: bytes) -> None:
 
 @pytest.mark.parametrize("length", range(len(MAGIC) + 2, len(SAMPLE)))
 def test_a_file_cut_anywhere_is_refused(length: int) -> None:
-    with pytest.raises(CorruptCheckpointError, match="no index that can be read|of other sizes"):
+    with pytest.raises(CorruptCheckpointError, match=r"no index that can be read|of other sizes"):
         decode(SAMPLE[:length], "a.state")
 
 
 def test_parts_that_do_not_add_up_are_refused() -> None:
-    with pytest.raises(CorruptCheckpointError, match="has parts of other sizes than its index says"):
+    with pytest.raises(
+        CorruptCheckpointError, match="has parts of other sizes than its index says"
+    ):
         decode(SAMPLE[: len(MAGIC) + 2] + b"more" + SAMPLE[len(MAGIC) + 2 :], "a.state")

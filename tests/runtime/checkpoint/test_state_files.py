@@ -18,6 +18,7 @@ from opchain.runtime.checkpoint.state_files import (
 )
 from opchain.runtime.checkpoint.storage import CheckpointStorage, checkpoint_storage
 from opchain.runtime.errors import CorruptCheckpointError, InternalError, StateError
+from opchain.runtime.operators.specs import ReduceSpec
 from opchain.runtime.state.descriptors import ListStateDescriptor, MapStateDescriptor
 from opchain.runtime.state.key_groups import KeyGroupRange, key_group, key_group_range
 from opchain.runtime.state.operator_snapshot import (
@@ -40,8 +41,6 @@ def add(total: Any, value: Any) -> Any:
 
 
 def harness_of(parallelism: int = 1, subtask: int = 0, **settings: Any) -> Any:
-    from opchain.runtime.operators.specs import ReduceSpec
-
     return KeyedOneInputOperatorHarness(
         ReduceSpec(add),
         lambda record: record[0],
@@ -69,9 +68,7 @@ class Task:
         snapshots = None
         if restored is not None:
             groups = key_group_range(GROUPS, parallelism, subtask)
-            found = read_operator_state(
-                storage, restored, OPERATOR, groups, parallelism, subtask
-            )
+            found = read_operator_state(storage, restored, OPERATOR, groups, parallelism, subtask)
             snapshots = None if found is None else [found]
         self.harness = harness_of(parallelism, subtask, snapshots=snapshots)
         self.harness.open()
@@ -196,7 +193,11 @@ def test_operator_state_is_dealt_out_to_any_number_of_subtasks(
 ) -> None:
     tasks = [
         write_task_state(
-            storage, 1, task, "0", {OPERATOR: OperatorSnapshot(operator=operator_state(b"%d" % task))}
+            storage,
+            1,
+            task,
+            "0",
+            {OPERATOR: OperatorSnapshot(operator=operator_state(b"%d" % task))},
         )
         for task in range(3)
     ]
@@ -311,7 +312,8 @@ def test_a_class_that_moved_is_named_with_operator_and_state(storage: Checkpoint
     del globals()["Moved"]
     try:
         with pytest.raises(
-            StateError, match=f"'Keyed Reduce' .*state 'visits' are of the class {name}, which can't"
+            StateError,
+            match=f"'Keyed Reduce' .*state 'visits' are of the class {name}, which can't",
         ):
             Task(storage, 1, 0, [state])
     finally:

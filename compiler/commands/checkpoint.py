@@ -1,0 +1,126 @@
+"""`opchain checkpoint` and `opchain savepoint`: what is stored, whether it is whole, who could start from it."""
+
+from __future__ import annotations
+
+import click
+from opchain.compiler.commands.failures import CommandError, clear_errors
+from opchain.compiler.commands.output import answer, output_width
+from opchain.compiler.commands.program_arguments import (
+    PASSES_ARGUMENTS_ON,
+    Request,
+    planned,
+    takes_program,
+)
+from opchain.compiler.plan.layout import counted
+from opchain.compiler.plan.restore_text import (
+    bytes_text,
+    checkpoint_text,
+    listing,
+    program_operators,
+    restore_text,
+)
+from opchain.runtime.checkpoint.metadata import completed_epochs, read_metadata
+from opchain.runtime.checkpoint.restore_plan import plan_restore
+from opchain.runtime.checkpoint.savepoint import find_checkpoint, problems_of, write_savepoint
+from opchain.runtime.checkpoint.storage import checkpoint_storage
+
+NO = 1
+"""The exit code for an answer that is no: a file is broken, or the program can't start."""
+
+
+@click.group()
+def checkpoint() -> None:
+    """Looks at checkpoints and savepoints; without Spark.
+
+    CHECKPOINT is the directory of a run's checkpoints (its last one is meant), one checkpoint in it
+    (.../chk-12), or a savepoint; a path, or a URL that fsspec understands.
+    """
+
+
+@checkpoint.command("ls")
+@click.argument("directory")
+def list_checkpoints(directory: str) -> None:
+    """Lists the checkpoints in DIRECTORY, the oldest first."""
+    with clear_errors():
+        storage = checkpoint_storage(directory)
+        epochs = completed_epochs(storage)
+        if not epochs:
+            raise CommandError(f"{directory} has no checkpoints")
+        answer(listing(read_metadata(storage, epoch) for epoch in epochs))
+
+
+@checkpoint.command()
+@click.argument("checkpoint")
+def show(checkpoint: str) -> None:
+    """Shows what is in CHECKPOINT: operators, states, positions of sources."""
+    with clear_errors():
+        answer(checkpoint_text(find_checkpoint(checkpoint).metadata))
+
+
+@checkpoint.command()
+@click.argument("checkpoint")
+@click.pass_context
+def verify(context: click.Context, checkpoint: str) -> None:
+    """Reads all files of CHECKPOINT, and says which are missing or altered.
+
+    Exit codes: 0 all are whole, 1 some are not, 2 there is no such checkpoint.
+    """
+    with clear_errors():
+        found = find_checkpoint(checkpoint)
+        problems = problems_of(found)
+    files = found.metadata.files
+    for problem in problems:
+        answer(f"{problem}\n")
+    name = f"{found.metadata.kind} {found.metadata.epoch}"
+    if problems:
+        answer(f"{name}: {len(problems)} of {counted(len(files), 'file')} can't be read\n")
+        context.exit(NO)
+    size = bytes_text(sum(file.size for file in files.values()))
+    answer(f"{name}: {counted(len(files), 'file')} with {size}, whole\n")
+
+
+@checkpoint.command(context_settings=PASSES_ARGUMENTS_ON)
+@click.argument("checkpoint")
+@click.argument("file")
+@click.option("--allow-non-restored-state", is_flag=True, help="Let state go that nobody takes.")
+@takes_program
+@click.pass_context
+def diff(
+    context: click.Context,
+    checkpoint: str,
+    file: str,
+    request: Request,
+    allow_non_restored_state: bool,
+) -> None:
+    """Says what FILE would start from, starting from CHECKPOINT: what is restored, dropped, new, refused.
+
+    FILE is a program, which gets ARGUMENTS, or a plan saved with 'opchain plan FILE --format json'.
+
+    Exit codes: 0 the program can start, 1 it can't, 2 the program or checkpoint is in error.
+    """
+    program, failure = planned(file, request)
+    with clear_errors():
+        restore = plan_restore(find_checkpoint(checkpoint).metadata, program_operators(program))
+        text = restore_text(
+            restore,
+            program,
+            allow_non_restored_state=allow_non_restored_state,
+            width=output_width(),
+        )
+    answer(text)
+    if failure is not None:
+        raise failure
+    if restore.refused or (restore.dropped and not allow_non_restored_state):
+        context.exit(NO)
+
+
+@click.command()
+@click.argument("checkpoint")
+@click.argument("target")
+def savepoint(checkpoint: str, target: str) -> None:
+    """Copies CHECKPOINT with all its files to TARGET, which needs nothing else and is never removed.
+
+    CHECKPOINT is as in 'opchain checkpoint'; TARGET a path or URL of a directory that is empty.
+    """
+    with clear_errors():
+        answer(checkpoint_text(write_savepoint(find_checkpoint(checkpoint), target)))

@@ -1,0 +1,154 @@
+"""Checkpoints, and what starting a program from one would do, as text."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from opchain.compiler.plan.layout import DEFAULT_WIDTH, Paragraph, Row, counted, set_lines
+from opchain.compiler.plan.matching import match_operators
+from opchain.compiler.plan.model import from_json
+from opchain.compiler.plan.state_diff import state_problems
+from opchain.runtime.checkpoint.restore_plan import ProgramOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from opchain.compiler.plan.layout import Line
+    from opchain.compiler.plan.model import JobPlan
+    from opchain.runtime.checkpoint.metadata import CheckpointMetadata, OperatorMetadata
+    from opchain.runtime.checkpoint.restore_plan import RestorePlan
+
+_UNSET = -1
+_INDENT = " " * 10
+
+_SAID_BY_IDS = frozenset({"orphaned", "max-parallelism", "parallelism"})
+"""Problems between plans that the checkpoint itself tells as well, with what is stored in fact."""
+
+
+def program_operators(plan: JobPlan) -> list[ProgramOperator]:
+    """The operators of a plan, as a restore sees them."""
+    found = []
+    for vertex in plan.vertices:
+        limit = None if vertex.max_parallelism == _UNSET else vertex.max_parallelism
+        for node in vertex.nodes:
+            operator = plan.operator_at[node]
+            found.append(
+                ProgramOperator(
+                    operator.id,
+                    operator.name,
+                    operator.call_site,
+                    operator.parallelism,
+                    limit,
+                    operator.uid,
+                    None if operator.user_id is None else operator.user_id.lower(),
+                )
+            )
+    return found
+
+
+def listing(checkpoints: Iterable[CheckpointMetadata]) -> str:
+    """A line per checkpoint."""
+    return set_lines([Row(_summary(metadata)) for metadata in checkpoints])
+
+
+def checkpoint_text(metadata: CheckpointMetadata) -> str:
+    """All that a checkpoint says of itself."""
+    lines: list[Line] = [
+        "  ".join(_summary(metadata)),
+        f"job '{metadata.job_name}', run {metadata.run_id}",
+    ]
+    for operator in metadata.operators:
+        files = {file.name: file for state in metadata.tasks_of(operator) for file in state.files}
+        size = sum(file.size for file in files.values())
+        keyed = f", {operator.max_parallelism} key groups" if operator.is_keyed else ""
+        kept_in = f"{counted(len(files), 'file')} with {bytes_text(size)}"
+        lines += [
+            f"operator {_stored(operator)}",
+            f"  {counted(operator.parallelism, 'task')}{keyed}, {kept_in}",
+        ]
+        lines += [Row(("  state", state.name, state.kind, state.type)) for state in operator.states]
+    lines += [
+        f"source {source.source}: {json.dumps(source.position, sort_keys=True)}"
+        for source in metadata.sources
+    ]
+    if metadata.committables:
+        lines.append(f"{counted(len(metadata.committables), 'committable')} of sinks")
+    return set_lines(lines)
+
+
+def restore_text(
+    restore: RestorePlan,
+    program: JobPlan,
+    *,
+    allow_non_restored_state: bool,
+    width: int = DEFAULT_WIDTH,
+) -> str:
+    """What starting a program from a checkpoint would do."""
+    stateful = {operator.id for operator in program.operators if operator.state is not None}
+    lines: list[Line] = []
+    for operator, stored in restore.restored:
+        moved = f", {stored.parallelism} -> {operator.parallelism} tasks"
+        moved = moved if stored.parallelism != operator.parallelism else ""
+        lines.append(Row(("restored", f"{operator} from {_stored(stored)}{moved}")))
+    lines += [
+        Row(("new", f"{operator} starts without state"))
+        for operator in restore.new
+        if operator.operator_id in stateful
+    ]
+    lines += [Row(("dropped", f"the state of {_stored(stored)}")) for stored in restore.dropped]
+    lines += [Paragraph(_INDENT, "refused   ", problem) for problem in restore.refused]
+    lines += [Paragraph(_INDENT, "note      ", text) for text in _notes(restore, program)]
+    if restore.refused or (restore.dropped and not allow_non_restored_state):
+        lines.append("the program can't start from this checkpoint")
+        if restore.dropped and not allow_non_restored_state:
+            lines.append("  --allow-non-restored-state would drop what nobody takes")
+    else:
+        lines.append("the program can start from this checkpoint")
+    return set_lines(lines, width)
+
+
+def bytes_text(size: int) -> str:
+    """A number of bytes, to three digits.
+
+    >>> bytes_text(999), bytes_text(12_345), bytes_text(5_000_000)
+    ('999 B', '12.3 kB', '5 MB')
+    """
+    number, unit = float(size), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if number < 1000:  # noqa: PLR2004 - decimal units
+            break
+        number, unit = number / 1000, larger
+    return f"{number:.3g} {unit}"
+
+
+def _summary(metadata: CheckpointMetadata) -> tuple[str, ...]:
+    taken = datetime.fromtimestamp(metadata.timestamp_ms / 1000, timezone.utc)
+    files = metadata.files.values()
+    return (
+        f"{metadata.kind} {metadata.epoch}",
+        f"{taken:%Y-%m-%d %H:%M:%S} UTC",
+        counted(len(metadata.operators), "operator"),
+        counted(len(metadata.tasks), "task"),
+        counted(len(files), "file"),
+        bytes_text(sum(file.size for file in files)),
+    )
+
+
+def _stored(operator: OperatorMetadata) -> str:
+    uid = "no uid" if operator.uid is None else f"uid '{operator.uid}'"
+    return f"'{operator.name}' ({operator.call_site}, {uid}, id {operator.operator_id})"
+
+
+def _notes(restore: RestorePlan, program: JobPlan) -> Sequence[str]:
+    """What the plan in the checkpoint, where there is one, lets one say beyond ids."""
+    if restore.metadata.plan is None:
+        return ()
+    before = from_json(json.dumps(restore.metadata.plan), "the plan in the checkpoint")
+    matching = match_operators(before.operators, program.operators)
+    return [
+        f"{problem.text}: {problem.remedy}"
+        for problem in state_problems(before, program, matching)
+        if problem.code not in _SAID_BY_IDS
+    ]

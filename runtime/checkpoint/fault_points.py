@@ -1,0 +1,65 @@
+"""Places in the life of a checkpoint where a test can have a process die.
+
+The variable OPCHAIN_FAULTS lists what is to happen: `point@epoch`, with commas between. Each happens once, in
+the first process to come by: a file in the folder OPCHAIN_FAULTS_FOLDER says that it has. The
+process kills itself as `kill -9` would, so that nothing is cleaned up. Without the variable a point costs one
+comparison.
+
+`opchain.testing.faults` runs programs this way.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+VARIABLE = "OPCHAIN_FAULTS"
+FOLDER_VARIABLE = "OPCHAIN_FAULTS_FOLDER"
+
+POINTS = {
+    "epoch-begun": "driver: the checkpoint is pending, nothing runs yet",
+    "before-state": "task: everything is processed, the state is not written",
+    "after-state": "task: the state is written, and not acknowledged",
+    "acknowledged": "driver: all tasks have acknowledged, the checkpoint is not complete",
+    "completed": "driver: the checkpoint is complete, no sink has committed",
+    "between-commits": "driver: the first sink has committed, others have not",
+    "committed": "driver: all sinks have committed, Spark has not heard of it",
+}
+"""The points, in the order in which an epoch comes by them."""
+
+
+def reach(point: str, epoch: int) -> None:
+    """Dies here if it is to."""
+    if _FAULTS and f"{point}@{epoch}" in _FAULTS and _is_first(point, epoch):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def read_faults(text: str) -> frozenset[str]:
+    """What the variable lists.
+
+    Raises:
+        ValueError: A point is unknown, or an epoch is no number.
+    """
+    found = frozenset(filter(None, (item.strip() for item in text.split(","))))
+    for item in found:
+        point, _, epoch = item.partition("@")
+        if point not in POINTS or not epoch.isdecimal():
+            raise ValueError(
+                f"{VARIABLE} has {item!r}; give point@epoch, with a point of {', '.join(POINTS)}"
+            )
+    return found
+
+
+def _is_first(point: str, epoch: int) -> bool:
+    folder = os.environ.get(FOLDER_VARIABLE)
+    if not folder:
+        return True
+    try:
+        (Path(folder) / f"{point}@{epoch}").touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
+_FAULTS = read_faults(os.environ.get(VARIABLE, ""))

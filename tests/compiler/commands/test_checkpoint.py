@@ -1,0 +1,126 @@
+"""The commands `checkpoint` and `savepoint`, on real files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opchain.runtime.checkpoint.metadata import (
+    CheckpointMetadata,
+    OperatorMetadata,
+    TaskMetadata,
+    encode,
+    metadata_name,
+)
+from opchain.runtime.checkpoint.state_files import write_task_state
+from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.state.operator_snapshot import OperatorSnapshot
+
+PROGRAM = """
+from opchain import StreamExecutionEnvironment
+
+def build(env):
+    numbers = env.from_sequence(1, 9).name("numbers").uid("numbers")
+    sums = numbers.key_by(lambda value: value % 3).reduce(lambda a, b: a + b)
+    sums.name("sums").uid("sums").set_parallelism(1).print()
+
+if __name__ == "__main__":
+    environment = StreamExecutionEnvironment.get_execution_environment()
+    build(environment)
+    environment.execute("clicks")
+"""
+
+
+@pytest.fixture
+def place(write: Any, run: Any) -> str:
+    """Two checkpoints of the program."""
+    write(PROGRAM)
+    plan = json.loads(run("plan", "clicks.py", "--format", "json").stdout)
+    stored = {operator["name"]: operator for operator in plan["operators"]}
+    storage = checkpoint_storage("checkpoints")
+    for epoch in (1, 2):
+        operators, tasks = [], []
+        for task, name in enumerate(("Source: numbers", "sums")):
+            operator = stored[name]
+            snapshot = {operator["id"]: OperatorSnapshot({1: b"x" * 100})}
+            state = write_task_state(storage, epoch, task, "0", snapshot)
+            tasks.append(TaskMetadata(task, operator["id"], 0, state))
+            operators.append(
+                OperatorMetadata(
+                    operator["id"],
+                    operator["name"],
+                    operator["call_site"],
+                    task,
+                    1,
+                    128,
+                    operator["uid"],
+                    is_keyed=name == "sums",
+                )
+            )
+        metadata = CheckpointMetadata(
+            epoch, 0, "clicks", "run-1", tuple(operators), tuple(tasks), plan=plan
+        )
+        storage.publish(metadata_name(epoch), encode(metadata))
+    return "checkpoints"
+
+
+def test_ls(place: str, run: Any, tmp_path: Path) -> None:
+    done = run("checkpoint", "ls", place)
+    assert done.exit_code == 0
+    lines = done.stdout.splitlines()
+    assert [line.split("  ")[0] for line in lines] == ["checkpoint 1", "checkpoint 2"]
+    none = run("checkpoint", "ls", tmp_path / "none")
+    assert (none.exit_code, none.stdout) == (2, "")
+    assert "none has no checkpoints" in none.stderr
+
+
+def test_show(place: str, run: Any) -> None:
+    done = run("checkpoint", "show", place)
+    assert done.stdout.startswith("checkpoint 2  1970-01-01 00:00:00 UTC")
+    assert "operator 'sums' (clicks.py:6, uid 'sums', id " in done.stdout
+    assert run("checkpoint", "show", f"{place}/chk-1").stdout.startswith("checkpoint 1")
+    missing = run("checkpoint", "show", f"{place}/chk-9")
+    assert missing.exit_code == 2
+    assert "chk-9/_metadata is missing" in missing.stderr
+
+
+def test_verify(place: str, run: Any) -> None:
+    done = run("checkpoint", "verify", place)
+    assert done.exit_code == 0
+    assert done.stdout.startswith("checkpoint 2: 2 files with ")
+    path = next(Path(place, "shared/2").iterdir())
+    path.write_bytes(path.read_bytes()[:-1])
+    broken = run("checkpoint", "verify", place)
+    assert broken.exit_code == 1
+    assert f"{path} has " in broken.stdout
+    assert broken.stdout.endswith("checkpoint 2: 1 of 2 files can't be read\n")
+    assert run("checkpoint", "verify", f"{place}/chk-1").exit_code == 0
+
+
+def test_diff(place: str, run: Any, write: Any) -> None:
+    done = run("checkpoint", "diff", place, "clicks.py")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.count("restored  ") == 2
+    write(PROGRAM.replace('uid("sums")', 'uid("totals")'), "other.py")
+    lost = run("checkpoint", "diff", place, "other.py:build")
+    assert lost.exit_code == 1
+    assert "dropped   the state of 'sums'" in lost.stdout
+    allowed = run("checkpoint", "diff", place, "other.py", "--allow-non-restored-state")
+    assert allowed.exit_code == 0
+    write(PROGRAM.replace('uid("sums")', 'uid("sums").set_max_parallelism(64)'), "other.py")
+    refused = run("checkpoint", "diff", place, "other.py", "--allow-non-restored-state")
+    assert refused.exit_code == 1
+    assert "refused   keyed state of 'sums'" in refused.stdout
+    assert run("checkpoint", "diff", place, "nothing.py").exit_code == 2
+
+
+def test_savepoint(place: str, run: Any) -> None:
+    done = run("savepoint", f"{place}/chk-1", "saved")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("savepoint 1  ")
+    assert run("checkpoint", "verify", "saved").stdout.startswith("savepoint 1: 2 files")
+    again = run("savepoint", place, "saved")
+    assert again.exit_code == 2
+    assert "saved is not empty" in again.stderr

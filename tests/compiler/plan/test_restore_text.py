@@ -1,0 +1,167 @@
+"""Checkpoints and restores as text."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from opchain import StreamExecutionEnvironment
+from opchain.compiler.passes.pipeline import compile_program
+from opchain.compiler.plan.from_plan import job_plan
+from opchain.compiler.plan.model import JobPlan, to_json
+from opchain.compiler.plan.restore_text import (
+    bytes_text,
+    checkpoint_text,
+    listing,
+    program_operators,
+    restore_text,
+)
+from opchain.runtime.checkpoint.metadata import (
+    CheckpointMetadata,
+    Committable,
+    OperatorMetadata,
+    SourcePosition,
+    StateDescription,
+    TaskMetadata,
+)
+from opchain.runtime.checkpoint.restore_plan import plan_restore
+from opchain.runtime.checkpoint.state_files import TaskState
+from opchain.runtime.checkpoint.storage import StoredFile
+
+
+def plan_of(uid: str | None = "sums", parallelism: int = 2, **settings: Any) -> JobPlan:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.set_parallelism(parallelism)
+    numbers = env.from_sequence(1, 9).uid("numbers")
+    sums = numbers.key_by(lambda value: value % 3).reduce(lambda a, b: a + b).name("sums")
+    if uid is not None:
+        sums.uid(uid)
+    for name, value in settings.items():
+        getattr(sums, name)(value)
+    sums.print()
+    return job_plan(compile_program(env.program(), "job-graph"))
+
+
+def checkpoint_of(plan: JobPlan, *, with_plan: bool = False) -> CheckpointMetadata:
+    stateful = [operator for operator in plan.operators if operator.state is not None]
+    operators = []
+    tasks = []
+    for operator in stateful:
+        first = len(tasks)
+        operators.append(
+            OperatorMetadata(
+                operator.id,
+                operator.name,
+                operator.call_site,
+                first,
+                operator.parallelism,
+                128,
+                operator.uid,
+                is_keyed=bool(operator.keys),
+                states=(StateDescription("_op_state", "table"),) if operator.keys else (),
+            )
+        )
+        for subtask in range(operator.parallelism):
+            file = StoredFile(f"shared/7/{len(tasks)}.state", 1500, "")
+            state = TaskState(len(tasks), 7, (file,), (operator.id,))
+            tasks.append(TaskMetadata(len(tasks), operator.id, subtask, state))
+    return CheckpointMetadata(
+        7,
+        1_700_000_000_000,
+        "clicks",
+        "run-1",
+        tuple(operators),
+        tuple(tasks),
+        (SourcePosition("numbers", {"next": 4}),),
+        (Committable("c" * 32, 0, b""),),
+        json.loads(to_json(plan)) if with_plan else None,
+    )
+
+
+def text_of(
+    before: JobPlan, after: JobPlan, *, allow: bool = False, with_plan: bool = False
+) -> str:
+    metadata = checkpoint_of(before, with_plan=with_plan)
+    restore = plan_restore(metadata, program_operators(after))
+    return restore_text(restore, after, allow_non_restored_state=allow)
+
+
+def test_a_checkpoint_is_a_line() -> None:
+    line = "checkpoint 7  2023-11-14 22:13:20 UTC  2 operators  4 tasks  4 files  6 kB\n"
+    assert listing([checkpoint_of(plan_of())]) == line
+
+
+def test_all_that_a_checkpoint_says() -> None:
+    text = checkpoint_text(checkpoint_of(plan_of()))
+    assert "job 'clicks', run run-1\n" in text
+    assert "operator 'sums' (test_restore_text.py:" in text
+    assert "uid 'sums', id " in text
+    assert "  2 tasks, 128 key groups, 2 files with 3 kB\n  state  _op_state  table" in text
+    assert 'source numbers: {"next": 4}\n1 committable of sinks\n' in text
+
+
+def test_the_same_program_starts() -> None:
+    text = text_of(plan_of(), plan_of())
+    assert text.count("restored  ") == 2
+    assert text.endswith("the program can start from this checkpoint\n")
+    assert "->" not in text
+
+
+def test_another_parallelism_is_told() -> None:
+    assert ", 2 -> 4 tasks\n" in text_of(plan_of(), plan_of(parallelism=4))
+
+
+def test_a_changed_uid_drops_state_and_starts_without() -> None:
+    text = text_of(plan_of(), plan_of("totals"))
+    assert "new       'sums' (test_restore_text.py:" in text
+    assert "dropped   the state of 'sums'" in text
+    assert text.endswith(
+        "the program can't start from this checkpoint\n"
+        "  --allow-non-restored-state would drop what nobody takes\n"
+    )
+    allowed = text_of(plan_of(), plan_of("totals"), allow=True)
+    assert allowed.endswith("the program can start from this checkpoint\n")
+
+
+def test_the_stored_plan_tells_why() -> None:
+    text = text_of(plan_of(), plan_of("totals"), with_plan=True)
+    joined = " ".join(text.split())
+    assert "note keyed state of 'sums' would not be found: its operator id changed" in joined
+    assert "uid('sums') again" in joined
+
+
+def test_a_uid_hash_finds_it_again() -> None:
+    before = plan_of()
+    stored = next(operator.id for operator in before.operators if operator.name == "sums")
+    assert "restored  'sums'" in text_of(before, plan_of("totals", set_uid_hash=stored.upper()))
+
+
+def test_another_number_of_key_groups_is_refused() -> None:
+    text = text_of(plan_of(), plan_of(set_max_parallelism=64))
+    assert "refused   keyed state of 'sums'" in text
+    assert "stored in 128 key groups" in " ".join(text.split())
+    assert text.endswith("the program can't start from this checkpoint\n")
+
+
+def test_operators_take_the_max_parallelism_of_their_vertex() -> None:
+    operators = {operator.name: operator for operator in program_operators(plan_of())}
+    assert operators["sums"].max_parallelism is None
+    operators = {
+        operator.name: operator for operator in program_operators(plan_of(set_max_parallelism=64))
+    }
+    assert operators["sums"].max_parallelism == 64
+    assert operators["sums"].uid == "sums"
+
+
+def test_savepoints_are_called_so() -> None:
+    metadata = replace(checkpoint_of(plan_of()), kind="savepoint")
+    assert listing([metadata]).startswith("savepoint 7  ")
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(0, "0 B"), (1500, "1.5 kB"), (999_000_000, "999 MB"), (2 * 10**13, "20 TB")]
+)
+def test_bytes(size: int, text: str) -> None:
+    assert bytes_text(size) == text

@@ -1,0 +1,84 @@
+"""Checkpoints by their place; copies that need nothing else; damage that is found."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from opchain.runtime.checkpoint.metadata import (
+    CheckpointMetadata,
+    TaskMetadata,
+    encode,
+    metadata_name,
+)
+from opchain.runtime.checkpoint.savepoint import find_checkpoint, problems_of, write_savepoint
+from opchain.runtime.checkpoint.state_files import TaskState, write_task_state
+from opchain.runtime.errors import CheckpointError, CorruptCheckpointError
+from opchain.runtime.state.operator_snapshot import OperatorSnapshot
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
+
+
+@pytest.fixture
+def place(any_storage: CheckpointStorage) -> CheckpointStorage:
+    """Checkpoints 1 and 2 of a task."""
+    state: TaskState | None = None
+    for epoch in (1, 2):
+        snapshot = OperatorSnapshot({0: b"%d" % epoch}, is_changes=state is not None)
+        state = write_task_state(any_storage, epoch, 0, "0", {"a": snapshot}, state)
+        task = TaskMetadata(0, "v", 0, state)
+        metadata = CheckpointMetadata(epoch, 0, "clicks", "run-1", tasks=(task,))
+        any_storage.publish(metadata_name(epoch), encode(metadata))
+    return any_storage
+
+
+def test_places_are_named_in_three_ways(place: CheckpointStorage) -> None:
+    assert find_checkpoint(place.url).metadata.epoch == 2
+    for end in ("", "/", "/_metadata"):
+        assert find_checkpoint(f"{place.url}/chk-1{end}").metadata.epoch == 1
+    with pytest.raises(CorruptCheckpointError, match="chk-9/_metadata is missing"):
+        find_checkpoint(f"{place.url}/chk-9")
+
+
+def test_an_empty_place_is_said(any_storage: CheckpointStorage) -> None:
+    with pytest.raises(CheckpointError, match="has no checkpoint and is no savepoint; give"):
+        find_checkpoint(any_storage.url)
+
+
+def test_a_savepoint_needs_nothing_else(place: CheckpointStorage, tmp_path: Path) -> None:
+    target = str(tmp_path / "savepoints/first")
+    before = find_checkpoint(place.url)
+    written = write_savepoint(before, target)
+    for name in place.names():
+        place.delete(name)
+    moved = str(tmp_path / "moved")
+    shutil.move(target, moved)
+    for url in (moved, f"{moved}/_metadata", f"file://{moved}"):
+        found = find_checkpoint(url)
+        assert found.metadata == written
+        assert problems_of(found) == []
+    assert (written.kind, written.epoch) == ("savepoint", 2)
+    assert written.files == before.metadata.files
+
+
+def test_a_target_in_use_is_refused(place: CheckpointStorage, tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/file").write_text("")
+    with pytest.raises(CheckpointError, match="full is not empty"):
+        write_savepoint(find_checkpoint(place.url), str(tmp_path / "full"))
+
+
+def test_damage_is_found_and_not_copied(place: CheckpointStorage, tmp_path: Path) -> None:
+    found = find_checkpoint(place.url)
+    first, second = found.metadata.files
+    place.delete(first)
+    place.write(second, place.read(second)[:-1])
+    assert [problem.problem.split()[0] for problem in problems_of(found)] == ["is", "has"]
+    target = tmp_path / "savepoint"
+    with pytest.raises(CorruptCheckpointError, match="is missing"):
+        write_savepoint(found, str(target))
+    assert not (target / "_metadata").exists()
