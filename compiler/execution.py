@@ -37,7 +37,6 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
     elif has_no_end(job):
         from opchain.runtime.spark.streaming.streaming_run import streaming_run  # noqa: PLC0415
 
-        refuse_dataframes(job, "this one never ends")
         run = streaming_run(
             job, streaming_settings(program.settings), dependencies, slot_resources(plan)
         )

@@ -18,7 +18,7 @@ from opchain.runtime.task.report import TaskReport, read_items, read_records, re
 from opchain.runtime.task.wire import PayloadKind, kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from opchain.runtime.task.buffer import Buffer
     from opchain.runtime.epochs.epoch import TaskSnapshot
@@ -105,15 +105,24 @@ def print_lines(outcome: JobOutcome) -> None:
         stream.flush()
 
 
-def commit(job: JobProgram, outcome: JobOutcome) -> None:
-    """Commits what the sinks wrote; called once all tasks have succeeded."""
-    for (vertex, index), committables in outcome.committables.items():
+def commit(
+    job: JobProgram, outcome: JobOutcome, after_each: Callable[[], None] = lambda: None
+) -> None:
+    """Commits what the sinks wrote; called once all tasks have succeeded.
+
+    Args:
+        job: The job.
+        outcome: What its tasks sent.
+        after_each: Called when a sink has committed.
+    """
+    for (vertex, index), committables in sorted(outcome.committables.items()):
         program = job.vertices[vertex].operators[index]
         try:
             _commit_one(program, committables)
         except Exception as error:
             add_note(error, f"while committing '{program.name}' ({program.call_site})")
             raise
+        after_each()
 
 
 def _commit_one(program: OperatorProgram, committables: Sequence[Any]) -> None:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.checkpoint.fault_points import reach
 from opchain.runtime.checkpoint.state_descriptions import describe_states, require_same_states
 from opchain.runtime.checkpoint.state_files import TaskState, write_task_state
 from opchain.runtime.epochs.epoch import TaskSnapshot
@@ -171,7 +172,9 @@ class EpochTask(StreamTask):
 
     def _acknowledge(self, epoch: Epoch, storage: CheckpointStorage, attempt_id: str) -> None:
         started = perf_counter()
+        reach("before-state", epoch.checkpoint_id)
         self.state = self._written_state(epoch, storage, attempt_id)
+        reach("after-state", epoch.checkpoint_id)
         progress = take_progress(self.chain, self._read_valves)
         described = {
             operator.program.operator_id: describe_states(operator.context)

@@ -18,6 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
+try:
+    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+except ImportError:  # before Spark 4.2
+
+    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
+        """Spark runs such a trigger as one micro-batch then."""
+
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -54,12 +62,17 @@ class Deliveries(InputPartition):
         self.rows = rows
 
 
-class ClockReader(DataSourceStreamReader):
+class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Says how far each source has come, and whether a timer is due."""
 
     def __init__(self, sources: Sequence[tuple[int, UnboundedSource[Any], int]], due: Path) -> None:
         self._sources = sources
         self._due = due
+        self._until_ms: int | None = None
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        """Lets time stand still: what is there now is read, and no more."""
+        self._until_ms = _now_ms()
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Where a new job begins."""
@@ -75,7 +88,7 @@ class ClockReader(DataSourceStreamReader):
         limit: Any,  # noqa: ARG002 - a source limits itself
     ) -> dict[str, Any]:
         """Where the sources are now; another time where a timer has come due since."""
-        now_ms = _now_ms()
+        now_ms = _now_ms() if self._until_ms is None else self._until_ms
         positions = [
             source.latest_position(position, now_ms)
             for (_, source, _), position in zip(self._sources, start[POSITIONS], strict=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from opchain.runtime.connectors.fed_source import FedSource
+from opchain.runtime.connectors.relayed_sink import RelayedSink
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.operators.specs import LegacySourceSpec, SourceSpec
@@ -43,6 +44,10 @@ def unbounded_sources(job: JobProgram) -> tuple[DeliveredSource, ...]:
                 chained.operator,
                 "runs inside an operator with several inputs: call disable_chaining() on it",
             )
+        for operator in vertex.operators:
+            sink = getattr(operator.spec, "sink", None)
+            if isinstance(sink, RelayedSink):
+                _refuse(operator, f"writes to {sink!r}, which only a bounded job can")
         head = vertex.operators[0]
         source = _delivered(head)
         if source is not None:

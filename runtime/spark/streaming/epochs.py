@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.coordinator import Acknowledgement
+from opchain.runtime.checkpoint.fault_points import reach
 from opchain.runtime.checkpoint.metadata import Committable, SourcePosition
 from opchain.runtime.checkpoint.restore_plan import match_state, operators_of, plan_restore
 from opchain.runtime.epochs.epoch import Epoch
@@ -21,6 +22,7 @@ from opchain.runtime.spark.job_failure import failure_of
 from opchain.runtime.spark.job_label import stage_name
 from opchain.runtime.spark.streaming.deliver import Deliver
 from opchain.runtime.spark.streaming.epoch_stages import EpochStageTasks
+from opchain.runtime.spark.streaming.positions import BATCH, TIMER, position
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,12 +37,6 @@ if TYPE_CHECKING:
     from opchain.runtime.task.vertex_program import JobProgram
     from pyspark import RDD
     from pyspark.sql import DataFrame
-
-BATCH = "spark batch"
-"""The name under which a checkpoint keeps the number of its micro-batch."""
-
-TIMER = "next timer"
-"""The name under which it keeps when the first processing-time timer is due."""
 
 
 class Epochs:
@@ -94,7 +90,7 @@ class Epochs:
     @property
     def next_timer_ms(self) -> int | None:
         """When the first processing-time timer is due."""
-        return None if self._latest is None else _position(self._latest, TIMER)
+        return None if self._latest is None else position(self._latest, TIMER)
 
     def run(self, rows: DataFrame, batch: int) -> None:
         """Runs the epoch of a micro-batch; only commits where its checkpoint is complete already.
@@ -103,7 +99,8 @@ class Epochs:
             CheckpointError: The checkpoint before is not that of the micro-batch before.
         """
         latest = self._latest
-        done = -1 if latest is None else _position(latest, BATCH)
+        found = None if latest is None else position(latest, BATCH)
+        done = -1 if found is None else found
         if batch <= done:
             assert latest is not None
             self._commit_again(latest)
@@ -121,6 +118,7 @@ class Epochs:
         epoch = Epoch(checkpoint_id, now_ms, is_first=latest is None)
         tasks = range(sum(vertex.parallelism for vertex in job.vertices))
         pending = self._coordinator.begin(checkpoint_id, tasks)
+        reach("epoch-begun", checkpoint_id)
         try:
             outcome = self._run_stages(rows, epoch)
         except BaseException as error:
@@ -129,14 +127,17 @@ class Epochs:
             raise
         for acknowledgement in _acknowledgements(job, outcome):
             pending.acknowledge(acknowledgement)
+        reach("acknowledged", checkpoint_id)
         self._latest = self._coordinator.complete(
             pending,
             operators_with_state(job, outcome.snapshots),
             sources=[SourcePosition(BATCH, batch), SourcePosition(TIMER, _first_timer(outcome))],
             plan=self._plan,
         )
-        commit(job, outcome)
+        reach("completed", checkpoint_id)
+        commit(job, outcome, partial(reach, "between-commits", checkpoint_id))
         print_lines(outcome)
+        reach("committed", checkpoint_id)
         self.outcome = outcome
 
     def _run_stages(self, rows: DataFrame, epoch: Epoch) -> JobOutcome:
@@ -195,10 +196,6 @@ class Epochs:
                 )
             outcome.committables.setdefault(place, []).append(pickle.loads(committable.handle))
         commit(job, outcome)
-
-
-def _position(metadata: CheckpointMetadata, name: str) -> Any:
-    return next(item.position for item in metadata.sources if item.source == name)
 
 
 def _first_timer(outcome: JobOutcome) -> int | None:

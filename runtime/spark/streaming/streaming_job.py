@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
+from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.errors import TaskFailedError
 from opchain.runtime.job_dependencies import NO_DEPENDENCIES
@@ -28,6 +29,7 @@ from opchain.runtime.spark.job_files import provide_files
 from opchain.runtime.spark.job_label import SCHEDULER_POOL, job_group, stage_name
 from opchain.runtime.spark.stage_line import StageLine
 from opchain.runtime.spark.stage_tasks import ShippedJob
+from opchain.runtime.spark.streaming.adopt import adopt
 from opchain.runtime.spark.streaming.clock_source import write_due
 from opchain.runtime.spark.streaming.delivered_sources import delivered_rows, unbounded_sources
 from opchain.runtime.spark.streaming.epochs import Epochs
@@ -46,9 +48,6 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 20.0
 """How long a job that is cancelled may go on with its epoch."""
-
-OFFSETS = "spark"
-"""The folder of Spark's own log, beside the checkpoints."""
 
 
 class StreamingJob:
@@ -108,6 +107,9 @@ class StreamingJob:
                 provide_modules(self._context, self._dependencies.python_executable),
                 provide_files(self._session, self._dependencies),
             )
+            restore_from = self._settings.restore_from
+            if restore_from is not None and coordinator.latest() is None:
+                adopt(storage, restore_from)
             epochs = Epochs(
                 self.job,
                 self.run_id,
@@ -117,6 +119,7 @@ class StreamingJob:
                 storage=storage,
                 coordinator=coordinator,
                 plan=self._plan,
+                allow_non_restored_state=self._settings.allow_non_restored_state,
             )
             self._run_query(epochs, f"{storage.url}/{OFFSETS}")
             return epochs.outcome or JobOutcome()

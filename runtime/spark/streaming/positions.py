@@ -1,0 +1,20 @@
+"""What a checkpoint of an unbounded job says of its input: a micro-batch of Spark's, and the next timer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
+
+BATCH = "spark batch"
+"""The name under which a checkpoint keeps the number of its micro-batch."""
+
+TIMER = "next timer"
+"""The name under which it keeps when the first processing-time timer is due."""
+
+
+def position(metadata: CheckpointMetadata, name: str) -> Any:
+    """What a checkpoint keeps under a name; None where it has nothing."""
+    found = (item.position for item in metadata.sources if item.source == name)
+    return next(found, None)
