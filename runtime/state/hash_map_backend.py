@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from opchain.runtime.errors import StateError
+from opchain.runtime.state.collector_pause import collector_paused
 from opchain.runtime.state.hash_map_states import STATES, WITH_FUNCTION, HashMapState
 from opchain.runtime.state.incremental_cleanup import IncrementalCleanup
 from opchain.runtime.state.key_groups import KeyGroupRange
@@ -359,19 +360,21 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
 
     def snapshot(self) -> dict[int, bytes]:
         """See KeyedStateBackend."""
-        written = write_tables(self._tables.values(), self._router, self._now)
+        with collector_paused():
+            written = write_tables(self._tables.values(), self._router, self._now)
         self._begin_changes(1)
         return written
 
     def restore(self, snapshots: Iterable[Mapping[int, bytes]]) -> None:
         """See KeyedStateBackend."""
-        frames = in_order(snapshots, self.key_groups, "a snapshot of keyed state", self._where)
         last = 0
-        for last, of_number in frames:
-            if last == 0:
-                read_tables(of_number, self._tables, self.identity, self._where)
-            else:
-                apply_frames(of_number, self._tables, self.identity, self._router, self._where)
+        with collector_paused():
+            frames = in_order(snapshots, self.key_groups, "a snapshot of keyed state", self._where)
+            for last, of_number in frames:
+                if last == 0:
+                    read_tables(of_number, self._tables, self.identity, self._where)
+                else:
+                    apply_frames(of_number, self._tables, self.identity, self._router, self._where)
         self._begin_changes(last + 1)
 
     # Changes
@@ -429,7 +432,8 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
                 "snapshot; call track_changes(), and take a whole snapshot first"
             )
         number = self._next_number
-        written = write_changes(self._tables.values(), self._touched, number, self._router)
+        with collector_paused():
+            written = write_changes(self._tables.values(), self._touched, number, self._router)
         self._begin_changes(number + 1)
         return written
 

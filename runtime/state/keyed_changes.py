@@ -127,8 +127,9 @@ def apply_frames(
             require(tables, name, kind, where, has_ttl=has_ttl)
     _drop(frames, tables, router)
     target = _Target(tables)
+    plain, identify = identity.plain, identity.of
     for group, (_, _, keys, states) in frames:
-        state_keys = [identity.of(key) for key in keys]
+        state_keys = [key if key.__class__ in plain else identify(key) for key in keys]
         for name, table in tables.items():
             _, _, rows, spaces = states.get(name, ("", False, [], []))
             target.clear(table, state_keys, rows)
@@ -136,8 +137,8 @@ def apply_frames(
             for namespace, gone, of_space in spaces:
                 entries = table.space(namespace)
                 for key in gone or ():
-                    entries.pop(identity.of(key), None)
-                found = [(place, identity.of(key), kept) for place, key, kept in of_space]
+                    entries.pop(identify(key), None)
+                found = [(place, identify(key), kept) for place, key, kept in of_space]
                 target.take(group, table, namespace, found)
     target.put_last()
 

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.errors import StateError
+from opchain.runtime.state.collector_pause import collector_paused
 from opchain.runtime.state.key_identity import key_of
 from opchain.runtime.state.key_router import KeyRouter
 from opchain.runtime.state.keyed_frames import CHANGES, WHOLE, in_order
@@ -295,11 +296,12 @@ class TimerServices:
         """
         last = 0
         groups = self._backend.key_groups
-        for last, frames in in_order(snapshots, groups, "a snapshot of timers", self._where):
-            if last == 0:
-                self._restore_whole(frames)
-            else:
-                self._apply(frames)
+        with collector_paused():
+            for last, frames in in_order(snapshots, groups, "a snapshot of timers", self._where):
+                if last == 0:
+                    self._restore_whole(frames)
+                else:
+                    self._apply(frames)
         self._begin_changes(last + 1)
 
     def track_changes(self) -> None:
