@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -44,18 +45,35 @@ def test_the_program_counts_words(program: str) -> None:
     assert {"1> ('that', 1)", "2> ('be', 2)"} & set(result.output.splitlines())
 
 
-def test_the_support_table_is_what_the_code_says() -> None:
+def test_the_support_tables_are_what_the_code_says() -> None:
     spec = importlib.util.spec_from_file_location("support_table", ROOT / "docs/support_table.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert module.table() in README
+    assert module.api_table() in README
+    assert module.operator_table() in README
 
 
 def test_the_links_lead_to_files() -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", README):
         assert (ROOT / target).exists(), target
+
+
+def test_the_commands_for_a_cluster_are_ones_that_opchain_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyspark")
+    monkeypatch.chdir(ROOT)
+    lines = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines()]
+    (submit,) = [line for line in lines if "opchain submit " in line]
+    words = shlex.split(submit)[1:]
+    done = CliRunner().invoke(main, [*words, "--dry-run", "--build-dir", str(tmp_path)])
+    assert done.exit_code == 0, done.stderr
+    (by_hand,) = [line for line in lines if "spark-submit " in line]
+    assert "--properties-file spark-conf/standalone/spark-defaults.conf" in done.stdout
+    assert set(words[2:4]) <= set(shlex.split(by_hand))
+    assert by_hand.endswith(f" {shlex.join(words[1:4])}")
 
 
 def test_ci_runs_the_readme_s_test_command() -> None:
