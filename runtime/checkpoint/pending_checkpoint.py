@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from opchain.runtime.checkpoint.state_files import FOLDER
 from opchain.runtime.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ class Acknowledgement:
     @property
     def state_bytes(self) -> int:
         """What the task wrote in this epoch."""
-        return self.state.files[-1].size if self.state.files else 0
+        written_now = f"{FOLDER}/{self.state.epoch}/"
+        files = self.state.files
+        return sum(file.size for file in files if file.name.startswith(written_now))
 
 
 class PendingCheckpoint:

@@ -376,6 +376,7 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
                 else:
                     apply_frames(of_number, self._tables, self.identity, self._router, self._where)
         self._begin_changes(last + 1)
+        self._next_number = last + 1  # also for who begins to track now, before anything changes
 
     # Changes
 
@@ -451,6 +452,7 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
     def _begin_changes(self, number: int) -> None:
         """From here on what changes is noted for the frames of this number."""
         if self._touched is None:
+            self._next_number = 0
             return
         self._next_number = number
         self._touched = {}

@@ -184,8 +184,9 @@ class KeyedStateBackend(KeyedStateStore):
 
     @abstractmethod
     def track_changes(self) -> None:
-        """From the next `snapshot` on, notes what changes, for `snapshot_changes`; off by default.
+        """Notes what changes since the last snapshot or restore, for `snapshot_changes`; off by default.
 
+        Call it before anything changes: before or right after a restore, or before the first snapshot.
         What is written under a key counts where the key was touched: selected as the current one, or
         given to `touch`.
         """

@@ -303,10 +303,14 @@ class TimerServices:
                 else:
                     self._apply(frames)
         self._begin_changes(last + 1)
+        self._next_number = last + 1
 
     def track_changes(self) -> None:
-        """Notes from the next snapshot on which timers come and go; off by default."""
+        """Notes from the next snapshot or the last restore on which timers come and go; off by default."""
         self._tracks_changes = True
+        for queues in self._queues.values():
+            for timers in queues:
+                timers.journal = {}
 
     def snapshot_changes(self) -> dict[int, bytes]:
         """What came and went since the last snapshot of either kind, by key group; then starts anew.
@@ -314,7 +318,7 @@ class TimerServices:
         Raises:
             StateError: Changes are not tracked, or there was no snapshot.
         """
-        if not self._next_number:
+        if not (self._tracks_changes and self._next_number):
             raise StateError(
                 f"{self._where}: changes of timers are asked for where they are not tracked since a "
                 "snapshot; call track_changes(), and take a whole snapshot first"
@@ -367,6 +371,7 @@ class TimerServices:
 
     def _begin_changes(self, number: int) -> None:
         if not self._tracks_changes:
+            self._next_number = 0
             return
         self._next_number = number
         for queues in self._queues.values():

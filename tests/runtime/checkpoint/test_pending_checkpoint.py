@@ -9,8 +9,12 @@ from opchain.runtime.checkpoint.storage import StoredFile
 from opchain.runtime.errors import CheckpointError
 
 
+def file_of(epoch: int) -> StoredFile:
+    return StoredFile(f"shared/{epoch}/0-a.state", 9, "")
+
+
 def acknowledgement(task: int, epoch: int = 5) -> Acknowledgement:
-    return Acknowledgement(task, "v", task, TaskState(task, epoch, (StoredFile("a", 9, ""),)))
+    return Acknowledgement(task, "v", task, TaskState(task, epoch, (file_of(4), file_of(epoch))))
 
 
 def test_all_tasks_in_their_order() -> None:
@@ -46,4 +50,5 @@ def test_who_is_missing_is_named() -> None:
 
 def test_bytes_written() -> None:
     assert acknowledgement(0).state_bytes == 9
-    assert Acknowledgement(0, "v", 0, TaskState(0, 5)).state_bytes == 0
+    nothing_new = TaskState(0, 5, (file_of(4),))
+    assert Acknowledgement(0, "v", 0, nothing_new).state_bytes == 0

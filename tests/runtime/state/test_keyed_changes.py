@@ -252,6 +252,32 @@ def test_a_namespace_with_few_keys_is_dropped_in_their_key_groups_alone() -> Non
     assert restored(chain).namespaces("panes") == []
 
 
+def test_who_tracks_changes_right_after_a_restore_goes_on_with_changes() -> None:
+    backend = backend_of()
+    backend.set_current_key("a")
+    backend.get_state(VALUE).update(1)
+    chain = [backend.snapshot()]
+    again = HashMapKeyedStateBackend(GROUPS)
+    again.restore(chain)
+    assert not again.tracks_changes
+    again.track_changes()
+    assert again.tracks_changes
+    again.set_current_key("b")
+    again.get_state(VALUE).update(2)
+    chain.append(again.snapshot_changes())
+    assert contents(restored(chain)) == contents(again)
+
+
+def test_changes_that_nobody_noted_ask_for_a_whole_snapshot() -> None:
+    backend = HashMapKeyedStateBackend(GROUPS)
+    backend.restore([backend_of().snapshot()])
+    backend.snapshot()
+    backend.set_current_key("a")
+    backend.get_state(VALUE).update(1)
+    backend.track_changes()
+    assert not backend.tracks_changes
+
+
 def test_changes_need_a_snapshot_before_them() -> None:
     backend = backend_of()
     assert not backend.tracks_changes
