@@ -46,6 +46,18 @@ ELSEWHERE = {
         "properties/test_windows.py",
         "it must give, in the same order, what the operator gives that it spares work",
     ),
+    "runtime/spark/dataframe_ends.py": (
+        "spark/test_dataframe_output.py",
+        "what a job's DataFrames need is seen in jobs that have some",
+    ),
+    "runtime/spark/kept_frames.py": (
+        "spark/test_format_sink.py",
+        "what is kept is what sinks of formats write",
+    ),
+    "runtime/spark/registration.py": (
+        "spark/test_data_source.py",
+        "what is registered is read there",
+    ),
     "runtime/spark/stage_tasks.py": (
         "spark/test_bounded_job.py",
         "only executors run it",

@@ -7,6 +7,7 @@ an instant: what Spark would read then is not what the record says, so these are
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
@@ -96,7 +97,7 @@ def _refusal(value: Any, spark_type: SparkType) -> Exception | None:
 
 def _plain_array(values: Sequence[Any], spark_type: SparkType) -> Any:
     kinds = set(map(type, values))
-    refused = _REFUSED.get(spark_type.kind, frozenset()) & kinds
+    refused: AbstractSet[type] = _REFUSED.get(spark_type.kind, frozenset()) & kinds
     if spark_type.kind in _WHOLE_NUMBERS:  # Arrow would cut the fraction off
         refused = {kind for kind in kinds - {type(None)} if not hasattr(kind, "__index__")}
     if refused:
@@ -223,9 +224,13 @@ def _fields(
     """The fields of all records, column by column; a record that is None, inside others, has none."""
     names = [field.name for field in struct.fields]
     nothing = [None] * len(names)
+    known = names  # rows that were made together share the list of their names
     rows = []
     for record in records:
-        if isinstance(record, Row) and record._fields == names:
+        if record.__class__ is tuple and len(record) == len(names):
+            rows.append(record)
+        elif record.__class__ is Row and (record._fields is known or record._fields == names):
+            known = record._fields
             rows.append(record._values)  # noqa: SLF001 - for speed
         elif record is None and path:
             rows.append(nothing)

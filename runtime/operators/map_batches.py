@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import short_repr
 from opchain.runtime.operators.operator import UserFunctionOperator
+from opchain.runtime.task.pending_batch import PendingBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.operators.specs import MapBatchesSpec
-    from opchain.runtime.task.pending_batch import PendingBatch
     from opchain.runtime.task.vertex_program import OperatorProgram
 
     EmitBatch = Callable[[Sequence[Any], Iterable[int | None]], None]
@@ -25,18 +25,18 @@ class MapBatchesOperator(UserFunctionOperator):
     """Calls a function with the records of a turn, before watermarks and all else that follows them.
 
     Attributes:
-        pending: What has gathered; the chain makes it.
+        pending: What has gathered. The chain flushes it at the end of each batch.
         emit_batch: What lies behind as generated code, where there is some.
     """
 
     method = "map_batches"
-    pending: PendingBatch
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
         spec: MapBatchesSpec = program.spec  # type: ignore[assignment]
         self.spec = spec
         self.where = f"'{program.name}' ({program.call_site})"
+        self.pending = PendingBatch(self, carries_timestamps=program.timestamps, select_key=None)
         self.emit_batch: EmitBatch | None = None
         self.to_batch: Callable[[list[Any]], Any] = _unchanged
         self.from_batch = self._records_of_list
@@ -50,6 +50,25 @@ class MapBatchesOperator(UserFunctionOperator):
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Keeps the record until the batch is handed over."""
         self.pending.append(value, timestamp)
+
+    def process_watermark(self, watermark: int) -> None:
+        """Lets go of what came before it."""
+        self.pending.flush()
+        super().process_watermark(watermark)
+
+    def process_status(self, is_idle: bool) -> None:
+        """Likewise."""
+        self.pending.flush()
+        super().process_status(is_idle)
+
+    def process_latency_marker(self, marker: Any) -> None:
+        """Likewise."""
+        self.pending.flush()
+        super().process_latency_marker(marker)
+
+    def finish(self) -> None:
+        """Likewise."""
+        self.pending.flush()
 
     def write_batch(
         self,

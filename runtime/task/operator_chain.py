@@ -8,7 +8,6 @@ Watermarks, statuses, markers and the life cycle always travel over the operator
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -91,12 +90,16 @@ class OperatorChain:
                 operator, carries_timestamps=operator.program.timestamps, select_key=None
             )
             for index, operator in enumerate(self.operators)
-            if isinstance(operator, (CollectSinkOperator, SinkWriterOperator, MapBatchesOperator))
+            if isinstance(operator, (CollectSinkOperator, SinkWriterOperator))
         }
-        self._gathering: dict[int, PendingBatch] = {}
-        for index, operator in enumerate(self.operators):
+        self._gathering = [
+            operator.pending
+            for operator in self.operators
+            if isinstance(operator, MapBatchesOperator)
+        ]
+        for operator in self.operators:
             if isinstance(operator, MapBatchesOperator):
-                operator.pending = self._gathering[index] = self.sink_pending[index]
+                self.sink_pending[operator.program.index] = operator.pending
         for index in range(len(self.operators)):
             self._wire(index)
         self.batch_functions: dict[int, Callable[..., None]] = {}
@@ -158,7 +161,7 @@ class OperatorChain:
 
     def flush(self) -> None:
         """Hands over what the operators emitted: after each batch, and before a watermark leaves."""
-        for pending in self._gathering.values():  # head first: what one lets go may gather again
+        for pending in self._gathering:  # head first: what one lets go may gather again
             pending.flush()
         for pending in self.pending:
             pending.flush()
@@ -222,23 +225,17 @@ class OperatorChain:
             if child.parent == index:
                 operator = self.operators[child.index]
                 readers.setdefault(child.tag, []).append(_counted_input(operator))
-                behind = self._behind_gathered(child.index)
-                output.watermark_receivers.append(behind(operator.process_watermark))
-                output.idle_receivers.append(behind(operator.process_status))
-                output.marker_receivers.append(behind(operator.process_latency_marker))
+                output.watermark_receivers.append(operator.process_watermark)
+                output.idle_receivers.append(operator.process_status)
+                output.marker_receivers.append(operator.process_latency_marker)
         copies = not self.program.object_reuse
         operator = self.operators[index]
-        output.collect = _collect(operator, readers.pop(None, []), copies=copies)
+        output.collect = _collect(
+            operator, readers.pop(None, []), copies=copies, convert=operator.as_declared
+        )
         for tag, collects in readers.items():
             assert tag is not None
             output.sides[tag] = _collect(operator, collects, copies=copies)
-
-    def _behind_gathered(
-        self, index: int
-    ) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
-        """What keeps events behind the records that an operator has gathered, if it gathers any."""
-        gathered = self._gathering.get(index)
-        return (lambda receive: receive) if gathered is None else partial(_after_flush, gathered)
 
 
 def _pending(output: OutputProgram, writer: BatchTarget) -> PendingBatch:
@@ -287,7 +284,13 @@ def _counted_input(operator: StreamOperator) -> Collect:
     return take
 
 
-def _collect(operator: StreamOperator, readers: list[Collect], *, copies: bool) -> Collect:
+def _collect(
+    operator: StreamOperator,
+    readers: list[Collect],
+    *,
+    copies: bool,
+    convert: Callable[[Any], Any] | None = None,
+) -> Collect:
     """Emits to all readers; each but the last gets a copy, as Flink's copying broadcasting output."""
     copies_own = copies and operator.makes_records
 
@@ -295,6 +298,8 @@ def _collect(operator: StreamOperator, readers: list[Collect], *, copies: bool) 
         operator.records_out += 1
         if copies_own:
             value = private(value)
+        if convert is not None:
+            value = convert(value)
         for reader in readers[:-1]:
             reader(private(value) if copies else value, timestamp)
         if readers:

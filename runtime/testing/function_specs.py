@@ -16,6 +16,7 @@ from opchain.runtime.functions.map_functions import (
     FlatMapFunction,
     MapFunction,
 )
+from opchain.runtime.functions.map_batches_function import MapBatchesFunction
 from opchain.runtime.functions.map_partition_function import MapPartitionFunction
 from opchain.runtime.functions.process_functions import (
     CoProcessFunction,
@@ -34,6 +35,7 @@ _SPECS: tuple[tuple[type, type[specs.OperatorSpec]], ...] = (
     (MapFunction, specs.MapSpec),
     (FilterFunction, specs.FilterSpec),
     (FlatMapFunction, specs.FlatMapSpec),
+    (MapBatchesFunction, specs.MapBatchesSpec),
     (ReduceFunction, specs.ReduceSpec),
     (ProcessFunction, specs.ProcessSpec),
     (KeyedProcessFunction, specs.KeyedProcessSpec),

@@ -204,7 +204,11 @@ class Row:
         return _restored_row, (self._fields, tuple(self._values), self._row_kind)
 
     def __copy__(self) -> Row:
-        return _restored_row(self._fields, self._values, self._row_kind)
+        row = _new_row(Row)
+        row._fields = None if self._fields is None else list(self._fields)
+        row._values = list(self._values)  # noqa: SLF001 - of its own class
+        row._row_kind = self._row_kind  # noqa: SLF001
+        return row
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Row:
         # Registered before its values are copied: one of them may lead back to this row.

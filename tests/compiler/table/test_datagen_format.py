@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from opchain.common import Row
+from opchain.compiler.table.datagen_format import datagen_of
+from opchain.runtime.columnar.spark_types import SparkField, SparkType, decimal_type, struct_type
+from opchain.runtime.errors import UnsupportedFeatureError
+
+
+def columns(**types: SparkType) -> SparkType:
+    return struct_type([SparkField(name, of) for name, of in types.items()])
+
+
+def rows(options: dict[str, str], **types: SparkType) -> list[Any]:
+    source = datagen_of(options, columns(**types))
+    return [
+        row for split in source.splits(1)[0] for batch in source.read(split, 10) for row in batch
+    ]
+
+
+def test_options_find_columns_of_any_case() -> None:
+    options = {"fields.id.kind": "sequence", "fields.id.start": "3", "fields.id.end": "5"}
+    assert rows(options, Id=SparkType("long")) == [Row(Id=3), Row(Id=4), Row(Id=5)]
+
+
+@pytest.mark.parametrize(
+    "of", ["boolean", "byte", "short", "integer", "long", "float", "double", "string"]
+)
+def test_types_that_are_made_up(of: str) -> None:
+    made = rows({"number-of-rows": "2"}, x=SparkType(of))
+    assert len({type(row.x) for row in made}) == 1
+    assert len(rows({"number-of-rows": "2"}, x=decimal_type(9, 2))) == 2
+
+
+def test_rows_come_as_fast_as_they_can_or_at_the_rate_asked_for() -> None:
+    of = columns(x=SparkType("long"))
+    assert datagen_of({"number-of-rows": "2"}, of).records_per_second is None
+    paced = datagen_of({"number-of-rows": "2", "rows-per-second": "5"}, of)
+    assert paced.records_per_second == 5
+
+
+def test_types_that_are_not() -> None:
+    with pytest.raises(UnsupportedFeatureError, match="cannot make up the column 'd' of type date"):
+        datagen_of({}, columns(d=SparkType("date")))

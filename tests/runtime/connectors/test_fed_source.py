@@ -1,0 +1,83 @@
+"""Sources that Spark feeds, with a DataFrame of which there is nothing but a schema."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from opchain.common import Row, Types
+from opchain.runtime.connectors.fed_source import DataFrameSource, Feed
+from opchain.runtime.errors import GraphError, InternalError, UnsupportedFeatureError
+
+SCHEMA = {
+    "type": "struct",
+    "fields": [{"name": "word", "type": "string", "nullable": True, "metadata": {}}],
+}
+
+
+def dataframe(**changes: Any) -> Any:
+    facts: dict[str, Any] = {
+        "schema": SimpleNamespace(jsonValue=lambda: SCHEMA),
+        "isStreaming": False,
+        "_jdf": None,
+        "sparkSession": SimpleNamespace(sparkContext="the context"),
+    }
+    return SimpleNamespace(**{**facts, **changes})
+
+
+def chunk(words: list[str | None], of: Any) -> bytes:
+    batch = pa.record_batch([pa.array(words, of)], names=["word"])
+    return bytes(batch.serialize().to_pybytes())
+
+
+@pytest.mark.parametrize(("of", "is_large"), [(pa.string(), False), (pa.large_string(), True)])
+def test_chunks_become_rows_in_batches(of: Any, is_large: bool) -> None:
+    source = pickle.loads(pickle.dumps(DataFrameSource(dataframe())))
+    feed = Feed(json.dumps(SCHEMA), [chunk(["a", None, "c"], of), chunk(["d"], of)], is_large)
+    batches = list(source.read(feed, 2))
+    assert batches == [
+        [Row(word="a"), Row(word=None)],
+        [Row(word="c")],
+        [Row(word="d")],
+    ]
+
+
+def test_rows_have_the_types_of_the_columns() -> None:
+    source = DataFrameSource(dataframe())
+    assert source.get_produced_type() == Types.ROW_NAMED(["word"], [Types.STRING()])
+    assert repr(source) == "DataFrameSource(word)"
+
+
+def test_the_dataframe_stays_on_the_driver() -> None:
+    given = dataframe(something="that pickle refuses: " + repr(lambda: None))
+    assert "something" not in repr(DataFrameSource(given).__getstate__())
+    session = SimpleNamespace(sparkContext="the context")
+    assert DataFrameSource(given).dataframe(session) is given
+
+
+def test_a_dataframe_of_a_stopped_context() -> None:
+    session = SimpleNamespace(sparkContext="another context")
+    with pytest.raises(GraphError, match="belongs to a SparkContext that was stopped"):
+        DataFrameSource(dataframe()).dataframe(session)
+
+
+def test_nobody_asks_for_splits() -> None:
+    with pytest.raises(InternalError, match="was asked for splits"):
+        DataFrameSource(dataframe()).splits(2)
+
+
+def test_what_is_no_dataframe() -> None:
+    for given in (5, None, "select 1"):
+        with pytest.raises(GraphError, match="is no DataFrame of Spark"):
+            DataFrameSource(given)
+
+
+def test_a_dataframe_of_spark_connect() -> None:
+    given = dataframe()
+    del given._jdf
+    with pytest.raises(UnsupportedFeatureError, match="Spark Connect, which has no RDDs"):
+        DataFrameSource(given)

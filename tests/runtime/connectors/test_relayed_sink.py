@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import json
+import pickle
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from opchain.common import Types
+from opchain.runtime.columnar.arrow_types import arrow_schema
+from opchain.runtime.columnar.spark_types import SparkType, struct_type
+from opchain.runtime.connectors.relayed_sink import DataFrameSink
+from opchain.runtime.errors import GraphError, InternalError
+
+ROW = Types.ROW_NAMED(["n"], [Types.LONG()])
+COLUMNS = SparkType.read(
+    {"type": "struct", "fields": [{"name": "n", "type": "long", "nullable": True, "metadata": {}}]}
+)
+
+
+def test_the_declared_type_is_the_schema_where_there_is_none() -> None:
+    assert DataFrameSink().for_type(ROW).schema_json == COLUMNS.to_json()
+    assert DataFrameSink("n int").for_type(ROW).schema == "n int"
+    assert DataFrameSink().schema_json is None
+    assert DataFrameSink("n int").schema_json is None
+    assert DataFrameSink(struct_type([])).schema_json == {"type": "struct", "fields": []}
+
+
+def test_a_type_without_columns() -> None:
+    with pytest.raises(GraphError, match="says nothing of columns"):
+        DataFrameSink().for_type(Types.PICKLED_BYTE_ARRAY())
+
+
+def test_batches_are_sent_as_spark_reads_them() -> None:
+    sent: list[bytes] = []
+    sink = pickle.loads(pickle.dumps(DataFrameSink(COLUMNS)))
+    writer = sink.relayed_writer(json.dumps(COLUMNS.to_json()), "'Sink'", sent.append)
+    writer.write_batch([(1,), (2,)], None)
+    writer.write((3,), 7)
+    read = [pa.ipc.read_record_batch(pa.py_buffer(batch), arrow_schema(COLUMNS)) for batch in sent]
+    assert [batch.column(0).to_pylist() for batch in read] == [[1, 2], [3]]
+
+
+def test_it_does_not_write_by_itself() -> None:
+    context: Any = SimpleNamespace(get_index_of_this_subtask=lambda: 0)
+    with pytest.raises(InternalError, match="was to write by itself"):
+        DataFrameSink().create_writer(context)
