@@ -13,6 +13,7 @@ from opchain.datastream.connectors.file_system import (
     FileSink,
     FileSource,
     OutputFileConfig,
+    RollingPolicy,
     StreamFormat,
 )
 from opchain.datastream.formats.avro import AvroBulkWriters, AvroReaders, AvroSchema
@@ -93,12 +94,14 @@ CASES = {
 }
 
 
-def sink_of(writes: Any, path: str) -> FileSink[Any]:
+def sink_of(writes: Any, path: str, part_size: int | None = None) -> FileSink[Any]:
     """A sink without buckets whose files begin with `out`."""
     begin = FileSink.for_row_format if isinstance(writes, Encoder) else FileSink.for_bulk_format
     builder: Any = begin(path, writes)
     naming = OutputFileConfig.builder().with_part_prefix("out").build()
     builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
+    if part_size is not None:
+        builder.with_rolling_policy(RollingPolicy.default_rolling_policy(part_size))
     sink: FileSink[Any] = builder.with_output_file_config(naming).build()
     return sink
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from file_jobs import CASES, records_in, sink_of, source_builder, stream_of, write_numbers
@@ -61,3 +62,23 @@ def test_a_job_that_fails_shows_nothing(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         env.execute()
     assert [path for path in tmp_path.iterdir() if not path.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize("name", ["text", "parquet"])
+def test_of_a_task_that_is_killed_only_the_next_attempt_shows(tmp_path: Path, name: str) -> None:
+    case, was_killed = CASES[name], tmp_path / "was_killed"
+
+    def dies_once(number: int) -> Any:
+        if number == 250 and not was_killed.exists():
+            was_killed.touch()
+            os._exit(1)
+        return case.record(number)
+
+    env = environment(2)
+    sink = sink_of(case.writes, str(tmp_path / "out"), part_size=100)
+    env.from_sequence(0, 299).map(dies_once).sink_to(sink)
+    env.execute()
+    assert was_killed.exists()
+    assert sorted(records_in(environment(2), case, str(tmp_path / "out")), key=str) == sorted(
+        map(case.record, range(300)), key=str
+    )

@@ -8,7 +8,8 @@ from forms import run_form, seen
 from hypothesis import given
 from hypothesis import strategies as st
 from opchain.common import WatermarkStrategy
-from opchain.runtime.connectors.data_generator import DataGeneratorSource
+from opchain.runtime.connectors.data_generator import DataGeneratorSource, RateLimiterStrategy
+from opchain.runtime.errors import UnsupportedFeatureError
 
 
 def square(index: int) -> int:
@@ -75,3 +76,19 @@ def test_it_runs_in_a_job() -> None:
         seen(env.from_source(source, WatermarkStrategy.no_watermarks(), "squares"), "out")
 
     assert run_form(draw, parallelism=3).records("out") == [index * index for index in range(10)]
+
+
+def test_a_rate_may_be_given_as_flink_does() -> None:
+    plain = DataGeneratorSource(square, 10, 8.0)
+    limited = DataGeneratorSource(square, 10, RateLimiterStrategy.per_second(8.0))
+    assert limited.splits(2) == plain.splits(2)
+    assert limited.splits(2)[0][0].records_per_second == 4.0
+    free = DataGeneratorSource(square, 10, RateLimiterStrategy.no_op())
+    assert free.splits(2) == DataGeneratorSource(square, 10).splits(2)
+
+
+def test_rates_that_cannot_be_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"per_second got 0; it must be more than 0"):
+        RateLimiterStrategy.per_second(0)
+    with pytest.raises(UnsupportedFeatureError, match=r"per_checkpoint\(5\) is not supported"):
+        RateLimiterStrategy.per_checkpoint(5)

@@ -4,9 +4,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from opchain.common import Duration
-from opchain.runtime.connectors.file_source import FileSource
+from opchain.datastream import OutputTag
+from opchain.runtime.connectors.file_source import (
+    FileEnumeratorProvider,
+    FileSource,
+    FileSplitAssignerProvider,
+)
 from opchain.runtime.connectors.files.file_format import StreamFormat
+from opchain.runtime.connectors.files.file_range import FileRange
 from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.formats.text_lines import TextLineFormat
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +56,7 @@ def test_watching_a_folder_is_refused_by_name() -> None:
     ],
 )
 def test_settings_of_the_wrong_kind_are_refused(call: Any) -> None:
-    with pytest.raises(TypeError, match="it takes a (BulkFormat|File.*Provider)"):
+    with pytest.raises(TypeError, match=r"it takes a (BulkFormat|File.*Provider)"):
         call()
 
 
@@ -61,3 +68,49 @@ def lines() -> Any:
 def test_names_that_are_missing_are_refused_when_they_are_imported(name: str) -> None:
     with pytest.raises(UnsupportedFeatureError, match=f"there is no {name}"):
         exec(f"from opchain.datastream.connectors.file_system import {name}")  # noqa: S102
+
+
+def test_files_are_cut_unless_the_enumerator_says_no(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("line\n" * 100)
+    builder = FileSource.for_record_stream_format(StreamFormat.text_line_format(), tmp_path)
+    assigner = FileSplitAssignerProvider.locality_aware_split_assigner()
+    for enumerator, parts in (
+        (FileEnumeratorProvider.default_splittable_file_enumerator(), [1, 1, 1]),
+        (FileEnumeratorProvider.default_non_splittable_file_enumerator(), [1, 0, 0]),
+    ):
+        builder.set_file_enumerator(enumerator).set_split_assigner(assigner)
+        assert [len(part) for part in builder.build().splits(3)] == parts
+
+
+@pytest.mark.parametrize("policy", ["fail", "skip", OutputTag("bad")])
+def test_a_policy_for_malformed_records_is_kept(policy: Any) -> None:
+    assert lines().on_malformed(policy).build().malformed.policy == policy
+
+
+def test_a_policy_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="on_malformed got 'drop'"):
+        lines().on_malformed("drop")
+
+
+def test_a_format_may_say_what_becomes_of_malformed_records() -> None:
+    class Lenient(TextLineFormat):
+        on_malformed = "skip"
+
+    builder = FileSource.for_record_stream_format(Lenient(), "a.txt")
+    assert builder.build().malformed.policy == "skip"
+    assert builder.on_malformed("fail").build().malformed.policy == "fail"
+
+
+def test_a_planned_source_knows_its_files(tmp_path: Path) -> None:
+    (tmp_path / "b.txt").write_text("b\n")
+    planned = FileSource(TextLineFormat(), tmp_path).planned(2)
+    (tmp_path / "a.txt").write_text("a\n")
+    assert planned.splits(2) == [
+        [FileRange(str(tmp_path / "b.txt"), 0, 1)],
+        [FileRange(str(tmp_path / "b.txt"), 1, 2)],
+    ]
+    assert [file.path for file in planned.files()] == [
+        str(tmp_path / "a.txt"),
+        str(tmp_path / "b.txt"),
+    ]
+    assert len(planned.splits(1)[0]) == 2
