@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 @dataclass(frozen=True)
@@ -100,10 +100,15 @@ def compare(workload: Workload, rounds: int, progress: Callable[[str], None]) ->
             workload.records,
             statistics.median(ours),
             statistics.median(seconds[baseline.name]),
-            statistics.median(
-                theirs / own for own, theirs in zip(ours, seconds[baseline.name], strict=False)
-            ),
+            _ratio(ours, seconds[baseline.name]),
             baseline.target,
         )
         for baseline in workload.baselines
     ]
+
+
+def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """The median over the rounds; what ran once is compared with our median."""
+    if len(theirs) == 1:
+        return theirs[0] / statistics.median(ours)
+    return statistics.median(their / own for own, their in zip(ours, theirs, strict=True))
