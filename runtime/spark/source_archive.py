@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 _PACKAGES = ("opchain", "opchain.compiler", "opchain.runtime", "cloudpickle")
 """What a task may import of ours. cloudpickle must be the one that has pickled the functions."""
 
+_FOLDER_OF_ROOT = "opchain/runtime/_root/"
+"""Where a checkout has the files of the package opchain itself, which are packed as such."""
+
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -45,7 +48,9 @@ def opchain_sources() -> dict[str, bytes]:
     contents: dict[str, bytes] = {}
     for package in _PACKAGES:
         contents |= dict(_files_below(files(package), package.replace(".", "/")))
-    return contents
+    return {
+        place: data for place, data in contents.items() if not place.startswith(_FOLDER_OF_ROOT)
+    }
 
 
 @functools.cache

@@ -30,6 +30,15 @@ def test_the_bytes_follow_from_the_sources_alone(run: Any, tmp_path: Path) -> No
     assert first.read_bytes() == second.read_bytes()
 
 
+def test_every_module_is_in_it_once(run: Any, tmp_path: Path) -> None:
+    run("package", "-o", tmp_path / "opchain.zip")
+    with zipfile.ZipFile(tmp_path / "opchain.zip") as archive:
+        names = archive.namelist()
+    assert len(names) == len(set(names))
+    assert [name for name in names if "_root" in name] == []
+    assert "opchain/datastream/__init__.py" in names
+
+
 def test_a_file_that_cannot_be_written_is_said(run: Any, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = run("package", "-o", tmp_path / "file" / "opchain.zip")
