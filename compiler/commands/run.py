@@ -47,6 +47,17 @@ PROGRAM_FAILED = 1
     metavar="PAGE",
     help="Write the plan with its numbers as an HTML page; PAGE-2 and so on for further jobs.",
 )
+@click.option(
+    "--from",
+    "restore_from",
+    metavar="CHECKPOINT",
+    help="Start from a checkpoint or savepoint, where the job's own checkpoints have none yet.",
+)
+@click.option(
+    "--allow-non-restored-state",
+    is_flag=True,
+    help="Drop state that no operator of the program takes.",
+)
 @click.option("--quiet", is_flag=True, help="Show neither progress nor the table at the end.")
 @click.option(
     "-v", "--verbose", count=True, help="Log what opchain does to standard error; -vv in detail."
@@ -57,6 +68,8 @@ def run(
     settings: dict[str, str],
     local: bool,
     page: Path | None,
+    restore_from: str | None,
+    allow_non_restored_state: bool,
     quiet: bool,
     verbose: int,
 ) -> None:
@@ -72,7 +85,13 @@ def run(
     """
     path = program_file(file).path
     check_is_python(path)
-    values = settings | ({"execution.target": "local"} if local else {})
+    values = dict(settings)
+    if local:
+        values["execution.target"] = "local"
+    if restore_from is not None:
+        values["execution.state-recovery.path"] = restore_from
+    if allow_non_restored_state:
+        values["execution.state-recovery.ignore-unclaimed-state"] = "true"
     with (
         logging_to_stderr(verbose),
         configuring(values),

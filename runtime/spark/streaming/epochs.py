@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.spark.stage_line import StageLine
     from opchain.runtime.spark.stage_tasks import ShippedJob
+    from opchain.runtime.spark.streaming.collected_records import CollectedRecords
     from opchain.runtime.spark.streaming.delivered_sources import DeliveredSource
     from opchain.runtime.task.vertex_program import JobProgram
     from pyspark import RDD
@@ -50,6 +51,7 @@ class Epochs:
         sources: Its unbounded sources.
         storage: Where tasks write their state.
         coordinator: Completes checkpoints.
+        records: Where those of collecting sinks go.
         plan: The job's plan, for the metadata.
         allow_non_restored_state: Whether state may be dropped that no operator takes.
 
@@ -70,6 +72,7 @@ class Epochs:
         *,
         storage: CheckpointStorage,
         coordinator: CheckpointCoordinator,
+        records: CollectedRecords,
         plan: Mapping[str, Any] | None = None,
         allow_non_restored_state: bool = False,
     ) -> None:
@@ -80,6 +83,7 @@ class Epochs:
         self._sources = sources
         self._storage = storage
         self._coordinator = coordinator
+        self._records = records
         self._plan = plan
         self.outcome: JobOutcome | None = None
         self._latest = coordinator.latest()
@@ -137,6 +141,7 @@ class Epochs:
         reach("completed", checkpoint_id)
         commit(job, outcome, partial(reach, "between-commits", checkpoint_id))
         print_lines(outcome)
+        self._records.put(outcome)
         reach("committed", checkpoint_id)
         self.outcome = outcome
 

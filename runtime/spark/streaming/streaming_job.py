@@ -31,6 +31,7 @@ from opchain.runtime.spark.stage_line import StageLine
 from opchain.runtime.spark.stage_tasks import ShippedJob
 from opchain.runtime.spark.streaming.adopt import adopt
 from opchain.runtime.spark.streaming.clock_source import write_due
+from opchain.runtime.spark.streaming.collected_records import CollectedRecords
 from opchain.runtime.spark.streaming.delivered_sources import delivered_rows, unbounded_sources
 from opchain.runtime.spark.streaming.epochs import Epochs
 from opchain.runtime.spark.streaming.settings import StreamingSettings, Trigger
@@ -51,7 +52,11 @@ PATIENCE_S = 20.0
 
 
 class StreamingJob:
-    """One unbounded job on a session. `run` may be called once, `cancel` at any time, from any thread."""
+    """One unbounded job on a session. `run` may be called once, `cancel` at any time, from any thread.
+
+    Attributes:
+        records: What its collecting sinks give.
+    """
 
     def __init__(
         self,
@@ -79,6 +84,7 @@ class StreamingJob:
         self._between_epochs = threading.Lock()
         self._query: StreamingQuery | None = None
         self._failure: BaseException | None = None
+        self.records = CollectedRecords()
         self._folder = Path(tempfile.mkdtemp(prefix="opchain-"))
         self._due = self._folder / "due"
 
@@ -118,12 +124,14 @@ class StreamingJob:
                 self._sources,
                 storage=storage,
                 coordinator=coordinator,
+                records=self.records,
                 plan=self._plan,
                 allow_non_restored_state=self._settings.allow_non_restored_state,
             )
             self._run_query(epochs, f"{storage.url}/{OFFSETS}")
             return epochs.outcome or JobOutcome()
         finally:
+            self.records.end()
             line.close()
             coordinator.close()
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -131,6 +139,7 @@ class StreamingJob:
     def cancel(self) -> None:
         """Ends the query between two epochs; one that takes long is broken off, and run again some day."""
         self._cancelled.set()
+        self.records.end()
         is_between = self._between_epochs.acquire(timeout=PATIENCE_S)
         try:
             if not is_between:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.job_dependencies import NO_DEPENDENCIES
 from opchain.runtime.job_run import JobRun
@@ -11,12 +11,25 @@ from opchain.runtime.spark.session import active_or_new_session
 from opchain.runtime.spark.streaming.streaming_job import StreamingJob
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from opchain.runtime.job_dependencies import JobDependencies
     from opchain.runtime.slot_resources import SlotResources
     from opchain.runtime.spark.streaming.settings import StreamingSettings
     from opchain.runtime.task.vertex_program import JobProgram
+
+
+class StreamingRun(JobRun):
+    """The run of an unbounded job: what its sinks collect can be read while it goes on."""
+
+    def __init__(self, streaming: StreamingJob) -> None:
+        super().__init__(streaming.run, streaming.cancel, waits_for_others=True)
+        self._records = streaming.records
+
+    def collected(self, sink_uid: str) -> Iterator[Any]:
+        """The records of a collecting sink as they come; behind the last of a job that failed, its error."""
+        yield from self._records.read(sink_uid)
+        self._outcome.result()
 
 
 def streaming_run(
@@ -41,4 +54,4 @@ def streaming_run(
     shipped = ship_vertices(job)
     session = active_or_new_session()
     streaming = StreamingJob(session, job, shipped, settings, dependencies, resources)
-    return JobRun(streaming.run, streaming.cancel, waits_for_others=True)
+    return StreamingRun(streaming)
