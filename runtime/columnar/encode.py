@@ -225,7 +225,7 @@ def _fields(
     names = [field.name for field in struct.fields]
     nothing = [None] * len(names)
     known = names  # rows that were made together share the list of their names
-    rows = []
+    rows: list[Sequence[Any]] = []
     for record in records:
         if record.__class__ is tuple and len(record) == len(names):
             rows.append(record)

@@ -167,10 +167,8 @@ def _read_name(name: str, path: str) -> SparkType:
         return SparkType(name)
     if (found := _DECIMAL.fullmatch(name)) is not None:
         return decimal_type(int(found[1]), int(found[2]))
-    if _OF_LENGTH.fullmatch(name):
-        return SparkType(
-            "string"
-        )  # a DataFrame has no such columns: only tables keep to the length
+    if _OF_LENGTH.fullmatch(name):  # only tables keep to a length; a DataFrame's column is a string
+        return SparkType("string")
     if _COLLATED.fullmatch(name):
         return SparkType("string", name)
     if (found := _TIME.fullmatch(name)) is not None:

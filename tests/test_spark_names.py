@@ -1,0 +1,33 @@
+"""`opchain.spark` has what it lists, loads it late, and needs no pyspark to be imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import opchain.spark
+import pytest
+
+
+def test_every_name_is_there() -> None:
+    for name in opchain.spark.__all__:
+        assert getattr(opchain.spark, name).__name__ == name
+    assert set(opchain.spark.__all__) <= set(dir(opchain.spark))
+
+
+def test_a_name_that_is_not() -> None:
+    with pytest.raises(AttributeError, match=r"module 'opchain\.spark' has no attribute 'nothing'"):
+        opchain.spark.nothing  # noqa: B018
+
+
+def test_sources_and_sinks_are_drawn_without_pyspark() -> None:
+    program = (
+        "import sys; sys.modules['pyspark'] = None\n"
+        "from opchain.spark import SparkSource, SparkSink, register_source\n"
+        "SparkSource('csv'), SparkSink('csv')\n"
+        "print('pyarrow' in sys.modules)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert ran.stdout == "False\n"
