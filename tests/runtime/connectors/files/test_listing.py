@@ -11,7 +11,15 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name in ("b.txt", "a/c.txt", "a/.hidden", "a/_tmp/x.txt", "_SUCCESS", ".git/config", "a.txt"):
+    for name in (
+        "b.txt",
+        "a/c.txt",
+        "a/.hidden",
+        "a/_tmp/x.txt",
+        "_SUCCESS",
+        ".git/config",
+        "a.txt",
+    ):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(name)
