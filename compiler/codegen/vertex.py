@@ -348,6 +348,8 @@ class VertexGenerator:
         Each reader but the last gets a copy where one of them could change records, and none but the
         last may end the record.
         """
+        if tag is None and operator.record_type is not None:
+            place = self._as_declared(body, operator, place)
         children = self._children.get((operator.index, tag), [])
         outputs = self._outputs.get((operator.index, tag), [])
         is_forked = len(children) + len(outputs) > 1
@@ -369,6 +371,15 @@ class VertexGenerator:
             )
             for position, child in enumerate(children)
         ]
+
+    def _as_declared(self, body: SourceText, operator: OperatorProgram, place: Place) -> Place:
+        """Gives a record the form of its declared type."""
+        index = operator.index
+        convert = self.names.bind(f"as_declared_{index}", "attribute", index, "as_declared")
+        value = place.value if place.fields is None else f"({', '.join(place.fields)})"
+        declared = f"row_{index}"
+        body.add(place.depth, f"{declared} = {convert}({value})", index)
+        return replace(place, value=declared, fields=None)
 
     def _write_append(
         self,

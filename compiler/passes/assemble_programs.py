@@ -24,12 +24,15 @@ from opchain.runtime.task.vertex_program import (
     StageProgram,
     VertexProgram,
 )
+from opchain.runtime.types.declared_form import row_converter_to
 
 if TYPE_CHECKING:
     from opchain.compiler.graph.execution_plan import Exchange, ExecutionPlan, PlacedVertex
     from opchain.compiler.graph.job_graph import ChainedOperator, JobVertex
     from opchain.compiler.graph.partitioner import KeyBy
     from opchain.compiler.graph.plan import Plan
+    from opchain.compiler.graph.stream_graph import StreamNode
+    from opchain.runtime.types.type_information import TypeInformation
 
 SHIPPING: dict[PartitionerKind, Shipping] = {
     PartitionerKind.FORWARD: Shipping.FORWARD,
@@ -164,6 +167,7 @@ class _Assembly:
             uid=node.uid,
             timestamps=node.id in carries,
             uid_hash=None if node.uid_hash is None else node.uid_hash.lower(),
+            record_type=_record_type(node),
         )
 
     def _of_pairs(self, reduce: OperatorProgram) -> OperatorProgram:
@@ -233,3 +237,13 @@ class _Assembly:
         source = made(self.plan.stream_graph).node(exchange.edge.edge.source)
         timeout = source.buffer_timeout
         return self.settings.buffer_timeout_ms if timeout is None else timeout
+
+
+def _record_type(node: StreamNode) -> TypeInformation[Any] | None:
+    """The declared type of what an operator emits, where records must be given its form.
+
+    A source has done so, a filter emits what it got, and batches have columns.
+    """
+    if not node.key_bys or isinstance(node.spec, (specs.FilterSpec, specs.MapBatchesSpec)):
+        return None
+    return None if row_converter_to(node.output_type) is None else node.output_type

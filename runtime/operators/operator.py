@@ -19,6 +19,7 @@ from opchain.runtime.functions.collector_form import accept_collectors
 from opchain.runtime.metrics.histogram import Histogram
 from opchain.runtime.operators.function_state import InitializationContext, SnapshotContext
 from opchain.runtime.state.operator_snapshot import OperatorSnapshot
+from opchain.runtime.types.declared_form import row_converter_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -88,6 +89,7 @@ class StreamOperator:
         self.program = program
         self.context = context
         self.output = output
+        self.as_declared = row_converter_to(program.record_type)
         self.records_in = 0
         self.records_out = 0
         self.current_watermark = -(2**63)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from opchain.runtime.operators.specs import OperatorSpec
+    from opchain.runtime.types.type_information import TypeInformation
 
 DRIVER = -1
 """The target of a buffer that is meant for the driver: acknowledgements and collected results."""
@@ -57,6 +58,7 @@ class OperatorProgram:
     output that it reads, None for the main output. `keys` has an entry per input. `timestamps` says
     whether records arrive with event times that somebody reads, here or behind. `uid_hash` is an
     operator id under which state is looked for first, as `set_uid_hash` gave it, in lower case.
+    `record_type` is the declared type of what it emits, where that gives records a form of its own.
     """
 
     index: int
@@ -70,6 +72,7 @@ class OperatorProgram:
     uid: str | None = None
     timestamps: bool = True
     uid_hash: str | None = None
+    record_type: TypeInformation[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,68 @@
+"""What functions return is a Row where a row is declared, whatever it was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from forms import FORMS, run_form, seen
+from opchain.common import Row, Types
+from opchain.datastream import KeyedProcessFunction, ProcessFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PET = Types.ROW_NAMED(["kind", "age"], [Types.STRING(), Types.INT()])
+ROWS = [Row(kind="cat", age=1), Row(kind="cat", age=2)]
+
+
+@dataclass
+class Pet:
+    kind: str
+    age: int
+
+
+class Process(ProcessFunction):
+    def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Any:
+        yield "cat", value
+
+
+class Named(KeyedProcessFunction):
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
+        yield Row(value["kind"], value.age)
+
+
+RETURNED: dict[str, Callable[[Any], Any]] = {
+    "tuple": lambda ages: ages.map(lambda age: ("cat", age), PET),
+    "list": lambda ages: ages.map(lambda age: ["cat", age], PET),
+    "row without names": lambda ages: ages.map(lambda age: Row("cat", age), PET),
+    "dict": lambda ages: ages.map(lambda age: {"age": age, "kind": "cat"}, PET),
+    "object": lambda ages: ages.map(lambda age: Pet("cat", age), PET),
+    "flat map": lambda ages: ages.flat_map(lambda age: [("cat", age)], PET),
+    "process": lambda ages: ages.process(Process(), PET),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("case", RETURNED)
+def test_fields_have_the_declared_names(form: str, case: str) -> None:
+    def draw(env: Any) -> None:
+        pets = RETURNED[case](env.from_collection([1, 2]))
+        seen(pets, "chained")
+        seen(pets.key_by(lambda pet: pet.kind).process(Named(), PET), "keyed")
+        seen(pets.filter(lambda pet: pet.age > 0), "filtered")
+
+    ran = run_form(draw, form)
+    for name in ("chained", "keyed", "filtered"):
+        assert sorted(ran.records(name), key=repr) == ROWS
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_reduce_has_the_type_of_its_input(form: str) -> None:
+    def draw(env: Any) -> None:
+        pets = env.from_collection([("cat", 1), ("cat", 1)], PET)
+        oldest = pets.key_by(lambda pet: pet.kind).reduce(lambda a, b: (a.kind, a.age + b.age))
+        seen(oldest, "out")
+
+    assert run_form(draw, form).records("out") == ROWS
