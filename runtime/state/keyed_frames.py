@@ -60,7 +60,7 @@ def _frames(data: bytes, what: str, where: str) -> Iterator[Frame]:
     stream = io.BytesIO(data)
     while stream.tell() < len(data):
         start = stream.tell()
-        reader = _Reader(stream)
+        reader = NotingUnpickler(stream)
         try:
             frame = reader.load()
         except Exception as error:  # noqa: BLE001 - a user's class may raise anything
@@ -74,7 +74,7 @@ def _frames(data: bytes, what: str, where: str) -> Iterator[Frame]:
         yield frame
 
 
-class _Reader(pickle.Unpickler):
+class NotingUnpickler(pickle.Unpickler):
     """Remembers the class that it looked up last."""
 
     last: str | None = None

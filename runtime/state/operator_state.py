@@ -7,10 +7,11 @@ Values are not copied.
 
 from __future__ import annotations
 
-import pickle
+import io
 from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.runtime.errors import StateError, short_repr
+from opchain.runtime.state.keyed_frames import NotingUnpickler
 from opchain.runtime.state.operator_snapshot import ListMode, OperatorStateSnapshot
 from opchain.runtime.state.state import BroadcastState, ListState, ReadOnlyBroadcastState
 from opchain.runtime.state.state_stores import OperatorStateStore
@@ -179,12 +180,16 @@ class SubtaskStateStore(OperatorStateStore):
         )
 
     def restore(self, snapshot: OperatorStateSnapshot) -> None:
-        """Takes in what `redistribute` gives this subtask; before states are asked for."""
+        """Takes in what `redistribute` gives this subtask; before states are asked for.
+
+        Raises:
+            StateError: Something in a state can't be unpickled.
+        """
         for name, (mode, elements) in snapshot.lists.items():
             state = self._lists[name] = SubtaskListState(mode)
-            state.update(map(pickle.loads, elements))
+            state.update([self._unpickled(name, element) for element in elements])
         for name, entries in snapshot.maps.items():
-            self._maps[name] = pickle.loads(entries)
+            self._maps[name] = self._unpickled(name, entries)
 
     def _list(self, descriptor: ListStateDescriptor[T], mode: ListMode) -> SubtaskListState[T]:
         self._require("list state", descriptor)
@@ -203,6 +208,18 @@ class SubtaskStateStore(OperatorStateStore):
                 f"{self._where}: {kind} '{descriptor.name}' is asked for as {descriptor!r}, and is "
                 f"known as {known!r}; give each state a name of its own"
             )
+
+    def _unpickled(self, name: str, data: bytes) -> Any:
+        reader = NotingUnpickler(io.BytesIO(data))
+        try:
+            return reader.load()
+        except Exception as error:
+            of_class = "" if reader.last is None else f" of the class {reader.last}"
+            raise StateError(
+                f"{self._where}: operator state '{name}' can't be read: objects{of_class} can't be loaded "
+                f"as they were saved ({type(error).__name__}: {error}); keep the class where it was, able "
+                "to read what it saved, or keep plain values in state"
+            ) from error
 
     def _pickled(self, name: str, contents: Any) -> bytes:
         try:

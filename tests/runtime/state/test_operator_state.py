@@ -122,3 +122,24 @@ def test_what_cannot_be_pickled_is_named(store: SubtaskStateStore) -> None:
         StateError, match=r"'rules' \(job.py:3\): operator state 'list' can't be saved"
     ):
         store.snapshot()
+
+
+class Gone:
+    """A class that will not be there."""
+
+
+@pytest.mark.parametrize("kind", ["list", "broadcast"])
+def test_a_class_that_is_gone_is_named_with_its_state(
+    store: SubtaskStateStore, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind == "list":
+        store.get_list_state(ListStateDescriptor("visits")).add(Gone())
+    else:
+        store.get_broadcast_state(MapStateDescriptor("visits")).put(1, Gone())
+    snapshot = store.snapshot()
+    monkeypatch.delitem(globals(), "Gone")
+    with pytest.raises(
+        StateError,
+        match=r"operator state 'visits' can't be read: objects of the class .*Gone can't",
+    ):
+        SubtaskStateStore("'count' (job.py:3)").restore(snapshot)
