@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import heapq
+from copy import copy
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from opchain.runtime.connectors.source import Source
 from opchain.runtime.connectors.text_files import FileRange, TextLineSource
@@ -27,6 +28,12 @@ class EventSource(Source[Any]):
         self.lines = TextLineSource(path)
         self.fields: dict[str, tuple[str, ...]] = {}
         self.is_timed = False
+
+    def planned(self, parallelism: int) -> EventSource:
+        """The same source with the files that are there now, for all subtasks."""
+        planned = copy(self)
+        planned.lines = cast("TextLineSource", self.lines.planned(parallelism))
+        return planned
 
     def splits(self, parallelism: int) -> Sequence[Sequence[tuple[FileRange, ...]]]:
         """The parts of the files that each subtask reads, as one split."""

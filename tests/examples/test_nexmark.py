@@ -166,6 +166,14 @@ def test_a_line_that_is_no_event_is_shown(tmp_path: Path) -> None:
         list(source.read(split, 10))
 
 
+def test_all_subtasks_read_the_files_that_were_there_at_the_start(tmp_path: Path) -> None:
+    written(generated(60), tmp_path / "events.jsonl")
+    source = EventSource(str(tmp_path)).planned(2)
+    splits = source.splits(2)
+    written(generated(70), tmp_path / "more.jsonl")
+    assert source.splits(2) == splits
+
+
 def test_files_are_read_at_the_same_pace_where_time_counts(tmp_path: Path) -> None:
     events = crowded()
     source = EventSource(str(written(events, tmp_path / "several", 4)))
