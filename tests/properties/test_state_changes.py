@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opchain.datastream.state import StateTtlConfig
+from opchain.runtime.functions.join_functions import ProcessJoinFunction
 from opchain.runtime.functions.process_functions import KeyedProcessFunction
 from opchain.runtime.functions.window_functions import ProcessWindowFunction
-from opchain.runtime.operators.specs import WindowSpec
+from opchain.runtime.operators.specs import IntervalJoinSpec, WindowSpec
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
 from opchain.runtime.operators.windows.session_window_operator import SessionWindowOperator
 from opchain.runtime.operators.windows.window_operator import WindowOperator
@@ -21,7 +23,10 @@ from opchain.runtime.state.descriptors import (
     ValueStateDescriptor,
 )
 from opchain.runtime.state.operator_snapshot import with_changes
-from opchain.runtime.testing.input_harnesses import KeyedOneInputOperatorHarness
+from opchain.runtime.testing.input_harnesses import (
+    KeyedOneInputOperatorHarness,
+    KeyedTwoInputOperatorHarness,
+)
 from opchain.runtime.time import Duration
 from opchain.runtime.windows.count_windows import CountTrigger
 from opchain.runtime.windows.session_windows import EventTimeSessionWindows
@@ -279,3 +284,64 @@ def test_changes_of_windows_hold_the_touched_keys_alone() -> None:
     assert sum(map(len, whole.keyed.values())) > 50_000
     assert sum(map(len, changes.keyed.values())) < 500
     assert changes.timers == {}
+
+
+class Pair(ProcessJoinFunction[Any, Any, Any]):
+    """Tells both records and their times."""
+
+    def process_element(self, left: Any, right: Any, ctx: Any) -> Iterator[Any]:
+        yield left, right, ctx.get_left_timestamp(), ctx.get_right_timestamp()
+
+
+JOIN_STEP = st.one_of(
+    st.tuples(st.integers(1, 2), st.sampled_from(["a", "b", 1]), st.integers(0, 40)),
+    st.tuples(st.just(0), st.just(""), st.integers(1, 10)),
+)
+
+
+class Join:
+    """Two inputs that are joined, and how far event time has come."""
+
+    def __init__(self, **settings: Any) -> None:
+        spec = IntervalJoinSpec(Pair(), -5, 5)
+        select = itemgetter(0)
+        self.harness = KeyedTwoInputOperatorHarness(
+            spec, select, select, tracks_changes=True, **settings
+        )
+        self.harness.open()
+        self.watermark = 0
+
+    def take(self, steps: list[Any]) -> list[Any]:
+        harness = self.harness
+        harness.clear_output()
+        for number, key, time in steps:
+            if number == 1:
+                harness.process_element1((key, time), time)
+            elif number == 2:
+                harness.process_element2((key, time), time)
+            else:
+                self.advance_to(self.watermark + time)
+        return harness.records()
+
+    def advance_to(self, watermark: int) -> None:
+        self.watermark = watermark
+        self.harness.process_watermark1(watermark)
+        self.harness.process_watermark2(watermark)
+
+
+@given(
+    epochs=st.lists(st.lists(JOIN_STEP, max_size=12), min_size=1, max_size=4),
+    rest=st.lists(JOIN_STEP, max_size=12),
+)
+@settings(max_examples=100)
+def test_an_interval_join_goes_on_in_the_same_order(epochs: list[Any], rest: list[Any]) -> None:
+    live, chain = Join(), []
+    for epoch in epochs:
+        live.take(epoch)
+        chain.append(live.harness.snapshot_changes() if chain else live.harness.snapshot())
+        live.advance_to(live.watermark)
+    again = Join(snapshots=[with_changes(chain)])
+    again.advance_to(live.watermark)
+    assert again.harness.state_entry_count() == live.harness.state_entry_count()
+    assert again.harness.event_time_timer_count() == live.harness.event_time_timer_count()
+    assert again.take(rest) == live.take(rest)

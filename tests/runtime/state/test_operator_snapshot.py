@@ -8,6 +8,7 @@ from opchain.runtime.state.operator_snapshot import (
     OperatorSnapshot,
     OperatorStateSnapshot,
     redistribute,
+    with_changes,
 )
 
 GROUPS = 8
@@ -85,3 +86,14 @@ def test_everyone_gets_a_copy_of_each_broadcast_state() -> None:
 
 def test_nothing_comes_of_no_snapshots() -> None:
     assert given_out([], 2) == [OperatorSnapshot(), OperatorSnapshot()]
+
+
+def test_a_chain_begins_with_its_last_whole_snapshot() -> None:
+    old = OperatorSnapshot({1: b"old"}, {1: b"old"})
+    whole = OperatorSnapshot({1: b"a"}, {2: b"t"})
+    state = OperatorStateSnapshot(maps={"rules": b"new"})
+    changes = OperatorSnapshot({1: b"b", 0: b"c"}, {}, state, is_changes=True)
+    assert with_changes([old, whole, changes, changes]) == OperatorSnapshot(
+        {0: b"cc", 1: b"abb"}, {2: b"t"}, state
+    )
+    assert with_changes([changes, changes]).is_changes
