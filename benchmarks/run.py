@@ -1,11 +1,11 @@
-"""Compares opchain with PySpark written by hand, idiomatic RDD code, and plain Python.
+"""Compares opchain with PySpark written by hand, idiomatic RDD code, plain Python, and transformWithState.
 
     python benchmarks/run.py [--quick] [--only W1,W4] [--rounds 7] [--json FILE] [--memory]
 
 Everything runs in one session on two cores, contenders in turn, results checked equal. A ratio is our
 throughput over the baseline's: above 1 we are faster. Sessions start before anything is timed, and the
 first round of each workload only warms up; what a job costs beyond its records, from drawing to the last
-task, is part of its time.
+task, is part of its time. transformWithState runs in one round, and needs the extra `benchmark`.
 """
 
 from __future__ import annotations
