@@ -57,6 +57,11 @@ class TaskState:
     changes_bytes: int = 0
     has_operator_state: bool = False
 
+    def is_same_state_as(self, other: TaskState) -> bool:
+        """Whether both are of what the task had at the end of one epoch, merged files or not."""
+        ends = [(state.task, state.epoch, state.files[-1:]) for state in (self, other)]
+        return ends[0] == ends[1]
+
     def needs_base(self) -> bool:
         """Whether the next file should be a base: the changes weigh more, or are too many files.
 

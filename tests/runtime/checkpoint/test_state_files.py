@@ -239,6 +239,8 @@ def test_merging_keeps_what_is_read_and_shortens_the_chain(storage: CheckpointSt
     )
     assert before == after
     assert compaction.applied_to(shorter) is shorter
+    assert later.is_same_state_as(shorter)
+    assert not later.is_same_state_as(state)
 
 
 def test_a_chain_is_merged_in_steps_so_that_it_stays_short(storage: CheckpointStorage) -> None:
