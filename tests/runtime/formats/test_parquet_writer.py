@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +9,7 @@ from file_records import write
 from opchain.common import Configuration, Row, Types
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.formats.parquet_writer import ParquetBulkWriters
+from opchain.runtime.missing_library import MissingLibraryError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,3 +52,13 @@ def test_a_row_of_another_shape_is_refused(tmp_path: Path) -> None:
     wrong: list[Any] = [Row(1, 2, 3)]
     with pytest.raises(ValueError, match="has 3 fields, and the rows of this file have 2: id, at"):
         write(tmp_path, ParquetBulkWriters.for_row_type(TWO), wrong)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_library_is_named_and_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingLibraryError, match=r"pip install 'opchain\[files\]'"):
+        write(tmp_path, ParquetBulkWriters.for_row_type(TWO), [Row(1, None)])
+    assert list(tmp_path.iterdir()) == []
