@@ -12,23 +12,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from opchain.runtime.errors import StateError
-from opchain.runtime.state.collector_pause import collector_paused
+from opchain.runtime.state.hash_map_snapshots import HashMapSnapshots
 from opchain.runtime.state.hash_map_states import STATES, WITH_FUNCTION, HashMapState
 from opchain.runtime.state.incremental_cleanup import IncrementalCleanup
 from opchain.runtime.state.key_groups import KeyGroupRange
 from opchain.runtime.state.key_identity import KeyIdentity, key_identity, key_of
-from opchain.runtime.state.key_router import KeyRouter
-from opchain.runtime.state.keyed_backend import VOID, KeyedStateBackend
-from opchain.runtime.state.keyed_changes import apply_frames, write_changes
-from opchain.runtime.state.keyed_frames import in_order
-from opchain.runtime.state.keyed_snapshot import read_tables, write_tables
+from opchain.runtime.state.keyed_backend import VOID
 from opchain.runtime.state.state_table import RAW, StateTable, has_ttl, kind_of
 from opchain.runtime.state.touched_state import TouchedNamespaces
 from opchain.runtime.state.ttl_states import TTL_STATES, TimeToLive, unstamped
 from opchain.runtime.task.mailbox.timer_service import wall_clock_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from opchain.runtime.state.descriptors import (
         AggregatingStateDescriptor,
@@ -64,7 +60,7 @@ class _NoKey:
         )
 
 
-class HashMapKeyedStateBackend(KeyedStateBackend):
+class HashMapKeyedStateBackend(HashMapSnapshots):
     """The keyed state of one operator's subtask.
 
     Args:
@@ -78,24 +74,14 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
 
     __slots__ = (
         "_end_key",
-        "_hasher",
         "_identify",
         "_is_watched",
         "_listeners",
-        "_made_router",
         "_namespaced",
-        "_next_number",
         "_no_key",
-        "_now",
         "_plain",
         "_states",
-        "_tables",
-        "_touched",
-        "_where",
         "current_key",
-        "identity",
-        "key_groups",
-        "max_parallelism",
         "state_key",
     )
 
@@ -109,28 +95,29 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         now: Callable[[], int] = wall_clock_ms,
         where: str = "the operator",
     ) -> None:
-        self.max_parallelism = max_parallelism
-        self.key_groups = key_groups or KeyGroupRange(0, max_parallelism - 1)
-        self.identity = identity or key_identity()
+        super().__init__(
+            max_parallelism,
+            key_groups or KeyGroupRange(0, max_parallelism - 1),
+            identity or key_identity(),
+            hasher,
+            now,
+            where,
+        )
         self._plain, self._identify = self.identity.plain, self.identity.of
-        self._hasher = hasher
-        self._made_router: KeyRouter | None = None
-        self._now = now
-        self._where = where
         self._no_key = _NoKey(where)
         self.current_key: Any = None
         self.state_key: Any = self._no_key
-        self._tables: dict[str, StateTable] = {}
         self._states: dict[str, Any] = {}
         self._namespaced: dict[str, Any] = {}
         # What happens when a key is selected; the flag keeps it off the way of every record.
         self._listeners: list[Callable[[], None]] = []
         self._end_key: Callable[[], None] | None = None
         self._is_watched = False
-        # The keys that were touched since the last snapshot; None while changes are not tracked. The number
-        # of the next changes is 0 where they would not be complete.
-        self._touched: dict[Any, None] | None = None
-        self._next_number = 0
+
+    def track_changes(self) -> None:
+        """See KeyedStateBackend."""
+        super().track_changes()
+        self._is_watched = True
 
     # The key
 
@@ -355,116 +342,3 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         return sum(
             len(entries) for table in self._tables.values() for entries in table.spaces.values()
         )
-
-    # Snapshots
-
-    def snapshot(self) -> dict[int, bytes]:
-        """See KeyedStateBackend."""
-        with collector_paused():
-            written = write_tables(self._tables.values(), self._router, self._now)
-        self._begin_changes(1)
-        return written
-
-    def restore(self, snapshots: Iterable[Mapping[int, bytes]]) -> None:
-        """See KeyedStateBackend."""
-        last = 0
-        with collector_paused():
-            frames = in_order(snapshots, self.key_groups, "a snapshot of keyed state", self._where)
-            for last, of_number in frames:
-                if last == 0:
-                    read_tables(of_number, self._tables, self.identity, self._where)
-                else:
-                    apply_frames(of_number, self._tables, self.identity, self._router, self._where)
-        self._begin_changes(last + 1)
-        self._next_number = last + 1  # also for who begins to track now, before anything changes
-
-    # Changes
-
-    def track_changes(self) -> None:
-        """See KeyedStateBackend."""
-        if self._touched is None:
-            self._touched = {}
-            self._is_watched = True
-            for table in self._tables.values():
-                table.touched = TouchedNamespaces()
-
-    @property
-    def tracks_changes(self) -> bool:
-        """See KeyedStateBackend."""
-        return self._touched is not None and self._next_number > 0
-
-    def touch(self, keys: Iterable[Any]) -> None:
-        """See KeyedStateBackend."""
-        if self._touched is not None:
-            plain, identify = self._plain, self._identify
-            for key in keys:
-                self._touched[key if key.__class__ in plain else identify(key)] = None
-
-    def touched_keys(self) -> dict[Any, None]:
-        """See KeyedStateBackend."""
-        return self._touched or {}
-
-    def write_to(self, name: str, namespaces: Iterable[Any]) -> None:
-        """See KeyedStateBackend."""
-        touched = self._tables[name].touched
-        if touched is not None:
-            touched.written_to.update(dict.fromkeys(namespaces))
-
-    def drop(self, name: str, namespace: Any) -> None:
-        """See KeyedStateBackend."""
-        table = self._tables[name]
-        entries = table.space(namespace)
-        if table.touched is not None:
-            table.touched.note_dropped(namespace, self.key_groups_of(entries))
-        entries.clear()
-        table.leave(namespace)
-
-    def key_groups_of(self, state_keys: Collection[Any]) -> Iterable[int]:
-        """See KeyedStateBackend."""
-        if len(state_keys) >= len(self.key_groups):
-            return self.key_groups
-        return self._router.key_groups_of(list(map(key_of, state_keys)))
-
-    def snapshot_changes(self) -> dict[int, bytes]:
-        """See KeyedStateBackend."""
-        if self._touched is None or not self.tracks_changes:
-            raise StateError(
-                f"{self._where}: changes of keyed state are asked for where they are not tracked since a "
-                "snapshot; call track_changes(), and take a whole snapshot first"
-            )
-        number = self._next_number
-        with collector_paused():
-            written = write_changes(self._tables.values(), self._touched, number, self._router)
-        self._begin_changes(number + 1)
-        return written
-
-    def apply_changes(self, changes: Mapping[int, bytes]) -> None:
-        """See KeyedStateBackend."""
-        self.restore([changes])
-
-    @property
-    def _router(self) -> KeyRouter:
-        """What numbers the key groups of keys; made when first needed, as most tasks take no snapshot."""
-        if self._made_router is None:
-            self._made_router = KeyRouter(self.max_parallelism, 1, self._hasher)
-        return self._made_router
-
-    def _begin_changes(self, number: int) -> None:
-        """From here on what changes is noted for the frames of this number."""
-        if self._touched is None:
-            self._next_number = 0
-            return
-        self._next_number = number
-        self._touched = {}
-        for table in self._tables.values():
-            if table.touched is None:
-                table.touched = TouchedNamespaces()
-            table.touched.clear()
-
-    def _note_cleanup(self, table: StateTable, namespace: Any, state_key: Any) -> None:
-        if self._touched is None:
-            return
-        if namespace is VOID:
-            self._touched[state_key] = None
-        elif table.touched is not None:
-            table.touched.note(namespace, state_key)
