@@ -2,7 +2,8 @@
 
 The frames of the last stage stay with the executors, in memory and on disk, while the driver reads what is
 for it; then each sink's batches are written from there by Spark's own writers, which let nothing be seen
-before it is whole, where a format can. An executor that is lost in between has its tasks run again.
+before it is whole, where a format can. An executor that is lost in between has its tasks run again. Sinks with
+committers of their own are committed after these.
 """
 
 from __future__ import annotations
