@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 FAILED = 2
 """The exit code of a command that could not do its work, or whose program failed."""
 
+PROGRAM_FAILED = 1
+"""The exit code of a program that raises, as Python has it."""
+
 _NOT_THE_USERS = tuple(
     os.path.realpath(folder)
     for folder in (
@@ -51,6 +54,12 @@ class CommandError(click.ClickException):
         if self._wants_traceback and self.__cause__ is not None:
             click.echo("".join(traceback.format_exception(self.__cause__)), file=file, err=True)
         click.echo(f"opchain: {self.format_message()}", file=file, err=True)
+
+
+class ProgramFailedError(CommandError):
+    """A program was not refused: a job of it had begun, and failed."""
+
+    exit_code = PROGRAM_FAILED
 
 
 @contextmanager
@@ -83,7 +92,7 @@ def failure_of(error: BaseException, program: Path, *, while_it_ran: bool = Fals
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
         message = f"{program} failed{_at(place)}: {text}{notes}"
-    failure = CommandError(message)
+    failure = ProgramFailedError(message) if while_it_ran else CommandError(message)
     failure.__cause__ = error
     return failure
 

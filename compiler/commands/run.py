@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from opchain.compiler.commands.failures import FAILED, failure_of
+from opchain.compiler.commands.failures import PROGRAM_FAILED, failure_of
 from opchain.compiler.commands.finished_jobs import show_finished, write_pages
 from opchain.compiler.commands.interrupt import ends_on_interrupt
 from opchain.compiler.commands.log_output import logging_to_stderr
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from opchain.compiler.dsl.interception import StartedJob
-
-PROGRAM_FAILED = 1
-"""The exit code of Python for a program that raises; a refused one has another."""
 
 
 @click.command(context_settings=PASSES_ARGUMENTS_ON)
@@ -103,10 +100,7 @@ def run(
             with nullcontext() if quiet else showing_progress(jobs):
                 runpy.run_path(str(path), run_name="__main__")
         except StreamError as error:
-            has_run = any(map(has_failed, jobs))
-            failure = failure_of(error, path, while_it_ran=has_run)
-            failure.exit_code = PROGRAM_FAILED if has_run else FAILED
-            raise failure from error
+            raise failure_of(error, path, while_it_ran=any(map(has_failed, jobs))) from error
         except Exception as error:  # noqa: BLE001 - printed whole, as Python would
             traceback.print_exception(error.with_traceback(_from_file_on(error, path)))
             sys.exit(PROGRAM_FAILED)
