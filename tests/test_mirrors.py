@@ -34,6 +34,18 @@ ELSEWHERE = {
         "runtime/operators/test_source.py",
         "an abstract class without behaviour",
     ),
+    "runtime/epochs/epoch.py": (
+        "runtime/epochs/test_epoch_task.py",
+        "values without behaviour",
+    ),
+    "runtime/epochs/epoch_input.py": (
+        "runtime/epochs/test_epoch_task.py",
+        "only a task's epoch has such an input",
+    ),
+    "runtime/epochs/local_epochs.py": (
+        "runtime/epochs/test_epoch_task.py",
+        "all tests of epochs run by it",
+    ),
     "runtime/job_dependencies.py": (
         "compiler/settings/test_dependencies_reader.py",
         "values without behaviour, which the reader makes",
@@ -61,6 +73,38 @@ ELSEWHERE = {
     "runtime/spark/stage_tasks.py": (
         "spark/test_bounded_job.py",
         "only executors run it",
+    ),
+    "runtime/spark/streaming/adopt.py": (
+        "spark/streaming/test_streaming_job.py",
+        "what is adopted must run on",
+    ),
+    "runtime/spark/streaming/deliver.py": (
+        "spark/streaming/test_streaming_job.py",
+        "what is delivered is what a job reads",
+    ),
+    "runtime/spark/streaming/delivered_sources.py": (
+        "spark/streaming/test_streaming_job.py",
+        "sources are seen in jobs, and so are those that are refused",
+    ),
+    "runtime/spark/streaming/epoch_stages.py": (
+        "spark/streaming/test_streaming_job.py",
+        "only executors run it",
+    ),
+    "runtime/spark/streaming/epochs.py": (
+        "spark/streaming/test_streaming_job.py",
+        "an epoch is a part of a job",
+    ),
+    "runtime/spark/streaming/positions.py": (
+        "spark/streaming/test_streaming_job.py",
+        "names, and a look-up by them",
+    ),
+    "runtime/spark/streaming/settings.py": (
+        "spark/streaming/test_streaming_job.py",
+        "values without behaviour",
+    ),
+    "runtime/spark/streaming/streaming_run.py": (
+        "spark/streaming/test_streaming_job.py",
+        "the client of such a job",
     ),
     "runtime/task/buffer.py": (
         "runtime/task/test_record_writer.py",

@@ -9,7 +9,8 @@ import pytest
 def test_every_name_is_there() -> None:
     assert set(opchain.testing.__all__) == set(dir(opchain.testing))
     for name in opchain.testing.__all__:
-        assert callable(getattr(opchain.testing, name))
+        assert callable(getattr(opchain.testing, name)) or name == "faults"
+    assert callable(opchain.testing.faults.run_with_kills)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

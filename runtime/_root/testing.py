@@ -20,6 +20,8 @@ One operator without a job, its time in the test's hands (see OneInputOperatorHa
 ...     harness.process_element(21, timestamp=1000)
 ...     harness.records()
 [EmittedRecord(value=42, timestamp=1000)]
+
+A job with checkpoints whose processes die at chosen moments: see `faults.run_with_kills`.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from opchain.compiler.assertions.chaining import assert_chained, assert_not_chained
     from opchain.compiler.assertions.plan_golden import assert_plan_matches
     from opchain.compiler.assertions.planned import plan_of
+    from opchain.runtime.testing import faults
     from opchain.runtime.testing.captured_output import EmittedRecord, EmittedWatermark
     from opchain.runtime.testing.input_harnesses import (
         KeyedOneInputOperatorHarness,
@@ -58,13 +61,15 @@ _MODULES = {
 
 def __getattr__(name: str) -> Any:
     """Loads what is asked for, with an assertion the compiler, with a harness the runtime."""
+    if name == "faults":
+        return import_module("opchain.runtime.testing.faults")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted(_MODULES)
+    return sorted([*_MODULES, "faults"])
 
 
 __all__ = [
@@ -78,5 +83,6 @@ __all__ = [
     "assert_chained",
     "assert_not_chained",
     "assert_plan_matches",
+    "faults",
     "plan_of",
 ]

@@ -82,7 +82,8 @@ def _field(record: Any, field: int | str) -> Any:
             raise TypeError(f"{short_repr(record)} has no field named {field!r}; use its index")
         return getattr(record, field)
     if isinstance(record, (*_INDEXED, dict)):
-        return record[field]
+        container: Any = record
+        return container[field]
     return getattr(record, str(field))
 
 

@@ -45,8 +45,8 @@ class OperatorContext:
     `keyed_state` is the operator's KeyedStateBackend, `timers` are its TimerServices; both None for an
     operator without key. `operator_state` is its SubtaskStateStore; `restored_checkpoint_id` the number
     of the checkpoint that its state was restored from, if there is one. `mailbox` runs commands in the
-    task's thread, at this operator's priority. `acknowledge(item)` hands a picklable item to the driver,
-    exactly once. `feed` is what the engine brings a fed source, `schema` and `relay(batch)` are a relayed
+    task's thread, at this operator's priority. With `runs_in_epochs` the clock shows the time of the epoch.
+    `acknowledge(item)` hands a picklable item to the driver, exactly once. `feed` is what the engine brings a fed source, `schema` and `relay(batch)` are a relayed
     sink's: the JSON text of its schema, and where its batches go.
     """
 
@@ -62,6 +62,7 @@ class OperatorContext:
     schema: str | None = None
     relay: Any = None
     restored_checkpoint_id: int | None = None
+    runs_in_epochs: bool = False
 
     @property
     def metrics(self) -> MetricGroup:

@@ -58,8 +58,15 @@ class SinkWriterOperator(StreamOperator):
 
     def finish(self) -> None:
         """Flushes, and emits the committables."""
+        self._pre_commit(end_of_input=True)
+
+    def prepare_snapshot(self, checkpoint_id: int) -> None:  # noqa: ARG002 - the contract
+        """Likewise: what was written becomes part of the checkpoint, and is committed with it."""
+        self._pre_commit(end_of_input=False)
+
+    def _pre_commit(self, *, end_of_input: bool) -> None:
         assert self.writer is not None
-        self.writer.flush(end_of_input=True)
+        self.writer.flush(end_of_input=end_of_input)
         for committable in self.writer.prepare_commit():
             self.output.collect(committable, None)
 

@@ -45,6 +45,12 @@ def arrow_partitions(dataframe: DataFrame, parallelism: int) -> list[RDD[bytes]]
     return runs
 
 
+def arrow_batches(dataframe: DataFrame) -> RDD[bytes]:
+    """The DataFrame's record batches, partition by partition."""
+    batches: Any = dataframe._jdf.toArrowBatchRdd()  # noqa: SLF001 - as above
+    return _of_bytes(batches.toJavaRDD(), dataframe.sparkSession.sparkContext)
+
+
 def empty_partitions(context: SparkContext, size: int) -> RDD[bytes]:
     """An RDD of nothing in `size` partitions."""
     return _of_bytes(context.parallelize((), size)._jrdd, context)  # noqa: SLF001

@@ -84,14 +84,6 @@ def test_buffers_pass_through_stages_on_the_way_to_their_own() -> None:
     assert on_spark.subtasks("all") == run_job(job).subtasks("all")
 
 
-def test_a_long_vertex_is_broadcast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded_job, "INLINE_BYTES", 10)
-    job = job_of(lambda env: seen(env.from_collection(["a"]).rebalance().map(str.upper), "s"))
-    bounded = BoundedJob(spark_run_session(), job, ship_vertices(job))
-    assert Ran(job, bounded.run()).records("s") == ["A"]
-    assert len(bounded._broadcasts) == len(job.vertices)
-
-
 def spark_run_session() -> SparkSession:
     from pyspark.sql import SparkSession  # noqa: PLC0415
 

@@ -188,5 +188,7 @@ def test_a_sequence_must_not_be_empty_or_too_far(
 
 
 def test_java_input_formats_are_refused_by_name(env: StreamExecutionEnvironment) -> None:
-    with pytest.raises(UnsupportedFeatureError, match=r"create_input\(\) .*: <object .* cannot be read"):
+    with pytest.raises(
+        UnsupportedFeatureError, match=r"create_input\(\) .*: <object .* cannot be read"
+    ):
         env.create_input(object())

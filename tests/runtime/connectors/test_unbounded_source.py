@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from opchain.runtime.connectors.collection import CollectionSource
+from opchain.runtime.connectors.data_generator import (
+    LONGEST_DEBT_MS,
+    MOST_PER_EPOCH,
+    DataGeneratorSource,
+)
+from opchain.runtime.connectors.unbounded_source import UnboundedSource
+from opchain.runtime.errors import InternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+class Ranges(UnboundedSource[int]):
+    def initial_position(self, now_ms: int) -> int:
+        return 0
+
+    def latest_position(self, start: int, now_ms: int) -> int:
+        return start + 1
+
+    def splits_between(self, start: int, end: int, parallelism: int) -> Any:
+        return [[range(start, end)]]
+
+    def splits(self, parallelism: int) -> Any:
+        return []
+
+    def read(self, split: range, batch_size: int) -> Iterator[Sequence[int]]:
+        yield list(split)
+
+
+def test_it_never_ends_and_reads_the_splits_that_are_delivered() -> None:
+    source = Ranges()
+    assert not source.is_bounded
+    assert list(source.read_delivery(pickle.dumps(range(3)), 10)) == [[0, 1, 2]]
+
+
+def test_a_source_that_reads_by_itself_takes_no_delivery() -> None:
+    with pytest.raises(InternalError, match="3 bytes were delivered"):
+        CollectionSource([1]).read_delivery(b"abc", 10)
+
+
+def numbers(start: Any, end: Any, parallelism: int) -> list[list[int]]:
+    source = DataGeneratorSource(lambda index: index)
+    return [
+        [number for split in splits for batch in source.read(split, 7) for number in batch]
+        for splits in source.splits_between(start, end, parallelism)
+    ]
+
+
+@pytest.mark.parametrize("parallelism", [1, 2, 3, 5])
+def test_a_generator_gives_each_index_between_two_positions_once(parallelism: int) -> None:
+    found = numbers((7, 0), (29, 0), parallelism)
+    assert sorted(index for part in found for index in part) == list(range(7, 29))
+    assert all(index % parallelism == number for number, part in enumerate(found) for index in part)
+    assert numbers((7, 0), (7, 9), parallelism) == [[] for _ in range(parallelism)]
+
+
+def test_a_generator_with_a_rate_goes_by_the_clock() -> None:
+    source = DataGeneratorSource(lambda index: index, records_per_second=100)
+    start = source.initial_position(1_000)
+    assert source.latest_position(start, 1_009) == start
+    one = source.latest_position(start, 1_019)
+    assert one == (1, 1_010)
+    assert source.latest_position(one, 1_019) == one
+    assert source.latest_position(one, 2_010)[0] == 101
+
+
+def test_a_generator_that_stood_still_makes_up_for_little() -> None:
+    source = DataGeneratorSource(lambda index: index, records_per_second=10)
+    assert source.latest_position((5, 0), 10 * LONGEST_DEBT_MS)[0] == 5 + LONGEST_DEBT_MS // 100
+
+
+def test_a_generator_without_rate_gives_so_many_per_epoch() -> None:
+    source = DataGeneratorSource(lambda index: index)
+    assert source.latest_position((3, 0), 7)[0] == 3 + MOST_PER_EPOCH

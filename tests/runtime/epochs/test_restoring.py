@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from epoch_runs import EpochRun, given
+from forms import seen
+from opchain.common import Types
+from opchain.datastream.functions import KeyedProcessFunction
+from opchain.datastream.state import ListStateDescriptor, ValueStateDescriptor
+from opchain.runtime.checkpoint.restore_plan import match_state
+from opchain.runtime.errors import CheckpointError, StateError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+class Remember(KeyedProcessFunction[str, str, Any]):
+    descriptor: Any = ValueStateDescriptor("last", Types.STRING())
+
+    def open(self, runtime_context: Any) -> None:
+        self.last = runtime_context.get_state(self.descriptor)
+
+    def process_element(self, value: str, ctx: Any) -> Iterator[Any]:
+        yield self.last.value()
+        self.last.update(value)
+
+
+class RememberNumber(Remember):
+    descriptor = ValueStateDescriptor("last", Types.LONG())
+
+
+class RememberList(Remember):
+    def open(self, runtime_context: Any) -> None:
+        self.last = runtime_context.get_list_state(ListStateDescriptor("last", Types.STRING()))
+
+    def process_element(self, value: str, ctx: Any) -> Iterator[Any]:
+        yield list(self.last.get())
+
+
+def remembering(function: Any, uid: str = "remember", more: bool = False) -> Callable[[Any], None]:
+    def draw(env: Any) -> None:
+        words = given(env, "words")
+        if more:
+            words = words.map(lambda word: word).uid("more").disable_chaining()
+        seen(words.key_by(lambda word: word).process(function()).uid(uid), "last")
+
+    return draw
+
+
+def test_only_operators_with_state_are_described(tmp_path: Path) -> None:
+    run = EpochRun(remembering(Remember), tmp_path)
+    run.run(words=["a"])
+    assert run.latest is not None
+    (operator,) = run.latest.operators
+    assert (operator.uid, operator.is_keyed) == ("remember", True)
+    assert [(state.name, state.kind) for state in operator.states] == [
+        ("last", "ValueStateDescriptor"),
+        ("user-timers", "timers"),
+    ]
+    run.close()
+
+
+def test_state_is_found_by_uid_in_a_program_that_has_changed(tmp_path: Path) -> None:
+    run = EpochRun(remembering(Remember), tmp_path)
+    run.run(words=["a"])
+    run.draw = remembering(Remember, more=True)
+    changed = run.restarted()
+    assert changed.run(words=["a", "b"]).records("last") == ["a", None]
+    changed.close()
+
+
+def test_state_that_no_operator_takes_is_refused_or_dropped(tmp_path: Path) -> None:
+    run = EpochRun(remembering(Remember), tmp_path)
+    run.run(words=["a"])
+    run.draw = remembering(Remember, uid="another")
+    changed = run.restarted()
+    assert changed.latest is not None
+    with pytest.raises(CheckpointError, match=r"no operator takes the state of .*uid 'remember'"):
+        match_state(changed.latest, changed.job)
+    match_state(changed.latest, changed.job, allow_non_restored_state=True)
+    assert changed.run(words=["a"]).records("last") == [None]
+    changed.close()
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (RememberNumber, "state 'last' .*type"),
+        (RememberList, "'last'.*ListState"),
+    ],
+)
+def test_a_state_of_another_type_is_refused(tmp_path: Path, function: Any, told: str) -> None:
+    run = EpochRun(remembering(Remember), tmp_path)
+    run.run(words=["a"])
+    run.draw = remembering(function)
+    with pytest.raises(StateError, match=told):
+        run.restarted().run(words=["a"])
+
+
+def test_another_number_of_key_groups_is_refused(tmp_path: Path) -> None:
+    run = EpochRun(remembering(Remember), tmp_path, settings={"max_parallelism": 8})
+    run.run(words=["a"])
+    run.settings = {"max_parallelism": 16}
+    changed = run.restarted()
+    assert changed.latest is not None
+    with pytest.raises(CheckpointError, match=r"8 key groups.*set_max_parallelism\(8\)"):
+        match_state(changed.latest, changed.job)

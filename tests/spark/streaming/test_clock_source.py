@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from opchain.runtime.connectors.unbounded_source import UnboundedSource
+from opchain.runtime.spark.streaming import clock_source
+from opchain.runtime.spark.streaming.clock_source import ClockReader, ClockSource, write_due
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Steps(UnboundedSource[int]):
+    """Has `step` more numbers each time that somebody asks."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def initial_position(self, now_ms: int) -> int:
+        return 0
+
+    def latest_position(self, start: int, now_ms: int) -> int:
+        return start + self.step
+
+    def splits_between(self, start: int, end: int, parallelism: int) -> Any:
+        return [[(subtask, start, end)] for subtask in range(parallelism)]
+
+    def splits(self, parallelism: int) -> Any:
+        return []
+
+    def read(self, split: Any, batch_size: int) -> Any:
+        return iter(())
+
+
+def reader(tmp_path: Path, *steps: int) -> ClockReader:
+    sources = [(10 + number, Steps(step), 2) for number, step in enumerate(steps)]
+    write_due(tmp_path / "due", None)
+    return ClockReader(sources, tmp_path / "due")
+
+
+def rows(found: ClockReader, start: Any, end: Any) -> list[tuple[int, int, Any]]:
+    return [
+        (source, subtask, pickle.loads(data))
+        for partition in found.partitions(start, end)
+        for source, subtask, data in found.read(partition)
+    ]
+
+
+def test_the_offset_has_the_positions_of_all_sources(tmp_path: Path) -> None:
+    found = reader(tmp_path, 5, 7)
+    start = found.initialOffset()
+    assert start == {"positions": [0, 0], "due": 0}
+    end = found.latestOffset(start, None)
+    assert end == {"positions": [5, 7], "due": 0}
+    assert rows(found, start, end) == [
+        (10, 0, (0, 0, 5)),
+        (10, 1, (1, 0, 5)),
+        (11, 0, (0, 0, 7)),
+        (11, 1, (1, 0, 7)),
+    ]
+
+
+def test_a_source_that_has_nothing_new_is_not_read(tmp_path: Path) -> None:
+    found = reader(tmp_path, 0, 3)
+    start = found.initialOffset()
+    end = found.latestOffset(start, None)
+    assert [source for source, _, _ in rows(found, start, end)] == [11, 11]
+
+
+def test_without_news_the_offset_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock_source, "_now_ms", lambda: 1_000)
+    found = reader(tmp_path, 0)
+    start = found.initialOffset()
+    write_due(tmp_path / "due", 1_001)
+    assert found.latestOffset(start, None) == start
+
+
+def test_a_due_timer_moves_the_offset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock_source, "_now_ms", lambda: 1_000)
+    found = reader(tmp_path, 0)
+    start = found.initialOffset()
+    write_due(tmp_path / "due", 1_000)
+    end = found.latestOffset(start, None)
+    assert end == {"positions": [0], "due": 1_000}
+    assert rows(found, start, end) == []
+    # It has not fired yet: the offset goes on moving, also where the clock stands still.
+    assert found.latestOffset(end, None)["due"] == 1_001
+    write_due(tmp_path / "due", None)
+    assert found.latestOffset(end, None) == end
+
+
+def test_what_is_there_now_is_all_for_available_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock_source, "_now_ms", lambda: 1_000)
+    found = reader(tmp_path)
+    found.prepareForTriggerAvailableNow()
+    write_due(tmp_path / "due", 1_500)
+    monkeypatch.setattr(clock_source, "_now_ms", lambda: 2_000)
+    start = found.initialOffset()
+    assert found.latestOffset(start, None) == start
+
+
+def test_spark_finds_it_by_its_options(tmp_path: Path) -> None:
+    (tmp_path / "sources").write_bytes(pickle.dumps([]))
+    write_due(tmp_path / "due", None)
+    source = ClockSource({"sources": str(tmp_path / "sources"), "due": str(tmp_path / "due")})
+    assert source.name() == "opchain-clock"
+    assert source.streamReader(None).initialOffset() == {"positions": [], "due": 0}
+    assert source.schema() == "source INT, subtask INT, data BINARY"

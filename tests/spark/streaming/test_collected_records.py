@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from opchain.runtime.spark.streaming import collected_records
+from opchain.runtime.spark.streaming.collected_records import CollectedRecords
+
+
+class Outcome:
+    """The records of an epoch, as JobOutcome has them."""
+
+    def __init__(self, **records: list[Any]) -> None:
+        self.records = {("collect", uid): found for uid, found in records.items()}
+
+    def collected(self, uid: str) -> Any:
+        return iter(self.records[("collect", uid)])
+
+
+def put(records: CollectedRecords, **found: list[Any]) -> None:
+    records.put(Outcome(**found))  # type: ignore[arg-type]
+
+
+def test_records_come_epoch_by_epoch_and_end_with_the_job() -> None:
+    records = CollectedRecords()
+    put(records, a=[1, 2], b=["x"])
+    put(records, a=[3], b=[])
+    records.end()
+    assert list(records.read("a")) == [1, 2, 3]
+    assert list(records.read("b")) == ["x"]
+    assert list(records.read("c")) == []
+
+
+def test_a_reader_sees_records_before_the_job_ends() -> None:
+    records = CollectedRecords()
+    reading = records.read("a")
+    threading.Thread(target=put, args=(records,), kwargs={"a": [1]}).start()
+    assert next(reading) == 1
+    records.end()
+    assert list(reading) == []
+
+
+def test_the_job_waits_for_a_reader_that_is_far_behind(monkeypatch: Any) -> None:
+    monkeypatch.setattr(collected_records, "MOST_WAITING", 1)
+    records = CollectedRecords()
+    put(records, a=[1])
+    second = threading.Thread(target=put, args=(records,), kwargs={"a": [2]})
+    second.start()
+    reading = records.read("a")
+    assert [next(reading), next(reading)] == [1, 2]
+    second.join(10)
+    assert not second.is_alive()
+
+
+def test_a_job_that_ends_waits_for_nobody(monkeypatch: Any) -> None:
+    monkeypatch.setattr(collected_records, "MOST_WAITING", 1)
+    records = CollectedRecords()
+    put(records, a=[1])
+    waiting = threading.Thread(target=put, args=(records,), kwargs={"a": [2]})
+    waiting.start()
+    records.end()
+    waiting.join(10)
+    assert not waiting.is_alive()
+    assert list(records.read("a")) == [1]

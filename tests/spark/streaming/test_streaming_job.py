@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections import Counter
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from opchain.common import Configuration, Encoder, Time, Types, WatermarkStrategy
+from opchain.datastream import StreamExecutionEnvironment
+from opchain.datastream.connectors.file_system import BucketAssigner, FileSink
+from opchain.datastream.functions import KeyedProcessFunction
+from opchain.datastream.state import ValueStateDescriptor
+from opchain.datastream.window import TumblingProcessingTimeWindows
+from opchain.runtime.checkpoint.savepoint import find_checkpoint, write_savepoint
+from opchain.runtime.connectors.data_generator import DataGeneratorSource
+from opchain.runtime.errors import CheckpointError, CheckpointInUseError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from opchain.datastream import DataStream
+
+pytestmark = pytest.mark.usefixtures("session")
+
+SCHEMA = "word string"
+
+
+def environment(folder: Path, parallelism: int = 2, **settings: str) -> StreamExecutionEnvironment:
+    configuration = Configuration()
+    configuration.set_string("execution.checkpointing.dir", str(folder / "checkpoints"))
+    configuration.set_string("opchain.streaming.trigger", "available-now")
+    for key, value in settings.items():
+        configuration.set_string(KEYS[key], value)
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.set_parallelism(parallelism)
+    env.set_max_parallelism(16)
+    return env
+
+
+KEYS = {
+    "trigger": "opchain.streaming.trigger",
+    "restore_from": "execution.state-recovery.path",
+    "checkpoints": "execution.checkpointing.dir",
+}
+
+
+def write(folder: Path, name: str, words: list[str]) -> None:
+    (folder / "input").mkdir(exist_ok=True)
+    hidden = folder / "input" / f".{name}"
+    hidden.write_text("".join(json.dumps({"word": word}) + "\n" for word in words))
+    hidden.rename(folder / "input" / name)
+
+
+def words_of(env: StreamExecutionEnvironment, folder: Path) -> DataStream[str]:
+    from opchain.runtime.spark.format_source import SparkSource  # noqa: PLC0415
+
+    source = SparkSource(
+        "json",
+        {"maxFilesPerTrigger": "1"},
+        schema=SCHEMA,
+        path=str(folder / "input"),
+        is_streaming=True,
+    )
+    rows = env.from_source(source, WatermarkStrategy.no_watermarks(), "rows").uid("rows")
+    return rows.map(lambda row: row[0])
+
+
+class Count(KeyedProcessFunction[str, str, str]):
+    def open(self, runtime_context: Any) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value: str, ctx: Any) -> Iterator[str]:
+        if value == "poison":
+            raise ValueError("no poison here")
+        self.count.update((self.count.value() or 0) + 1)
+        yield f"{value} {self.count.value()}"
+
+
+def count_words(env: StreamExecutionEnvironment, folder: Path) -> None:
+    counts = words_of(env, folder).key_by(lambda word: word).process(Count()).uid("count")
+    sink = FileSink.for_row_format(str(folder / "output"), Encoder.simple_string_encoder())
+    files = sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
+    counts.sink_to(files).uid("files")
+    env.execute("count words")
+
+
+def written(folder: Path) -> Counter[str]:
+    files = [path for path in (folder / "output").rglob("*") if path.is_file()]
+    assert not [path for path in files if path.name.startswith(".")]
+    return Counter(line for path in files for line in path.read_text().splitlines())
+
+
+def counted(*words: str) -> Counter[str]:
+    seen: Counter[str] = Counter()
+    lines: Counter[str] = Counter()
+    for word in words:
+        seen[word] += 1
+        lines[f"{word} {seen[word]}"] += 1
+    return lines
+
+
+def test_state_and_output_go_on_over_epochs_restarts_and_parallelisms(tmp_path: Path) -> None:
+    write(tmp_path, "1", ["a", "b", "a"])
+    write(tmp_path, "2", ["b", "c"])
+    count_words(environment(tmp_path), tmp_path)
+    assert written(tmp_path) == counted("a", "b", "a", "b", "c")
+    # Nothing new: nothing is written again.
+    count_words(environment(tmp_path), tmp_path)
+    assert written(tmp_path) == counted("a", "b", "a", "b", "c")
+    write(tmp_path, "3", ["c", "a"])
+    count_words(environment(tmp_path, parallelism=3), tmp_path)
+    write(tmp_path, "4", ["a"])
+    count_words(environment(tmp_path, parallelism=1), tmp_path)
+    assert written(tmp_path) == counted("a", "b", "a", "b", "c", "c", "a", "a")
+
+
+def test_what_a_function_raises_ends_the_job_and_leaves_the_last_checkpoint(tmp_path: Path) -> None:
+    write(tmp_path, "1", ["a", "b"])
+    count_words(environment(tmp_path), tmp_path)
+    write(tmp_path, "2", ["a", "poison"])
+    with pytest.raises(ValueError, match="no poison here") as caught:
+        count_words(environment(tmp_path), tmp_path)
+    assert any("at record 'poison'" in note for note in caught.value.__notes__)
+    assert written(tmp_path) == counted("a", "b")
+    # The same rows come again: without the poison the epoch gives what it would have given.
+    write(tmp_path, "2", ["a", "b"])
+    count_words(environment(tmp_path), tmp_path)
+    assert written(tmp_path) == counted("a", "b", "a", "b")
+
+
+def test_a_savepoint_starts_a_job_elsewhere(tmp_path: Path) -> None:
+    write(tmp_path, "1", ["a", "b"])
+    count_words(environment(tmp_path), tmp_path)
+    write_savepoint(find_checkpoint(str(tmp_path / "checkpoints")), str(tmp_path / "savepoint"))
+    shutil.rmtree(tmp_path / "checkpoints")
+    write(tmp_path, "2", ["b", "b"])
+    settings = {"restore_from": str(tmp_path / "savepoint"), "checkpoints": str(tmp_path / "new")}
+    count_words(environment(tmp_path, **settings), tmp_path)
+    assert written(tmp_path) == counted("a", "b", "b", "b")
+
+
+def test_checkpoints_that_do_not_belong_to_sparks_log_are_refused(tmp_path: Path) -> None:
+    write(tmp_path, "1", ["a"])
+    count_words(environment(tmp_path), tmp_path)
+    for folder in (tmp_path / "checkpoints").glob("chk-*"):
+        shutil.rmtree(folder)
+    write(tmp_path, "2", ["b"])
+    with pytest.raises(CheckpointError, match=r"micro-batch 1.*micro-batch -1: files are missing"):
+        count_words(environment(tmp_path), tmp_path)
+
+
+@contextmanager
+def running(env: StreamExecutionEnvironment) -> Iterator[Any]:
+    client = env.execute_async("running")
+    try:
+        yield client
+    finally:
+        client.cancel().result(60)
+    assert client.get_job_status().result().name == "CANCELED"
+
+
+def endless(env: StreamExecutionEnvironment, per_second: float) -> DataStream[int]:
+    source = DataGeneratorSource(lambda index: index, records_per_second=per_second)
+    return env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers").uid("numbers")
+
+
+def test_records_can_be_read_while_the_job_runs(tmp_path: Path) -> None:
+    env = environment(tmp_path, trigger="processing-time")
+    sums = endless(env, 1_000).key_by(lambda number: number % 2).reduce(lambda a, b: a + b)
+    assert sums.execute_and_collect(limit=4)[0] in (0, 1)
+
+
+def test_a_second_run_on_the_same_checkpoints_is_refused(tmp_path: Path) -> None:
+    first = environment(tmp_path, trigger="processing-time")
+    collected = endless(first, 100).collect_async()
+    with running(first):
+        assert next(collected) == 0
+        second = environment(tmp_path, trigger="processing-time")
+        endless(second, 100).print()
+        with pytest.raises(CheckpointInUseError, match="running"):
+            second.execute("second")
+
+
+def test_a_timer_fires_without_input(tmp_path: Path) -> None:
+    env = environment(tmp_path, trigger="processing-time")
+    # One number in a minute: nothing else can start the epoch in which the window ends.
+    one = (
+        endless(env, 1 / 60).map(lambda number: (0, number)).union(env.from_collection([(0, 100)]))
+    )
+    windows = one.key_by(lambda pair: pair[0]).window(
+        TumblingProcessingTimeWindows.of(Time.milliseconds(500))
+    )
+    collected = windows.reduce(lambda a, b: (a[0], a[1] + b[1])).collect_async()
+    write(tmp_path, "1", [])
+    with running(env):
+        assert list(islice(collected, 1)) == [(0, 100)]
+
+
+def refused(draw: Callable[[StreamExecutionEnvironment], Any], tmp_path: Path) -> str:
+    env = environment(tmp_path)
+    draw(env)
+    with pytest.raises(UnsupportedFeatureError) as caught:
+        env.execute("refused")
+    return str(caught.value)
+
+
+def test_a_source_that_cannot_be_wound_back_is_refused(tmp_path: Path) -> None:
+    from opchain.runtime.functions.source_sink_functions import SourceFunction  # noqa: PLC0415
+
+    class Forever(SourceFunction[int]):
+        def run(self, ctx: Any) -> None:
+            threading.Event().wait()
+
+        def cancel(self) -> None:
+            pass
+
+    told = refused(
+        lambda env: endless(env, 1).union(env.add_source(Forever(), "forever")).print(), tmp_path
+    )
+    assert "'Source: forever'" in told
+    assert "nothing can wind back" in told
