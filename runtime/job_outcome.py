@@ -20,8 +20,8 @@ from opchain.runtime.task.wire import PayloadKind, kind_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from opchain.runtime.task.buffer import Buffer
     from opchain.runtime.epochs.epoch import TaskSnapshot
+    from opchain.runtime.task.buffer import Buffer
     from opchain.runtime.task.report import RecordKey
     from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram
 

@@ -69,6 +69,8 @@ class EpochRun:
     parallelism: int = 1
     form: str = "inlined"
     latest: CheckpointMetadata | None = None
+    processes: int = 1
+    process_of: Callable[[int], int] = lambda _: 0
     settings: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -76,7 +78,7 @@ class EpochRun:
         self.job: JobProgram = job_of(
             self.draw, self.form, parallelism=self.parallelism, **self.settings
         )
-        self._epochs = LocalEpochs(self.job, self.storage)
+        self._epochs = LocalEpochs(self.job, self.storage, self.processes)
 
     def run(self, now_ms: int = 0, **deliveries: Records) -> Ran:
         """Runs an epoch: the records of each source go to its subtasks in contiguous parts."""
@@ -92,7 +94,7 @@ class EpochRun:
                     behind = len(records) * (subtask + 1) // size
                     part = list(records[first:behind])
                     by_task[vertex.first_task + subtask] = [pickle.dumps(part)]
-        outcome = self._epochs.run(epoch, by_task, latest)
+        outcome = self._epochs.run(epoch, by_task, latest, self.process_of)
         self.latest = CheckpointMetadata(
             epoch.checkpoint_id,
             now_ms,
@@ -127,6 +129,8 @@ class EpochRun:
             parallelism or self.parallelism,
             self.form,
             self.latest,
+            self.processes,
+            self.process_of,
             self.settings,
         )
 

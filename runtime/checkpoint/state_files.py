@@ -159,6 +159,26 @@ def read_operator_state(
     return found.get(operator)
 
 
+def read_changes(
+    storage: CheckpointStorage, state: TaskState, known: TaskState
+) -> dict[str, OperatorSnapshot] | None:
+    """What a task's state has beyond what it had before; None where that is not all changes.
+
+    Args:
+        storage: Where from.
+        state: The state.
+        known: An earlier one of the same task.
+
+    Raises:
+        CorruptCheckpointError: A file is missing, altered, or of a foreign format.
+    """
+    length = len(known.files)
+    if not length or state.files[:length] != known.files or state.has_operator_state:
+        return None
+    found = _joined((_read(storage, file) for file in state.files[length:]), None)
+    return found if all(snapshot.is_changes for snapshot in found.values()) else None
+
+
 @dataclass(frozen=True, slots=True)
 class Compaction:
     """One file that stands for a run of files in a task's chain."""

@@ -80,7 +80,11 @@ class DataFrameSource(FedSource):
 
     def __init__(self, dataframe: Any) -> None:
         schema = getattr(dataframe, "schema", None)
-        if schema is None or not hasattr(schema, "jsonValue") or not hasattr(dataframe, "isStreaming"):
+        if (
+            schema is None
+            or not hasattr(schema, "jsonValue")
+            or not hasattr(dataframe, "isStreaming")
+        ):
             raise GraphError(f"{dataframe!r} is no DataFrame of Spark")
         if not hasattr(dataframe, "_jdf"):
             raise UnsupportedFeatureError(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.fault_points import reach
 from opchain.runtime.checkpoint.state_descriptions import describe_states, require_same_states
-from opchain.runtime.checkpoint.state_files import TaskState, write_task_state
+from opchain.runtime.checkpoint.state_files import TaskState, read_changes, write_task_state
 from opchain.runtime.epochs.epoch import TaskSnapshot
 from opchain.runtime.epochs.epoch_input import EpochGateInput, EpochSourceInput
 from opchain.runtime.epochs.progress import restore_progress, take_progress
@@ -108,6 +108,31 @@ class EpochTask(StreamTask):
             self._locate(error)
             self._close()
             raise
+
+    def catch_up(
+        self, state: TaskState, progress: Sequence[bytes], storage: CheckpointStorage
+    ) -> bool:
+        """Takes in what the task did in epochs that ran elsewhere; False where that can't be done.
+
+        What its functions keep in memory beside their state stays as it is.
+
+        Args:
+            state: The task's own state at the end of the last of these epochs.
+            progress: The progress of all subtasks then.
+            storage: Where the state is.
+        """
+        if self.state is None or not all(item.can_catch_up for item in self.chain.operators):
+            return False
+        changes = read_changes(storage, state, self.state)
+        if changes is None:
+            return False
+        for operator in self.chain.operators:
+            found = changes.get(operator.program.operator_id)
+            if found is not None:
+                operator.apply_changes(found)
+        restore_progress(self.chain, self._read_valves, progress, self.info.subtask)
+        self.state = state
+        return True
 
     def run_epoch(
         self, epoch: Epoch, buffers: Iterator[Buffer], storage: CheckpointStorage, attempt_id: str

@@ -1,8 +1,8 @@
 """The tasks that a Python worker keeps from one epoch to the next.
 
 Spark gives a task to whichever worker process is free, and so a task of an epoch may find here what it left
-after the last one, what it left some epochs ago, or nothing. What is not of the checkpoint that the epoch
-goes on from is of no use: the task is made anew from that checkpoint.
+after the last one, what it left some epochs ago, or nothing. One of some epochs ago takes in the changes since
+then, where its operators can; else the task is made anew from the checkpoint.
 """
 
 from __future__ import annotations
@@ -64,8 +64,11 @@ class LiveTasks:
         """
         found = self._tasks.pop(task, None)
         if found is not None:
-            state = None if restored is None or not restored.states else _own(found, restored)
-            if state is not None and found.state == state:
+            if (
+                restored is not None
+                and restored.states
+                and _is_up_to_date(found, restored, storage)
+            ):
                 return found
             found.close()
         job, environment = make()
@@ -94,6 +97,14 @@ def live_tasks(run_id: str) -> LiveTasks:
         _runs.clear()
         found = _runs[run_id] = LiveTasks()
     return found
+
+
+def _is_up_to_date(task: EpochTask, restored: RestoredVertex, storage: CheckpointStorage) -> bool:
+    """Whether a task is as the checkpoint has it, perhaps now that it has caught up."""
+    state = _own(task, restored)
+    if task.state is None or state.epoch < task.state.epoch:
+        return False
+    return task.state.is_same_state_as(state) or task.catch_up(state, restored.progress, storage)
 
 
 def _own(task: EpochTask, restored: RestoredVertex) -> TaskState:

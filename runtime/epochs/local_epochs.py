@@ -19,7 +19,7 @@ from opchain.runtime.task.stream_task import TaskEnvironment
 from opchain.runtime.task.vertex_program import DRIVER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
     from opchain.runtime.checkpoint.storage import CheckpointStorage
@@ -34,19 +34,21 @@ class LocalEpochs:
     Args:
         job: The job.
         storage: Where its tasks write their state.
+        processes: How many processes there are to keep tasks; `run` says which has which.
     """
 
-    def __init__(self, job: JobProgram, storage: CheckpointStorage) -> None:
+    def __init__(self, job: JobProgram, storage: CheckpointStorage, processes: int = 1) -> None:
         self._job = job
         self._storage = storage
         self._shipped = ship_vertices(job)
-        self._live = LiveTasks()
+        self._live = [LiveTasks() for _ in range(processes)]
 
     def run(
         self,
         epoch: Epoch,
         deliveries: Mapping[int, Sequence[bytes]],
         latest: CheckpointMetadata | None,
+        process_of: Callable[[int], int] = lambda _: 0,
     ) -> JobOutcome:
         """Runs an epoch; what tasks told the driver. Nothing is committed.
 
@@ -54,19 +56,22 @@ class LocalEpochs:
             epoch: The epoch.
             deliveries: What the tasks of sources get, by task number, in order.
             latest: The checkpoint before it; None for the first.
+            process_of: Which process has a task.
         """
         with relaxed_collector():
-            return read_outcome(self._job, self._buffers(epoch, deliveries, latest))
+            return read_outcome(self._job, self._buffers(epoch, deliveries, latest, process_of))
 
     def close(self) -> None:
         """Closes the tasks that live."""
-        self._live.close()
+        for live in self._live:
+            live.close()
 
     def _buffers(
         self,
         epoch: Epoch,
         deliveries: Mapping[int, Sequence[bytes]],
         latest: CheckpointMetadata | None,
+        process_of: Callable[[int], int],
     ) -> Iterator[Buffer]:
         job = self._job
         plan = None if latest is None else plan_restore(latest, operators_of(job))
@@ -81,7 +86,8 @@ class LocalEpochs:
         for stage in job.stages:
             for task in range(stage.first_task, stage.first_task + stage.parallelism):
                 vertex, _ = job.vertex_of(task)
-                running = self._live.take(
+                live = self._live[process_of(task)]
+                running = live.take(
                     task,
                     restored[vertex.first_task],
                     self._storage,
@@ -96,5 +102,5 @@ class LocalEpochs:
                         yield buffer
                     else:
                         waiting.setdefault(buffer.target, []).append(buffer)
-                self._live.keep(running)
+                live.keep(running)
         assert not waiting, f"buffers are left for tasks {sorted(waiting)}"

@@ -146,8 +146,13 @@ class StreamOperator:
             is_changes=True,
         )
 
+    @property
+    def can_catch_up(self) -> bool:
+        """Whether `apply_changes` may be called while the operator is open: it keeps nothing of its state."""
+        return True
+
     def apply_changes(self, snapshot: OperatorSnapshot) -> None:
-        """Takes in changes on top of what `restore_state` took over; before `open`."""
+        """Takes in changes on top of what `restore_state` took over; before `open`, or see `can_catch_up`."""
         context = self.context
         context.operator_state.restore(snapshot.operator)
         if context.keyed_state is not None:
@@ -297,6 +302,11 @@ class UserFunctionOperator(StreamOperator):
         opened = getattr(self.function, "open", None)
         if opened is not None:
             self._refuse_generator("open", opened(self.context.runtime_context))
+
+    @property
+    def can_catch_up(self) -> bool:
+        """Not where the function keeps state in memory."""
+        return not isinstance(self.function, CheckpointedFunction)
 
     def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
         """Everything that a checkpoint keeps; the function puts its own part into its states first."""

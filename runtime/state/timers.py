@@ -155,6 +155,13 @@ class InternalTimerService:
         if self._call is None:
             self._await_next()
 
+    def await_anew(self) -> None:
+        """Asks the clock for the first of the timers that wait now."""
+        if self._call is not None:
+            self._call.cancel()
+            self._call = None
+        self._await_next()
+
     def _await_next(self) -> None:
         time = self._processing_timers.next_time()
         if time is not None:
@@ -343,6 +350,8 @@ class TimerServices:
     def apply_changes(self, changes: Mapping[int, bytes]) -> None:
         """Takes in what `snapshot_changes` gave, on top of what was restored from before it."""
         self.restore([changes])
+        for service in self._services.values():
+            service.await_anew()
 
     def _restore_whole(self, frames: Sequence[tuple[int, Any]]) -> None:
         found: dict[tuple[str, int], list[tuple[int, int, int, Any, Any]]] = {}

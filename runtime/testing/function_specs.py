@@ -9,6 +9,7 @@ from opchain.runtime.functions.broadcast_process_functions import (
     BroadcastProcessFunction,
     KeyedBroadcastProcessFunction,
 )
+from opchain.runtime.functions.map_batches_function import MapBatchesFunction
 from opchain.runtime.functions.map_functions import (
     CoFlatMapFunction,
     CoMapFunction,
@@ -16,7 +17,6 @@ from opchain.runtime.functions.map_functions import (
     FlatMapFunction,
     MapFunction,
 )
-from opchain.runtime.functions.map_batches_function import MapBatchesFunction
 from opchain.runtime.functions.map_partition_function import MapPartitionFunction
 from opchain.runtime.functions.process_functions import (
     CoProcessFunction,

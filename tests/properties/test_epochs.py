@@ -107,11 +107,16 @@ epochs = st.lists(
 
 
 def run_epochs(
-    inputs: list[list[Record]], parallelisms: list[int], *, restarts: bool, form: str
+    inputs: list[list[Record]],
+    parallelisms: list[int],
+    *,
+    restarts: bool,
+    form: str,
+    **more: Any,
 ) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         run = EpochRun(
-            draw_all, Path(folder), parallelisms[0], form, settings={"max_parallelism": 8}
+            draw_all, Path(folder), parallelisms[0], form, settings={"max_parallelism": 8}, **more
         )
         results = []
         try:
@@ -139,6 +144,24 @@ def test_restored_is_as_live(
     inputs = numbered(lists)
     live = run_epochs(inputs, [parallelism], restarts=False, form=form)
     assert run_epochs(inputs, [parallelism], restarts=True, form=form) == live
+
+
+@settings(max_examples=12)
+@drawn(epochs, st.integers(1, 2), st.randoms(use_true_random=False))
+def test_tasks_that_move_between_processes_are_as_live(
+    lists: list[list[tuple[int, int]]], parallelism: int, random: Any
+) -> None:
+    inputs = numbered(lists)
+    live = run_epochs(inputs, [parallelism], restarts=False, form="inlined")
+    moving = run_epochs(
+        inputs,
+        [parallelism],
+        restarts=False,
+        form="inlined",
+        processes=3,
+        process_of=lambda _: random.randrange(3),
+    )
+    assert moving == live
 
 
 def in_order(lists: list[list[tuple[int, int]]]) -> list[list[Record]]:

@@ -104,6 +104,11 @@ class AlignedWindowOperator(KeyedWindowOperator):
         self._timers: InternalTimerService
 
     @property
+    def can_catch_up(self) -> bool:
+        """No: panes and their ends are put in order when it is opened."""
+        return False
+
+    @property
     def current_key(self) -> Any:
         """The key of the record or window at hand."""
         return None if self._key is None else key_of(self._key)

@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 from epoch_runs import EpochRun, given
 from forms import seen
-from opchain.datastream.functions import ProcessFunction
+from opchain.common import Types
+from opchain.datastream.functions import KeyedProcessFunction, ProcessFunction
+from opchain.datastream.state import ValueStateDescriptor
 from opchain.runtime.epochs.live_tasks import live_tasks
 
 if TYPE_CHECKING:
@@ -50,3 +52,34 @@ def test_the_tasks_of_one_run_are_kept_and_those_of_others_dropped() -> None:
     assert live_tasks("first") is first
     assert live_tasks("second") is not first
     assert live_tasks("first") is not first
+
+
+class Counting(KeyedProcessFunction[str, str, tuple[str, int, int]]):
+    """Counts in state what it has seen, and in memory what it has seen since it was opened."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.here = 0
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value: str, ctx: Any) -> Iterator[tuple[str, int, int]]:
+        self.here += 1
+        self.count.update((self.count.value() or 0) + 1)
+        yield value, self.count.value(), self.here
+
+
+def counted(env: Any) -> None:
+    seen(given(env, "words").key_by(lambda word: word).process(Counting()), "counts")
+
+
+def test_a_task_that_ran_elsewhere_catches_up_and_is_not_opened_again(tmp_path: Path) -> None:
+    run = EpochRun(counted, tmp_path, processes=2)
+    # Much, so that no base is written again, which only the process knows that writes it.
+    run.run(words=[f"word {number}" for number in range(500)])
+    last = []
+    for process in (0, 1, 1, 0, 0, 1):
+        run.process_of = lambda _, process=process: process  # type: ignore[misc]
+        last.append(run.run(words=["a", "b", "a"]).records("counts")[-1])
+    in_state, since_opened = [count for _, count, _ in last], [here for _, _, here in last]
+    assert in_state == [2, 4, 6, 8, 10, 12]
+    assert since_opened == [503, 3, 6, 506, 509, 9]
+    run.close()
