@@ -173,3 +173,26 @@ def test_what_a_function_raises_names_the_operator_and_closes_the_task(tmp_path:
     assert run.latest is before
     assert run.run(words=["good"]).records("counts") == [("good", 2)]
     run.close()
+
+
+def lengths(env: Any) -> None:
+    pairs = given(env, "words").map(lambda word: (len(f"{word}"), 1))
+    seen(pairs.key_by(lambda pair: pair[0]).reduce(lambda a, b: (a[0], a[1] + b[1])), "sums")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("restarts", [False, True])
+def test_sums_that_the_generated_code_keeps_are_in_the_state(
+    tmp_path: Path, form: str, restarts: bool
+) -> None:
+    run = EpochRun(lengths, tmp_path, 2, form)
+    assert ("sums_0.get(" in str(run.job.vertices[-1].source)) is (form == "inlined")
+    for epoch in range(3):
+        ran = run.run(words=["a", "bb", "a"])
+        assert sorted(ran.records("sums")) == [
+            (1, 2 * epoch + 1),
+            (1, 2 * epoch + 2),
+            (2, epoch + 1),
+        ]
+        run = run.restarted() if restarts else run
+    run.close()
