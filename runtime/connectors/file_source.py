@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, Generic, NoReturn
+from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.runtime.connectors.files.file_format import BulkFormat, FileFormat, StreamFormat
 from opchain.runtime.connectors.files.file_range import FileRange, deal_out
@@ -11,7 +11,8 @@ from opchain.runtime.connectors.files.file_system import qualified_path
 from opchain.runtime.connectors.files.listing import list_files
 from opchain.runtime.connectors.files.malformed import MalformedRecords, checked_policy
 from opchain.runtime.connectors.source import Source
-from opchain.runtime.errors import UnsupportedFeatureError, add_note
+from opchain.runtime.errors import add_note
+from opchain.runtime.time import Duration
 from opchain.runtime.type_variables import T
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from opchain.runtime.connectors.files.file_system import FileStatus
     from opchain.runtime.connectors.files.malformed import OnMalformed
     from opchain.runtime.connectors.source import SourceReaderContext
-    from opchain.runtime.time import Duration
     from opchain.runtime.types.type_information import TypeInformation
 
 
@@ -172,6 +172,7 @@ class FileSourceBuilder(Generic[T]):
         self._paths = paths
         self._malformed: OnMalformed = file_format.on_malformed
         self._cuts_files = True
+        self._is_watched = False
 
     def on_malformed(self, policy: OnMalformed) -> FileSourceBuilder[T]:
         """What becomes of text that is no record; the job fails if not given. Ours alone.
@@ -187,18 +188,24 @@ class FileSourceBuilder(Generic[T]):
 
     def process_static_file_set(self) -> FileSourceBuilder[T]:
         """Reads the files that are there when the job starts, and ends: the default."""
+        self._is_watched = False
         return self
 
-    def monitor_continuously(self, discovery_interval: Duration) -> NoReturn:
-        """Not supported.
+    def monitor_continuously(self, discovery_interval: Duration) -> FileSourceBuilder[T]:
+        """Goes on with the files that come to the folders, without end.
+
+        New files are looked for whenever an epoch may begin: `enable_checkpointing` says how often.
+
+        Args:
+            discovery_interval: Taken as in PyFlink.
 
         Raises:
-            UnsupportedFeatureError: Always.
+            TypeError: It is no Duration.
         """
-        raise UnsupportedFeatureError(
-            f"FileSource.monitor_continuously({discovery_interval}) is not supported: files are read "
-            "once; leave it out, and run the job again for new files"
-        )
+        if not isinstance(discovery_interval, Duration):
+            raise TypeError(f"monitor_continuously got {discovery_interval!r}; it takes a Duration")
+        self._is_watched = True
+        return self
 
     def set_file_enumerator(self, file_enumerator: FileEnumeratorProvider) -> FileSourceBuilder[T]:
         """Chooses whether files are cut; the format decides if not given."""
@@ -217,8 +224,14 @@ class FileSourceBuilder(Generic[T]):
             )
         return self
 
-    def build(self) -> FileSource[T]:
-        """The source."""
-        return FileSource(
+    def build(self) -> Source[T]:
+        """The source: a FileSource, or a WatchedFileSource of one."""
+        files = FileSource(
             self._format, *self._paths, malformed=self._malformed, cuts_files=self._cuts_files
         )
+        if not self._is_watched:
+            return files
+        from opchain.runtime.connectors.watched_files import WatchedFileSource  # noqa: PLC0415 - needs this module
+
+        watched: Source[Any] = WatchedFileSource(files)
+        return watched

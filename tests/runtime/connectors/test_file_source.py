@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from opchain.common import Duration
 from opchain.datastream import OutputTag
 from opchain.runtime.connectors.file_source import (
     FileEnumeratorProvider,
@@ -41,10 +40,10 @@ def test_a_format_is_a_stream_format() -> None:
         FileSource.for_record_stream_format(wrong, "a.txt")
 
 
-def test_watching_a_folder_is_refused_by_name() -> None:
+def test_an_interval_of_watching_is_a_duration() -> None:
     builder = FileSource.for_record_stream_format(StreamFormat.text_line_format(), "a.txt")
-    with pytest.raises(UnsupportedFeatureError, match="monitor_continuously"):
-        builder.monitor_continuously(Duration.of_seconds(1))
+    with pytest.raises(TypeError, match="monitor_continuously got 5; it takes a Duration"):
+        builder.monitor_continuously(5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from opchain.common import Configuration, Encoder, Time, Types, WatermarkStrategy
+from opchain.common import Configuration, Duration, Encoder, Time, Types, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
-from opchain.datastream.connectors.file_system import BucketAssigner, FileSink
+from opchain.datastream.connectors.file_system import (
+    BucketAssigner,
+    FileSink,
+    FileSource,
+    StreamFormat,
+)
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.datastream.window import TumblingProcessingTimeWindows
@@ -152,6 +157,30 @@ def test_checkpoints_that_do_not_belong_to_sparks_log_are_refused(tmp_path: Path
     write(tmp_path, "2", ["b"])
     with pytest.raises(CheckpointError, match=r"micro-batch 1.*micro-batch -1: files are missing"):
         count_words(environment(tmp_path), tmp_path)
+
+
+def test_a_folder_is_watched(tmp_path: Path) -> None:
+    def count_lines() -> None:
+        env = environment(tmp_path)
+        text = FileSource.for_record_stream_format(
+            StreamFormat.text_line_format(), str(tmp_path / "input")
+        )
+        source = text.monitor_continuously(Duration.of_seconds(1)).build()
+        lines = env.from_source(source, WatermarkStrategy.no_watermarks(), "lines").uid("lines")
+        counts = lines.key_by(lambda line: line).process(Count()).uid("count")
+        sink = FileSink.for_row_format(str(tmp_path / "output"), Encoder.simple_string_encoder())
+        files = sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
+        counts.sink_to(files).uid("files")
+        env.execute("count lines")
+
+    (tmp_path / "input" / "deep").mkdir(parents=True)
+    (tmp_path / "input" / "one file").write_text("a\nb\na\n")
+    (tmp_path / "input" / ".hidden").write_text("c\n")
+    count_lines()
+    assert written(tmp_path) == counted("a", "b", "a")
+    (tmp_path / "input" / "deep" / "two").write_text("b\n")
+    count_lines()
+    assert written(tmp_path) == counted("a", "b", "a", "b")
 
 
 @contextmanager

@@ -1,0 +1,82 @@
+"""A folder whose files are read as they come, in an unbounded job.
+
+Spark's file stream finds the files and remembers which were read, in a log that does not grow with each epoch;
+only their paths come from it, and the format reads them. So a file is read once, in the epoch that Spark
+chose, and again in the same one after a failure. Files must appear whole: moved in, or written under a name
+that begins with "." or "_".
+
+Flink: `ContinuousFileSplitEnumerator`, which keeps the paths of all files that it has seen in its checkpoints.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from opchain.runtime.columnar.arrow_types import pyarrow
+from opchain.runtime.connectors.fed_source import FedSource
+from opchain.runtime.connectors.files.file_range import FileRange
+from opchain.runtime.connectors.files.file_system import qualified_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from opchain.runtime.connectors.file_source import FileSource
+    from opchain.runtime.connectors.source import SourceReaderContext
+    from opchain.runtime.types.type_information import TypeInformation
+
+LOCAL = "file:"
+BINARY_FILES = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
+
+
+class WatchedFileSource(FedSource):
+    """The records of all files that are, or come to be, in the folders of a file source.
+
+    A file is read by one subtask. Folders are watched with all below them.
+
+    Args:
+        files: The format, the folders, and what becomes of malformed records.
+    """
+
+    is_bounded = False
+
+    def __init__(self, files: FileSource[Any]) -> None:
+        self.files = files
+
+    def __repr__(self) -> str:
+        return f"{self.files!r}, watched"
+
+    def dataframe(self, session: Any) -> Any:
+        """The paths and sizes of files, as they come."""
+        found = None
+        for path in self.files.paths:
+            reader = session.readStream.format("binaryFile").schema(BINARY_FILES)
+            reader = reader.option("recursiveFileLookup", "true")
+            # Their contents are not asked for, and so not read.
+            paths = reader.load(path).select("path", "length")
+            found = paths if found is None else found.union(paths)
+        return found
+
+    def open(self, context: SourceReaderContext) -> None:
+        """As the source that reads them."""
+        self.files.open(context)
+
+    def get_produced_type(self) -> TypeInformation[Any] | None:
+        """As the format says."""
+        return self.files.get_produced_type()
+
+    def read_delivery(self, delivery: bytes, batch_size: int) -> Iterator[Sequence[Any]]:
+        """The records of the files that a part of a micro-batch names."""
+        for batch in pyarrow().ipc.open_stream(delivery):
+            for path, length in zip(
+                batch.column("path").to_pylist(), batch.column("length").to_pylist(), strict=True
+            ):
+                if length:
+                    yield from self.files.read(FileRange(_plain(path), 0, None), batch_size)
+
+
+def _plain(path: str) -> str:
+    """A path as Spark writes it, as file systems here know it."""
+    if path.startswith(LOCAL):
+        return qualified_path("/" + unquote(path.removeprefix(LOCAL)).lstrip("/"))
+    return path
