@@ -122,11 +122,12 @@ def test_words_of_a_file_are_counted_into_a_file(local: bool, tmp_path: Path) ->
     assert sorted(written_lines(out)) == ["(be,2)", "(both,1)", "(not,1)", "(or,2)", "(to,2)"]
 
 
-def test_words_of_an_endless_stream_are_counted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("local", WHERE)
+def test_words_of_an_endless_stream_are_counted(local: bool, tmp_path: Path) -> None:
     program = rewritten("streaming_word_count", tmp_path)
     words = assigned(program, "words")
     seen: Counter[str] = Counter()
-    for line in lines_of_endless(program, 12):
+    for line in lines_of_endless(program, 12, local=local):
         word, count = line.strip("()").split(",")
         assert word in words
         seen[word] += 1
@@ -146,22 +147,10 @@ def test_remote_models_are_called(tmp_path: Path) -> None:
     assert len({answer["user_id"] for answer in answers}) == 60
 
 
-@pytest.mark.spark
-@pytest.mark.slow
-def test_an_endless_stream_is_refused_on_spark(tmp_path: Path) -> None:
-    program = rewritten("streaming_word_count", tmp_path)
-    done = subprocess.run(
-        command(program, local=False), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert "'Source: source' (streaming_word_count.py:" in done.stderr
-    assert "never ends" in done.stderr
-
-
-def lines_of_endless(program: Path, count: int) -> Iterator[str]:
+def lines_of_endless(program: Path, count: int, *, local: bool = True) -> Iterator[str]:
     """The first lines that a program prints behind its hint, which is then ended."""
     with subprocess.Popen(
-        command(program, local=True), stdout=subprocess.PIPE, text=True, bufsize=1
+        command(program, local=local), stdout=subprocess.PIPE, text=True, bufsize=1
     ) as running:
         assert running.stdout is not None
         try:

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 from forms import Ran, job_of, notes_of, seen
-from opchain.common import Configuration, WatermarkStrategy
+from opchain.common import WatermarkStrategy
 from opchain.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
-from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job_outcome import read_outcome
 from opchain.runtime.job_status import JobStatus
 from opchain.runtime.live_run import LiveRun, endless_sources
@@ -104,13 +103,3 @@ def test_the_first_failure_ends_all_tasks() -> None:
 
 def test_jobs_that_end_have_no_endless_source() -> None:
     assert endless_sources(job_of(lambda env: env.from_sequence(1, 2).print())) == []
-
-
-def test_an_endless_job_is_refused_on_spark() -> None:
-    configuration = Configuration().set_string("execution.target", "spark")
-    env = StreamExecutionEnvironment.get_execution_environment(configuration)
-    endless(env).print()
-    with pytest.raises(
-        UnsupportedFeatureError, match=r"'Source: numbers' \(test_live_run.py:\d+\) never ends"
-    ):
-        env.execute()
