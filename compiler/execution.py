@@ -9,6 +9,7 @@ from opchain.compiler.dsl.interception import job_started
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.settings.dependencies_reader import job_dependencies
+from opchain.runtime.job_run import log_warnings_only
 from opchain.runtime.slot_resources import SlotResources
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
     Where it runs is `execution.target`: "spark" (the active session, else a new one), or "local" for
     this process.
     """
+    log_warnings_only()
     plan = compile_program(program)
     job = made(plan.job_program)
     dependencies = job_dependencies(program)
