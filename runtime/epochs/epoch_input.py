@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.task.elements import MAX_WATERMARK, RecordBatch
-from opchain.runtime.task.task_input import GateInput
+from opchain.runtime.task.elements import RecordBatch
+from opchain.runtime.task.task_input import GateInput, SourceInput
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from opchain.runtime.task.buffer import Buffer
     from opchain.runtime.task.input_gate import InputElement
     from opchain.runtime.task.input_valves import InputValves
-    from opchain.runtime.task.mailbox.default_action import Controller
     from opchain.runtime.task.operator_chain import OperatorChain
 
 
-class EpochSourceInput:
-    """Feeds a chain whose head is a source with what the epoch brings.
+def source_input(
+    operator: SourceOperator, chain: OperatorChain, deliveries: Iterable[Buffer], epoch: Epoch
+) -> SourceInput:
+    """What a source reads in an epoch.
 
     Args:
         operator: The source.
@@ -32,41 +33,16 @@ class EpochSourceInput:
         deliveries: What the driver has sent to this subtask, in order.
         epoch: The epoch.
     """
+    if operator.source.is_bounded and epoch.is_first:
+        return SourceInput(operator.batches(), chain)
+    return SourceInput(_delivered(operator, chain, deliveries), chain, ends=False)
 
-    def __init__(
-        self,
-        operator: SourceOperator,
-        chain: OperatorChain,
-        deliveries: Iterable[Buffer],
-        epoch: Epoch,
-    ) -> None:
-        self._operator = operator
-        self._chain = chain
-        self._ends = operator.source.is_bounded and epoch.is_first
-        self._batches = operator.batches() if self._ends else self._delivered(deliveries)
 
-    def process_next(self, controller: Controller) -> None:
-        """Feeds the next batch; behind a bounded source's records comes the last watermark."""
-        batch = next(self._batches, None)
-        if batch is None:
-            if self._ends:
-                self._chain.process_watermark(0, MAX_WATERMARK)
-            controller.all_actions_completed()
-        elif batch.__class__ is RecordBatch:
-            self._chain.process_batch(0, batch.values, batch.timestamps)
-        else:
-            self._chain.process_batch(0, batch, None)
-
-    def close(self) -> None:
-        """Ends the reader, which closes what it has open."""
-        close = getattr(self._batches, "close", None)
-        if close is not None:
-            close()
-
-    def _delivered(self, deliveries: Iterable[Buffer]) -> Iterator[Any]:
-        source, batch_size = self._operator.source, self._chain.program.batch_size
-        for delivery in deliveries:
-            yield from source.read_delivery(delivery.payload, batch_size)
+def _delivered(
+    operator: SourceOperator, chain: OperatorChain, deliveries: Iterable[Buffer]
+) -> Iterator[Any]:
+    for delivery in deliveries:
+        yield from operator.source.read_delivery(delivery.payload, chain.program.batch_size)
 
 
 class EpochGateInput(GateInput):

@@ -20,7 +20,7 @@ from opchain.runtime.checkpoint.fault_points import reach
 from opchain.runtime.checkpoint.state_descriptions import describe_states, require_same_states
 from opchain.runtime.checkpoint.state_files import TaskState, read_changes, write_task_state
 from opchain.runtime.epochs.epoch import TaskSnapshot
-from opchain.runtime.epochs.epoch_input import EpochGateInput, EpochSourceInput
+from opchain.runtime.epochs.epoch_input import EpochGateInput, source_input
 from opchain.runtime.epochs.progress import restore_progress, take_progress
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.metrics.measure_task import measure_task
@@ -182,7 +182,7 @@ class EpochTask(StreamTask):
     def _input_of(self, epoch: Epoch, buffers: Iterator[Buffer]) -> TaskInput:
         head, vertex = self.chain.head, self.info.vertex
         if isinstance(head, SourceOperator):
-            return EpochSourceInput(head, self.chain, self._awaited(buffers), epoch)
+            return source_input(head, self.chain, self._awaited(buffers), epoch)
         self._gate = InputGate(
             vertex.inputs,
             self.info.subtask,

@@ -242,7 +242,7 @@ class StreamTask:
                 head, self.chain, self.processor, self._action_executor, vertex.batch_size
             )
         if isinstance(head, SourceOperator):
-            return SourceInput(head, self.chain)
+            return SourceInput(head.batches(), self.chain)
         subtask, parallelism = self.info.subtask, vertex.parallelism
         valves = InputValves(vertex.inputs, subtask, parallelism, vertex.chained_sources)
         watermarks = self.chain.input_watermarks

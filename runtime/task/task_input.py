@@ -20,7 +20,7 @@ from opchain.runtime.task.mailbox.legacy_source_thread import LegacySourceThread
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
+    from opchain.runtime.operators.source import LegacySourceOperator
     from opchain.runtime.task.input_gate import InputElement
     from opchain.runtime.task.input_valves import InputValves
     from opchain.runtime.task.mailbox.default_action import Controller
@@ -86,20 +86,25 @@ class GateInput:
 
 
 class SourceInput:
-    """Reads a source's splits, batch by batch. Flink: `SourceOperatorStreamTask`."""
+    """Reads a source, batch by batch. Flink: `SourceOperatorStreamTask`.
 
-    def __init__(self, operator: SourceOperator, chain: OperatorChain) -> None:
-        self._operator = operator
+    Args:
+        batches: The records of a source's splits.
+        chain: What is fed.
+        ends: Whether event time is over when they are.
+    """
+
+    def __init__(self, batches: Iterator[Any], chain: OperatorChain, *, ends: bool = True) -> None:
+        self._batches = batches
         self._chain = chain
-        self._batches: Iterator[Any] | None = None
+        self._ends = ends
 
     def process_next(self, controller: Controller) -> None:
         """Feeds the next batch; at the end the last watermark."""
-        if self._batches is None:
-            self._batches = self._operator.batches()
         batch = next(self._batches, None)
         if batch is None:
-            self._chain.process_watermark(0, MAX_WATERMARK)
+            if self._ends:
+                self._chain.process_watermark(0, MAX_WATERMARK)
             controller.all_actions_completed()
         elif batch.__class__ is RecordBatch:
             self._chain.process_batch(0, batch.values, batch.timestamps)

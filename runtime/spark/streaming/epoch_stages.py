@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opchain.runtime.epochs.live_tasks import live_tasks
-from opchain.runtime.spark.exchange import addressed, receive, to_frame
+from opchain.runtime.spark.exchange import receive
 from opchain.runtime.spark.remote_error import sealed
 from opchain.runtime.spark.stage_tasks import StageTasks
 from opchain.runtime.task.buffer_store import BufferStore
@@ -46,28 +46,15 @@ class EpochStageTasks(StageTasks):
         self.storage = storage
         self.restored = restored
 
-    def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[bytes]:
+    def _run(self, task: int, frames: Iterable[bytes]) -> Iterator[Buffer | bytes]:
         """Runs the epoch of a task."""
-        task = self.stage.first_task + partition
-        buffers = self._run_epoch(task, frames)
-        if self.following is None:
-            return (item if isinstance(item, bytes) else to_frame(item) for item in buffers)
-        return addressed(buffers, self.following)
-
-    def _run_epoch(self, task: int, frames: Iterable[bytes]) -> Iterator[Buffer | bytes]:
         try:
             with relaxed_collector(), BufferStore() as store:
                 yield from receive(frames, task, store)
-                tasks = live_tasks(self.run_id)
-                vertex = next(
-                    vertex
-                    for vertex in self.vertices
-                    if vertex.first_task <= task < vertex.first_task + vertex.parallelism
-                )
-                environment = self._environment()
+                tasks, environment = live_tasks(self.run_id), self._environment()
                 running = tasks.take(
                     task,
-                    self.restored[vertex.first_task],
+                    self.restored[self._vertex_of(task).first_task],
                     self.storage,
                     lambda: (self._load(task), environment),
                 )
@@ -75,5 +62,6 @@ class EpochStageTasks(StageTasks):
                     self.epoch, iter(store), self.storage, environment.attempt_id
                 )
                 tasks.keep(running)
+                self.job.count(running)
         except Exception as error:
             raise sealed(error) from error

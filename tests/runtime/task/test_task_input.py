@@ -320,7 +320,7 @@ def fed_by(task_input: Any, chain: Chain) -> list[Any]:
 def test_a_source_is_read_a_batch_a_turn_and_then_event_time_ends() -> None:
     chain: Any = Chain()
     operator: Any = Operator([1], RecordBatch([2], [5]))
-    assert fed_by(SourceInput(operator, chain), chain) == [
+    assert fed_by(SourceInput(operator.batches(), chain), chain) == [
         *((0, [1], None), (0, [2], [5])),
         (0, MAX_LONG_VALUE),
     ]
