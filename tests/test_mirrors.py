@@ -10,6 +10,10 @@ TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 
 ELSEWHERE = {
+    "compiler/codegen/reduce.py": (
+        "compiler/codegen/test_running_sum.py",
+        "its code is what sums are, or are not, kept by; other reduces are in test_emitters.py",
+    ),
     "compiler/codegen/place.py": (
         "compiler/codegen/test_vertex.py",
         "a value without behaviour, that emitters pass on",

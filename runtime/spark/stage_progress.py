@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from opchain.runtime.job_progress import StageProgress
 from opchain.runtime.stage_name import stage_name
-from pyspark.accumulators import AccumulatorParam
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
     from pyspark.status import SparkStageInfo, StatusTracker
 
 
-class LatestByTask(AccumulatorParam[dict[int, int]]):
-    """Dictionaries, of which later entries replace earlier ones."""
+class LatestByTask:
+    """Dictionaries, of which later entries replace earlier ones. Spark: an `AccumulatorParam` by its methods."""
 
     def zero(self, value: dict[int, int]) -> dict[int, int]:  # noqa: ARG002 - the contract
         """An empty one."""
@@ -50,7 +49,10 @@ class SparkProgress:
         self._tracker = context.statusTracker()
         self._group = group
         self._job = job
-        self.records: Accumulator[dict[int, int]] = context.accumulator({}, LatestByTask())
+        self.records: Accumulator[dict[int, int]] = context.accumulator(
+            {},
+            LatestByTask(),  # type: ignore[arg-type]  # it has the methods
+        )
 
     def stages(self) -> list[StageProgress]:
         """All stages, in their order; those that Spark has not heard of yet have nothing done.

@@ -257,8 +257,9 @@ class OperatorHarness:
     def _touch(self, number: int, value: Any) -> None:
         """Tells the backend the key, as a task does for its batches."""
         key = self.operator.program.keys[number] if self.operator.program.keys else None
-        if key is not None:
-            self.operator.context.keyed_state.touch((key.selector(value),))
+        backend = self.operator.context.keyed_state
+        if key is not None and backend.tracks_changes:
+            backend.touch((key.selector(value),))
 
     def _require_own(self, number: int, value: Any) -> None:
         """Refuses a record that an exchange would bring to another subtask."""
