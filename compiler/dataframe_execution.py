@@ -23,7 +23,7 @@ def dataframe(program: Program) -> Any:
         UnsupportedFeatureError: It runs in this process, or never ends.
     """
     from opchain.compiler.execution import slot_resources  # noqa: PLC0415 - it needs this module
-    from opchain.runtime.live_run import endless_sources  # noqa: PLC0415 - as needed
+    from opchain.runtime.local.live_run import endless_sources  # noqa: PLC0415 - as needed
     from opchain.runtime.spark.dataframe_output import stream_dataframe  # noqa: PLC0415 - as needed
 
     plan = compile_program(program)

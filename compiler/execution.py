@@ -9,14 +9,14 @@ from opchain.compiler.dsl.interception import job_started
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.settings.dependencies_reader import job_dependencies
-from opchain.runtime.job_run import log_warnings_only
-from opchain.runtime.slot_resources import SlotResources
+from opchain.runtime.job.run import log_warnings_only
+from opchain.runtime.job.slot_resources import SlotResources
 
 if TYPE_CHECKING:
     from opchain.compiler.graph.plan import Plan, Program
     from opchain.compiler.settings.job_settings import JobSettings
     from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
-    from opchain.runtime.job_run import JobRun
+    from opchain.runtime.job.run import JobRun
     from opchain.runtime.spark.streaming.settings import StreamingSettings
     from opchain.runtime.task.vertex_program import JobProgram
 
@@ -32,7 +32,7 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
     job = made(plan.job_program)
     dependencies = job_dependencies(program)
     if program.settings.target == "local":
-        from opchain.runtime.local import local_run  # noqa: PLC0415 - only what is used is loaded
+        from opchain.runtime.local.job import local_run  # noqa: PLC0415 - only what is used is loaded
 
         refuse_dataframes(job, "this one runs in this process (execution.target = local)")
         run = local_run(job, dependencies)
@@ -52,7 +52,7 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
 
 def has_no_end(job: JobProgram) -> bool:
     """Whether a source of the job never ends."""
-    from opchain.runtime.live_run import endless_sources  # noqa: PLC0415 - likewise
+    from opchain.runtime.local.live_run import endless_sources  # noqa: PLC0415 - likewise
 
     return bool(endless_sources(job))
 

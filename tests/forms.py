@@ -16,14 +16,14 @@ from opchain.common import Configuration
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.connectors.sink import Committer, Sink, SinkWriter
-from opchain.runtime.local import run_in_process
+from opchain.runtime.local.job import run_in_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from opchain.datastream import DataStream
     from opchain.runtime.functions.function import RuntimeContext
-    from opchain.runtime.job_outcome import JobOutcome
+    from opchain.runtime.job.outcome import JobOutcome
     from opchain.runtime.task.stream_task import TaskEnvironment
     from opchain.runtime.task.vertex_program import JobProgram
 

@@ -50,7 +50,7 @@ ELSEWHERE = {
         "runtime/epochs/test_epoch_task.py",
         "all tests of epochs run by it",
     ),
-    "runtime/job_dependencies.py": (
+    "runtime/job/dependencies.py": (
         "compiler/settings/test_dependencies_reader.py",
         "values without behaviour, which the reader makes",
     ),

@@ -111,7 +111,7 @@ def test_the_zip_for_spark_is_the_same_from_a_wheel_and_from_a_checkout(
 RUN_TASKS = """
 import pickle, sys
 sys.path.insert(0, sys.argv[1])
-from opchain.runtime.job_outcome import read_outcome
+from opchain.runtime.job.outcome import read_outcome
 from opchain.runtime.task.stream_task import StreamTask
 with open(sys.argv[2], "rb") as file:
     job, uid = pickle.load(file)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen.record_code import comment
 from opchain.runtime.operators import specs
-from opchain.runtime.watermark_strategy import (
+from opchain.runtime.watermarks.strategy import (
     BoundedOutOfOrderness,
     FunctionTimestampAssigner,
     MonotonousTimestamps,

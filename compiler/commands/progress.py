@@ -15,14 +15,14 @@ from contextlib import ExitStack, contextmanager
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from opchain.compiler.plan.layout import counted
-from opchain.runtime.job_run import JobRun
-from opchain.runtime.job_status import JobStatus
+from opchain.runtime.job.run import JobRun
+from opchain.runtime.job.status import JobStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 
     from opchain.compiler.dsl.interception import StartedJob
-    from opchain.runtime.job_progress import StageProgress
+    from opchain.runtime.job.progress import StageProgress
     from rich.progress import Progress
 
 _LOG = logging.getLogger("opchain.progress")

@@ -24,7 +24,7 @@ from opchain.compiler.commands.program_file import program_file
 from opchain.compiler.commands.progress import showing_progress
 from opchain.compiler.dsl.interception import configuring, watching_jobs
 from opchain.runtime.errors import StreamError
-from opchain.runtime.job_status import JobStatus
+from opchain.runtime.job.status import JobStatus
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.completable_future import CompletableFuture
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.job_client import JobClient
-from opchain.runtime.job_execution_result import JobExecutionResult
-from opchain.runtime.job_id import JobID
-from opchain.runtime.job_status import JobStatus
+from opchain.runtime.job.client import JobClient
+from opchain.runtime.job.completable_future import CompletableFuture
+from opchain.runtime.job.execution_result import JobExecutionResult
+from opchain.runtime.job.id import JobID
+from opchain.runtime.job.status import JobStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

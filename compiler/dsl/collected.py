@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from opchain.compiler.graph.transformation import Transformation
-    from opchain.runtime.job_client import JobClient
+    from opchain.runtime.job.client import JobClient
 
 
 class CollectingClient(Protocol):

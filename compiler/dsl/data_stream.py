@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from opchain.compiler.dsl.joined_streams import JoinedStreams
     from opchain.compiler.dsl.keyed_stream import KeyedStream
     from opchain.compiler.dsl.partition_window import PartitionWindowedStream
-    from opchain.runtime.watermark_strategy import WatermarkStrategy
+    from opchain.runtime.watermarks.strategy import WatermarkStrategy
     from opchain.runtime.windows.assigners import WindowAssigner
     from opchain.runtime.windows.window import Window
 
@@ -186,7 +186,7 @@ class DataStream(Partitioning[T], SinkOperations[T], OperatorAttributes[T]):
 
         Runs with the parallelism of its input, so that it chains to it, and without its key.
         """
-        from opchain.runtime.watermark_strategy import WatermarkStrategy
+        from opchain.runtime.watermarks.strategy import WatermarkStrategy
 
         call = "assign_timestamps_and_watermarks"
         checked(watermark_strategy, WatermarkStrategy, call, "the strategy")

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from opchain.compiler.graph.plan import Program
     from opchain.compiler.graph.transformation import Transformation
     from opchain.compiler.plan.page.in_notebook import ShownPlan, ShownText
-    from opchain.runtime.configuration import Configuration
-    from opchain.runtime.job_client import JobClient
-    from opchain.runtime.job_execution_result import JobExecutionResult
+    from opchain.runtime.configuration.configuration import Configuration
+    from opchain.runtime.job.client import JobClient
+    from opchain.runtime.job.execution_result import JobExecutionResult
     from typing_extensions import Self
 
 

@@ -8,7 +8,7 @@ from opchain.compiler.dsl.argument_checks import at_call, checked
 from opchain.compiler.dsl.environment_settings import EnvironmentSettings
 
 if TYPE_CHECKING:
-    from opchain.runtime.configuration import Configuration
+    from opchain.runtime.configuration.configuration import Configuration
 
 _FILES = "python.files"
 _ARCHIVES = "python.archives"

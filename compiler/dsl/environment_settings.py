@@ -10,7 +10,7 @@ from opchain.compiler.dsl.argument_checks import at_call, checked
 from opchain.compiler.dsl.drawn_program import DrawnProgram
 from opchain.compiler.graph.transformation import MAX_PARALLELISM_LIMIT, UNSET
 from opchain.compiler.settings import graph_options, pipeline_options
-from opchain.runtime.configuration import Configuration
+from opchain.runtime.configuration.configuration import Configuration
 from opchain.runtime.errors import GraphError
 from opchain.runtime.time import Duration
 

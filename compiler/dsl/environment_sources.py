@@ -18,7 +18,7 @@ from opchain.runtime.connectors.text_files import TextLineSource
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.functions.source_sink_functions import ParallelSourceFunction, SourceFunction
 from opchain.runtime.operators.specs import InputFormatSourceSpec, LegacySourceSpec, SourceSpec
-from opchain.runtime.watermark_strategy import WatermarkStrategy
+from opchain.runtime.watermarks.strategy import WatermarkStrategy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

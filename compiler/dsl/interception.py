@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from opchain.compiler.graph.call_site import CallSite
     from opchain.compiler.graph.plan import Plan, Program
-    from opchain.runtime.configuration import Configuration
-    from opchain.runtime.job_client import JobClient
+    from opchain.runtime.configuration.configuration import Configuration
+    from opchain.runtime.job.client import JobClient
 
 
 class Environment(Protocol):

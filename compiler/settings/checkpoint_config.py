@@ -10,14 +10,14 @@ from opchain.compiler.settings.externalized_checkpoint_retention import (
     ExternalizedCheckpointRetention,
 )
 from opchain.compiler.settings.graph_options import RUNTIME_MODE
-from opchain.runtime.configuration import Configuration
+from opchain.runtime.configuration.configuration import Configuration
 from opchain.runtime.errors import short_repr
 from opchain.runtime.time import Duration, millis_of
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from opchain.runtime.config_options import ConfigOption
+    from opchain.runtime.configuration.options import ConfigOption
     from opchain.runtime.time import Time
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from opchain.compiler.settings.checkpointing_mode import CheckpointingMode
 from opchain.compiler.settings.externalized_checkpoint_retention import (
     ExternalizedCheckpointRetention,
 )
-from opchain.runtime.config_options import ConfigOptions
+from opchain.runtime.configuration.options import ConfigOptions
 from opchain.runtime.time import Duration
 
 _PREFIX = "execution.checkpointing"

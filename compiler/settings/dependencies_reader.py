@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opchain.runtime.job_dependencies import CachedFile, JobDependencies, PythonArchive
+from opchain.runtime.job.dependencies import CachedFile, JobDependencies, PythonArchive
 
 if TYPE_CHECKING:
     from opchain.compiler.graph.plan import Program

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from opchain.compiler.settings import pipeline_options as options
 from opchain.compiler.settings.pipeline_options import ClosureCleanerLevel
-from opchain.runtime.configuration import Configuration
+from opchain.runtime.configuration.configuration import Configuration
 from opchain.runtime.errors import short_repr
 from opchain.runtime.java_objects import no_java
 from opchain.runtime.time import Duration
@@ -14,7 +14,7 @@ from opchain.runtime.time import Duration
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from opchain.runtime.config_options import ConfigOption
+    from opchain.runtime.configuration.options import ConfigOption
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ Flink: PipelineOptions, ExecutionOptions, CheckpointingOptions and StateChangelo
 
 from __future__ import annotations
 
-from opchain.runtime.config_options import ConfigOptions
+from opchain.runtime.configuration.options import ConfigOptions
 from opchain.runtime.time import Duration
 
 RUNTIME_MODE = ConfigOptions.key("execution.runtime-mode").string_type().default_value("STREAMING")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from opchain.runtime.config_options import ConfigOption, ConfigOptions
+from opchain.runtime.configuration.options import ConfigOption, ConfigOptions
 from opchain.runtime.time import Duration
 
 

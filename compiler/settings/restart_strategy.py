@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from opchain.runtime.configuration import Configuration
+from opchain.runtime.configuration.configuration import Configuration
 from opchain.runtime.time import Duration
 
 _PREFIX = "restart-strategy"

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from opchain.compiler.settings import graph_options
 from opchain.compiler.settings.job_settings import JobSettings
-from opchain.runtime.config_options import BOOLEAN, DURATION, INT, MAP, STRING, ConfigOption
-from opchain.runtime.config_options import ValueType as OfType
+from opchain.runtime.configuration.options import BOOLEAN, DURATION, INT, MAP, STRING, ConfigOption
+from opchain.runtime.configuration.options import ValueType as OfType
 from pydantic import ValidationError
 
 if TYPE_CHECKING:
-    from opchain.runtime.configuration import Configuration
+    from opchain.runtime.configuration.configuration import Configuration
     from pydantic.fields import FieldInfo
 
 _FALLBACK_KEYS = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from opchain.runtime.configuration.memory_size import MemorySize
 from opchain.runtime.errors import short_repr
-from opchain.runtime.memory_size import MemorySize
 
 _NOTHING = MemorySize(0)
 

@@ -11,7 +11,7 @@ from opchain.compiler.table.refusals import refused, refuses
 from opchain.compiler.table.table import Table
 from opchain.compiler.table.table_descriptor import TableDescriptor
 from opchain.runtime.errors import GraphError
-from opchain.runtime.watermark_strategy import WatermarkStrategy
+from opchain.runtime.watermarks.strategy import WatermarkStrategy
 
 if TYPE_CHECKING:
     from opchain.compiler.dsl.data_stream import DataStream

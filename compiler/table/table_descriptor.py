@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.dsl.argument_checks import checked
 from opchain.compiler.table.refusals import refuses
 from opchain.compiler.table.schema import Schema
-from opchain.runtime.config_options import ConfigOption
-from opchain.runtime.config_text import to_text
+from opchain.runtime.configuration.options import ConfigOption
+from opchain.runtime.configuration.text import to_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.constants import MIN_LONG_VALUE
-from opchain.runtime.watermark_generators import WatermarkGenerator
+from opchain.runtime.watermarks.generators import WatermarkGenerator
 
 if TYPE_CHECKING:
-    from opchain.runtime.watermark_generators import WatermarkOutput
+    from opchain.runtime.watermarks.generators import WatermarkOutput
 
 DELAY_MS = 4_000
 

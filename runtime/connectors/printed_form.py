@@ -10,7 +10,7 @@ import struct
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.config_text import to_text
+from opchain.runtime.configuration.text import to_text
 from opchain.runtime.types.container_types import (
     BasicArrayTypeInfo,
     ListTypeInfo,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from opchain.runtime.checkpoint.restore_plan import operators_of, plan_restore
 from opchain.runtime.epochs.live_tasks import LiveTasks
 from opchain.runtime.epochs.restoring import restored_vertices
-from opchain.runtime.job_outcome import read_outcome
-from opchain.runtime.shipping import ship_vertices, shipped_task
+from opchain.runtime.job.outcome import read_outcome
+from opchain.runtime.shipping.functions import ship_vertices, shipped_task
 from opchain.runtime.task.buffer import Buffer, reading_order
 from opchain.runtime.task.elements import MIN_WATERMARK
 from opchain.runtime.task.relaxed_collector import relaxed_collector
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.epochs.epoch import Epoch
-    from opchain.runtime.job_outcome import JobOutcome
+    from opchain.runtime.job.outcome import JobOutcome
     from opchain.runtime.task.vertex_program import JobProgram
 
 

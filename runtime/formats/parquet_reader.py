@@ -15,7 +15,7 @@ from opchain.runtime.types.row import Row
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from opchain.runtime.configuration import Configuration
+    from opchain.runtime.configuration.configuration import Configuration
     from opchain.runtime.connectors.files.file_range import FileRange
     from opchain.runtime.connectors.files.malformed import MalformedRecords
     from opchain.runtime.types.type_information import TypeInformation

@@ -13,7 +13,7 @@ from opchain.runtime.serialization import BulkWriter, RowDataBulkWriterFactory
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from opchain.runtime.configuration import Configuration
+    from opchain.runtime.configuration.configuration import Configuration
     from opchain.runtime.types.record_types import RowTypeInfo
 
 ROWS_PER_GROUP = 128 * 1024

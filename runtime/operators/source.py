@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.output_tag import OutputTag
     from opchain.runtime.task.vertex_program import OperatorProgram
-    from opchain.runtime.watermark_strategy import WatermarkStrategy
+    from opchain.runtime.watermarks.strategy import WatermarkStrategy
 
 
 class SourceOperator(TimestampsWatermarksOperator):

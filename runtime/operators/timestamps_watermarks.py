@@ -19,13 +19,13 @@ from opchain.runtime.errors import StateError, short_repr
 from opchain.runtime.functions.callables import name_of
 from opchain.runtime.operators.operator import StreamOperator
 from opchain.runtime.task.record_pickle import dump_records
-from opchain.runtime.watermark_generators import (
+from opchain.runtime.watermarks.generators import (
     NoWatermarksGenerator,
     WatermarkGeneratorContext,
     WatermarkOutput,
     WatermarksWithIdleness,
 )
-from opchain.runtime.watermark_strategy import FunctionTimestampAssigner
+from opchain.runtime.watermarks.strategy import FunctionTimestampAssigner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.task.mailbox.processing_time_service import TimerHandle
     from opchain.runtime.task.vertex_program import OperatorProgram
-    from opchain.runtime.watermark_generators import WatermarkGenerator
-    from opchain.runtime.watermark_strategy import WatermarkStrategy
+    from opchain.runtime.watermarks.generators import WatermarkGenerator
+    from opchain.runtime.watermarks.strategy import WatermarkStrategy
 
 
 class WatermarkEmitter(WatermarkOutput):

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from opchain.runtime.errors import TaskFailedError
-from opchain.runtime.job_dependencies import NO_DEPENDENCIES
-from opchain.runtime.job_outcome import commit, print_lines, read_outcome
-from opchain.runtime.job_run import JobRun
-from opchain.runtime.shipping import ship_vertices
+from opchain.runtime.job.dependencies import NO_DEPENDENCIES
+from opchain.runtime.job.outcome import commit, print_lines, read_outcome
+from opchain.runtime.job.run import JobRun
+from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.spark.dataframe_ends import DataFrameEnds
 from opchain.runtime.spark.exchange import collected, from_frame
 from opchain.runtime.spark.job_failure import failure_of
@@ -27,9 +27,9 @@ from opchain.runtime.spark.worker_path import provide_modules
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from opchain.runtime.job_dependencies import JobDependencies
-    from opchain.runtime.job_outcome import JobOutcome
-    from opchain.runtime.slot_resources import SlotResources
+    from opchain.runtime.job.dependencies import JobDependencies
+    from opchain.runtime.job.outcome import JobOutcome
+    from opchain.runtime.job.slot_resources import SlotResources
     from opchain.runtime.task.vertex_program import JobProgram, StageProgram
     from pyspark import RDD, SparkContext
     from pyspark.sql import SparkSession

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.columnar.type_mapping import columns_of
-from opchain.runtime.shipping import ship_vertices
+from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.spark.bounded_job import BoundedJob
 from opchain.runtime.spark.dataframe_ends import DataFrameEnds
 from opchain.runtime.spark.dataframes import dataframe_of
@@ -16,8 +16,8 @@ from opchain.runtime.spark.stage_line import StageLine
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from opchain.runtime.job_dependencies import JobDependencies
-    from opchain.runtime.slot_resources import SlotResources
+    from opchain.runtime.job.dependencies import JobDependencies
+    from opchain.runtime.job.slot_resources import SlotResources
     from opchain.runtime.task.vertex_program import JobProgram
     from pyspark.sql import DataFrame
 

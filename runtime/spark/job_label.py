@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from opchain.runtime.stage_name import stage_name, vertex_name
+from opchain.runtime.job.stage_name import stage_name, vertex_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

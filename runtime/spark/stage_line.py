@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.slot_resources import largest
+from opchain.runtime.job.slot_resources import largest
 from opchain.runtime.spark.exchange import shuffled, written_raw
 from opchain.runtime.spark.job_label import stage_label, stage_name
 from opchain.runtime.spark.stage_resources import with_resources
@@ -13,7 +13,7 @@ from opchain.runtime.spark.stage_tasks import ShippedVertex
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from opchain.runtime.slot_resources import SlotResources
+    from opchain.runtime.job.slot_resources import SlotResources
     from opchain.runtime.spark.stage_tasks import StageTasks
     from opchain.runtime.task.vertex_program import JobProgram, StageProgram
     from pyspark import RDD, Broadcast, SparkContext

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opchain.runtime.job_progress import StageProgress
-from opchain.runtime.stage_name import stage_name
+from opchain.runtime.job.progress import StageProgress
+from opchain.runtime.job.stage_name import stage_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

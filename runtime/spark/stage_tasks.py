@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import add_note, show_notes
-from opchain.runtime.shipping import task_program
+from opchain.runtime.shipping.functions import task_program
 from opchain.runtime.spark.exchange import addressed, receive, to_frame
 from opchain.runtime.spark.relayed_frames import relayed_batches
 from opchain.runtime.spark.remote_error import sealed

@@ -13,9 +13,9 @@ import sys
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from opchain.runtime.shipping.user_modules import user_sources
 from opchain.runtime.spark.session import is_local
 from opchain.runtime.spark.source_archive import archive_of, opchain_archive
-from opchain.runtime.user_modules import user_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from opchain.runtime.functions.function import RuntimeContext
-    from opchain.runtime.type_serializer import TypeSerializer
+    from opchain.runtime.types.type_serializer import TypeSerializer
     from opchain.runtime.windows.triggers import Trigger
 
 

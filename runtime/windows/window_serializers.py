@@ -6,8 +6,8 @@ import pickle
 import struct
 from typing import TYPE_CHECKING
 
-from opchain.runtime.type_serializer import TypeSerializer
 from opchain.runtime.type_variables import T
+from opchain.runtime.types.type_serializer import TypeSerializer
 from opchain.runtime.windows.window import CountWindow, GlobalWindow, TimeWindow
 
 if TYPE_CHECKING:

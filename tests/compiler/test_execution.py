@@ -7,8 +7,8 @@ from opchain.compiler.execution import slot_resources, submit
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import SlotSharingGroup, StreamExecutionEnvironment
-from opchain.runtime.job_status import JobStatus
-from opchain.runtime.slot_resources import SlotResources
+from opchain.runtime.job.slot_resources import SlotResources
+from opchain.runtime.job.status import JobStatus
 
 if TYPE_CHECKING:
     import pytest

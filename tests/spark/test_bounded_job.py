@@ -16,8 +16,8 @@ from opchain.runtime.errors import (
     UnpicklableFunctionError,
     UnpicklableRecordError,
 )
-from opchain.runtime.job_status import JobStatus
-from opchain.runtime.shipping import ship_vertices
+from opchain.runtime.job.status import JobStatus
+from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.spark import bounded_job
 from opchain.runtime.spark.bounded_job import BoundedJob, spark_run
 from opchain.runtime.spark.remote_error import ExecutorTracebackError

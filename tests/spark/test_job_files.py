@@ -9,7 +9,7 @@ import pytest
 from forms import job_of
 from opchain.datastream import MapFunction, RuntimeContext
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.job_dependencies import CachedFile, JobDependencies, PythonArchive
+from opchain.runtime.job.dependencies import CachedFile, JobDependencies, PythonArchive
 from opchain.runtime.spark.bounded_job import spark_run
 from opchain.runtime.spark.job_files import provide_files
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opchain.runtime.completable_future import CompletableFuture
+from opchain.runtime.job.completable_future import CompletableFuture
 
 __all__ = [
     "CompletableFuture",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opchain.runtime.config_options import ConfigOption, ConfigOptions
+from opchain.runtime.configuration.options import ConfigOption, ConfigOptions
 
 __all__ = [
     "ConfigOption",

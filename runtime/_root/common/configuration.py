@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opchain.runtime.configuration import Configuration
+from opchain.runtime.configuration.configuration import Configuration
 
 __all__ = [
     "Configuration",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opchain.runtime.job_client import JobClient
+from opchain.runtime.job.client import JobClient
 
 __all__ = [
     "JobClient",

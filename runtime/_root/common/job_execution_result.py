@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opchain.runtime.job_execution_result import JobExecutionResult
+from opchain.runtime.job.execution_result import JobExecutionResult
 
 __all__ = [
     "JobExecutionResult",

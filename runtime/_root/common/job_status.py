@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opchain.runtime.job_status import JobStatus
+from opchain.runtime.job.status import JobStatus
 
 __all__ = [
     "JobStatus",

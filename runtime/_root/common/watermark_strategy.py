@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from opchain.runtime.watermark_generators import (
+from opchain.runtime.watermarks.generators import (
     WatermarkGenerator,
     WatermarkGeneratorContext,
     WatermarkOutput,
 )
-from opchain.runtime.watermark_strategy import (
+from opchain.runtime.watermarks.strategy import (
     AssignerWithPeriodicWatermarksWrapper,
     TimestampAssigner,
     WatermarkStrategy,

@@ -9,7 +9,7 @@ from opchain.runtime.operators.specs.operator_spec import OperatorSpec
 
 if TYPE_CHECKING:
     from opchain.runtime.connectors.source import Source
-    from opchain.runtime.watermark_strategy import WatermarkStrategy
+    from opchain.runtime.watermarks.strategy import WatermarkStrategy
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from opchain.runtime.connectors.relayed_sink import RelayedSink
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.operators.specs import LegacySourceSpec, SourceSpec
-from opchain.runtime.shipping import ship
+from opchain.runtime.shipping.functions import ship
 from opchain.runtime.spark.streaming.deliver import rows_column
 
 if TYPE_CHECKING:

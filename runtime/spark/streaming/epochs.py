@@ -15,7 +15,7 @@ from opchain.runtime.checkpoint.restore_plan import match_state, operators_of, p
 from opchain.runtime.epochs.epoch import Epoch
 from opchain.runtime.epochs.restoring import operators_with_state, restored_vertices
 from opchain.runtime.errors import CheckpointError
-from opchain.runtime.job_outcome import JobOutcome, commit, print_lines, read_outcome
+from opchain.runtime.job.outcome import JobOutcome, commit, print_lines, read_outcome
 from opchain.runtime.spark.dataframes import arrow_batches, has_large_types
 from opchain.runtime.spark.exchange import collected, from_frame, shuffled, written_raw
 from opchain.runtime.spark.job_failure import failure_of

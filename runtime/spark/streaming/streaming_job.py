@@ -21,8 +21,8 @@ from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
 from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.errors import TaskFailedError
-from opchain.runtime.job_dependencies import NO_DEPENDENCIES
-from opchain.runtime.job_outcome import JobOutcome
+from opchain.runtime.job.dependencies import NO_DEPENDENCIES
+from opchain.runtime.job.outcome import JobOutcome
 from opchain.runtime.spark.bounded_job import python_executable
 from opchain.runtime.spark.job_failure import failure_of
 from opchain.runtime.spark.job_files import provide_files
@@ -40,8 +40,8 @@ from opchain.runtime.spark.worker_path import provide_modules
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from opchain.runtime.job_dependencies import JobDependencies
-    from opchain.runtime.slot_resources import SlotResources
+    from opchain.runtime.job.dependencies import JobDependencies
+    from opchain.runtime.job.slot_resources import SlotResources
     from opchain.runtime.task.vertex_program import JobProgram
     from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession

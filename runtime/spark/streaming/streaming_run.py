@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.job_dependencies import NO_DEPENDENCIES
-from opchain.runtime.job_run import JobRun
-from opchain.runtime.shipping import ship_vertices
+from opchain.runtime.job.dependencies import NO_DEPENDENCIES
+from opchain.runtime.job.run import JobRun
+from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.spark.session import active_or_new_session
 from opchain.runtime.spark.streaming.streaming_job import StreamingJob
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from opchain.runtime.job_dependencies import JobDependencies
-    from opchain.runtime.slot_resources import SlotResources
+    from opchain.runtime.job.dependencies import JobDependencies
+    from opchain.runtime.job.slot_resources import SlotResources
     from opchain.runtime.spark.streaming.settings import StreamingSettings
     from opchain.runtime.task.vertex_program import JobProgram
 

@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 from opchain.compiler.commands.interrupt import INTERRUPTED, ends_on_interrupt
 from opchain.compiler.dsl.interception import StartedJob
-from opchain.runtime.completable_future import CompletableFuture
-from opchain.runtime.job_status import JobStatus
+from opchain.runtime.job.completable_future import CompletableFuture
+from opchain.runtime.job.status import JobStatus
 
 
 class Client:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from opchain.compiler.commands.progress import StageLog, TerminalRows, terminal_rows
-from opchain.runtime.job_progress import StageProgress
+from opchain.runtime.job.progress import StageProgress
 
 if TYPE_CHECKING:
     from pathlib import Path

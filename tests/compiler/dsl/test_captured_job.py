@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from opchain.compiler.dsl.captured_job import CapturedJobClient
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.job_status import JobStatus
+from opchain.runtime.job.status import JobStatus
 
 
 def test_the_job_is_over_and_gave_nothing() -> None:

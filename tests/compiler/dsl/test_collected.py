@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from opchain.compiler.dsl.captured_job import CapturedJobClient
-from opchain.runtime.completable_future import CompletableFuture
-from opchain.runtime.job_status import JobStatus
+from opchain.runtime.job.completable_future import CompletableFuture
+from opchain.runtime.job.status import JobStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ from opchain.compiler.settings.job_settings import JobSettings
 if TYPE_CHECKING:
     from opchain import Configuration
     from opchain.compiler.graph.transformation import Transformation
-    from opchain.runtime.job_client import JobClient
+    from opchain.runtime.job.client import JobClient
 
 
 def program(name: str, operators: int = 1) -> Program:

@@ -11,7 +11,7 @@ from opchain.compiler.settings.checkpointing_mode import CheckpointingMode
 from opchain.compiler.settings.externalized_checkpoint_retention import (
     ExternalizedCheckpointRetention as Retention,
 )
-from opchain.runtime.configuration import Configuration
+from opchain.runtime.configuration.configuration import Configuration
 from opchain.runtime.time import Duration, Time
 
 DEFAULTS: dict[str, Any] = {

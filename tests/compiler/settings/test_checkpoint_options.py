@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from opchain.compiler.settings import checkpoint_options
-from opchain.runtime.config_options import ConfigOption
+from opchain.runtime.configuration.options import ConfigOption
 
 # The keys and defaults of Flink 2.3's CheckpointingOptions, printed by it.
 FLINKS = {

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from opchain.compiler.settings.dependencies_reader import job_dependencies
 from opchain.datastream import StreamExecutionEnvironment
-from opchain.runtime.job_dependencies import (
+from opchain.runtime.job.dependencies import (
     NO_DEPENDENCIES,
     CachedFile,
     JobDependencies,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from opchain.compiler.settings.execution_config import ExecutionConfig
-from opchain.runtime.configuration import Configuration
+from opchain.runtime.configuration.configuration import Configuration
 from opchain.runtime.errors import UnsupportedFeatureError
 
 DEFAULTS: list[tuple[str, Any]] = [

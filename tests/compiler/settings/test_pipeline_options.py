@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from opchain.compiler.settings import pipeline_options as options
 from opchain.compiler.settings.pipeline_options import ClosureCleanerLevel
-from opchain.runtime.config_options import ConfigOption
-from opchain.runtime.config_text import to_text
+from opchain.runtime.configuration.options import ConfigOption
+from opchain.runtime.configuration.text import to_text
 
 DEFAULTS = {
     "parallelism.default": "1",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
-from opchain.runtime.memory_size import MemorySize
+from opchain.runtime.configuration.memory_size import MemorySize
 
 
 def builder() -> Any:

@@ -16,7 +16,7 @@ from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.task.chained_sources import InterleavedInputs
 from opchain.runtime.task.elements import Watermark
 from opchain.runtime.task.input_gate import InputElement
-from opchain.runtime.watermark_generators import WatermarkGenerator
+from opchain.runtime.watermarks.generators import WatermarkGenerator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -6,7 +6,7 @@ import pytest
 from forms import FORMS, job_of, run_form, seen
 from opchain.common import WatermarkStrategy
 from opchain.runtime.connectors.source import Source
-from opchain.runtime.shipping import ship_vertices, unship
+from opchain.runtime.shipping.functions import ship_vertices, unship
 from opchain.runtime.task.planned_sources import with_planned_sources
 
 if TYPE_CHECKING:

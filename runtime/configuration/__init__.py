@@ -1,0 +1,1 @@
+"""Settings as keys and values: options, their types, their text."""

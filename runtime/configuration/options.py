@@ -1,0 +1,233 @@
+"""Configuration options: a key, the type of its value, and a default."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from enum import Enum
+from typing import Any, Generic, TypeVar
+
+from opchain.runtime.configuration.memory_size import MemorySize
+from opchain.runtime.configuration.text import (
+    parse_boolean,
+    parse_decimal,
+    parse_integer,
+    parse_list,
+    parse_map,
+    to_text,
+)
+from opchain.runtime.time import Duration
+
+T = TypeVar("T")
+E = TypeVar("E", bound=Enum)
+
+_LARGEST_FLOAT = 3.4028234663852886e38
+
+
+@dataclass(frozen=True)
+class ValueType(Generic[T]):
+    """What the value of an option is, and how text or a related type becomes one.
+
+    `convert` takes any value that a Configuration may hold, and raises ValueError where it does not
+    fit; Flink converts in the same generous way when a program reads an option.
+    """
+
+    name: str
+    convert: Callable[[Any], T]
+
+
+@dataclass(frozen=True)
+class ConfigOption(Generic[T]):
+    """A configuration option; made by `ConfigOptions.key(...)`, and never changed.
+
+    Reading one gives a `T`: an option without default is one of `T | None`. `fallback_keys` are read,
+    in order, where `key` itself is not set.
+    """
+
+    key: str
+    value_type: ValueType[Any]
+    default: T | None = None
+    fallback_keys: tuple[str, ...] = ()
+
+    def has_default_value(self) -> bool:
+        """Whether reading the option gives a value also where none is set."""
+        return self.default is not None
+
+    def with_fallback_keys(self, *keys: str) -> ConfigOption[T]:
+        """The same option, also known by these keys; those already there come first."""
+        return replace(self, fallback_keys=(*self.fallback_keys, *keys))
+
+
+class ConfigOptions:
+    """Builds options.
+
+    >>> ConfigOptions.key("parallelism.default").int_type().default_value(1).default
+    1
+    """
+
+    @staticmethod
+    def key(key: str) -> ConfigOptions.OptionBuilder:
+        """Starts an option with this key."""
+        return ConfigOptions.OptionBuilder(key)
+
+    class OptionBuilder:
+        """An option that has a key and waits for the type of its value."""
+
+        def __init__(self, key: str) -> None:
+            self._key = key
+
+        def boolean_type(self) -> ConfigOptions.TypedConfigOptionBuilder[bool]:
+            """A bool."""
+            return self._typed(BOOLEAN)
+
+        def int_type(self) -> ConfigOptions.TypedConfigOptionBuilder[int]:
+            """An int of 32 bits."""
+            return self._typed(INT)
+
+        def long_type(self) -> ConfigOptions.TypedConfigOptionBuilder[int]:
+            """An int of 64 bits."""
+            return self._typed(LONG)
+
+        def float_type(self) -> ConfigOptions.TypedConfigOptionBuilder[float]:
+            """A float in the range of single precision."""
+            return self._typed(FLOAT)
+
+        def double_type(self) -> ConfigOptions.TypedConfigOptionBuilder[float]:
+            """A float."""
+            return self._typed(DOUBLE)
+
+        def string_type(self) -> ConfigOptions.TypedConfigOptionBuilder[str]:
+            """A str."""
+            return self._typed(STRING)
+
+        def duration_type(self) -> ConfigOptions.TypedConfigOptionBuilder[Duration]:
+            """A Duration, such as "10 s". Java only in Flink."""
+            return self._typed(DURATION)
+
+        def memory_type(self) -> ConfigOptions.TypedConfigOptionBuilder[MemorySize]:
+            """A MemorySize, such as "64 mb". Java only in Flink."""
+            return self._typed(MEMORY)
+
+        def map_type(self) -> ConfigOptions.TypedConfigOptionBuilder[dict[str, str]]:
+            """A dict of strings; also gathered from keys that begin with this one and a dot.
+
+            Java only in Flink.
+            """
+            return self._typed(MAP)
+
+        def enum_type(self, enum_class: type[E]) -> ConfigOptions.TypedConfigOptionBuilder[E]:
+            """A member of the enum, by its name in any case. Java only in Flink."""
+            return self._typed(ValueType(enum_class.__name__, _MemberOf(enum_class)))
+
+        def _typed(self, value_type: ValueType[T]) -> ConfigOptions.TypedConfigOptionBuilder[T]:
+            return ConfigOptions.TypedConfigOptionBuilder(self._key, value_type)
+
+    class TypedConfigOptionBuilder(Generic[T]):
+        """An option that has a key and a type, and waits for the word on its default."""
+
+        def __init__(self, key: str, value_type: ValueType[T]) -> None:
+            self._key = key
+            self._value_type = value_type
+
+        def as_list(self) -> ConfigOptions.TypedConfigOptionBuilder[list[T]]:
+            """A list of such values, such as "a;b". Java only in Flink."""
+            return ConfigOptions.TypedConfigOptionBuilder(
+                self._key,
+                ValueType(f"list of {self._value_type.name}", _ListOf(self._value_type)),
+            )
+
+        def default_value(self, value: T) -> ConfigOption[T]:
+            """The option, with what reading it gives where nothing is set.
+
+            Raises:
+                ValueError: The default does not fit the type.
+            """
+            return ConfigOption(self._key, self._value_type, self._value_type.convert(value))
+
+        def no_default_value(self) -> ConfigOption[T | None]:
+            """The option; reading it gives None where nothing is set."""
+            return ConfigOption(self._key, self._value_type)
+
+
+@dataclass(frozen=True)
+class _MemberOf(Generic[E]):
+    enum_class: type[E]
+
+    def __call__(self, value: Any) -> E:
+        if isinstance(value, self.enum_class):
+            return value
+        wanted = to_text(value).upper()
+        for member in self.enum_class:
+            if member.name.upper() == wanted:
+                return member
+        names = ", ".join(member.name for member in self.enum_class)
+        raise ValueError(f"{to_text(value)!r} is none of {names}")
+
+
+@dataclass(frozen=True)
+class _ListOf(Generic[T]):
+    item_type: ValueType[T]
+
+    def __call__(self, value: Any) -> list[T]:
+        is_list = isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray))
+        items = value if is_list else parse_list(to_text(value))
+        return [self.item_type.convert(item) for item in items]
+
+
+def _boolean(value: Any) -> bool:
+    return value if isinstance(value, bool) else parse_boolean(to_text(value))
+
+
+def _long(value: Any) -> int:
+    return _within(64, value)
+
+
+def _int(value: Any) -> int:
+    return _within(32, value)
+
+
+def _within(bits: int, value: Any) -> int:
+    number = parse_integer(to_text(value))
+    if not -(1 << bits - 1) <= number < 1 << bits - 1:
+        raise ValueError(f"{number} does not fit {bits} bits")
+    return number
+
+
+def _double(value: Any) -> float:
+    return value if isinstance(value, float) else parse_decimal(to_text(value))
+
+
+def _float(value: Any) -> float:
+    number = _double(value)
+    if math.isfinite(number) and abs(number) > _LARGEST_FLOAT:
+        raise ValueError(f"{number} does not fit single precision")
+    return number
+
+
+def _duration(value: Any) -> Duration:
+    if isinstance(value, timedelta):
+        return Duration.of_timedelta(value)
+    return value if isinstance(value, Duration) else Duration.parse(to_text(value))
+
+
+def _memory(value: Any) -> MemorySize:
+    return value if isinstance(value, MemorySize) else MemorySize.parse(to_text(value))
+
+
+def _map(value: Any) -> dict[str, str]:
+    if isinstance(value, Mapping):
+        return {to_text(key): to_text(item) for key, item in value.items()}
+    return parse_map(to_text(value))
+
+
+BOOLEAN = ValueType("boolean", _boolean)
+INT = ValueType("int", _int)
+LONG = ValueType("long", _long)
+FLOAT = ValueType("float", _float)
+DOUBLE = ValueType("double", _double)
+STRING = ValueType("string", to_text)
+DURATION = ValueType("duration", _duration)
+MEMORY = ValueType("memory size", _memory)
+MAP = ValueType("map", _map)

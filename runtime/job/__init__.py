@@ -1,0 +1,1 @@
+"""A job while it runs and afterwards: its client, its status, what came of it."""

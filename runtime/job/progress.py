@@ -1,0 +1,77 @@
+"""How far a bounded job has come: asked by who shows it, and only then.
+
+A run answers `stages()` from any thread while the job runs and afterwards. Nobody is called back, so a job
+that nobody watches pays for a number per finished task.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from opchain.runtime.job.stage_name import stage_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from opchain.runtime.task.vertex_program import JobProgram
+
+
+@dataclass(frozen=True, slots=True)
+class StageProgress:
+    """One stage as of now; `records` came into the vertices of those tasks that are done."""
+
+    name: str
+    tasks: int
+    running: int = 0
+    done: int = 0
+    records: int = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all its tasks have succeeded."""
+        return self.done == self.tasks
+
+
+class JobProgress(Protocol):
+    """Who knows how far a job is."""
+
+    def stages(self) -> Sequence[StageProgress]:
+        """All stages, in their order."""
+
+
+class CountedProgress:
+    """The progress of a job whose tasks are run one by one, by who calls `started` and `finished`."""
+
+    def __init__(self, job: JobProgram) -> None:
+        self._job = job
+        self._running: set[int] = set()
+        self._records: dict[int, int] = {}
+
+    def started(self, task: int) -> None:
+        """A task has begun."""
+        self._running.add(task)
+
+    def finished(self, task: int, records: int) -> None:
+        """A task has succeeded, after so many records."""
+        self._records[task] = records
+        self._running.discard(task)
+
+    def stages(self) -> list[StageProgress]:
+        """All stages, in their order."""
+        # The thread that runs the tasks goes on meanwhile: copies are made in one step each.
+        done, running = dict(self._records), set(self._running)
+        found = []
+        for stage in self._job.stages:
+            tasks = range(stage.first_task, stage.first_task + stage.parallelism)
+            counts = [done[task] for task in tasks if task in done]
+            found.append(
+                StageProgress(
+                    name=stage_name(self._job, stage),
+                    tasks=stage.parallelism,
+                    running=sum(task in running for task in tasks),
+                    done=len(counts),
+                    records=sum(counts),
+                )
+            )
+        return found

@@ -1,0 +1,190 @@
+"""A job that runs on a thread of the driver, and the client that watches it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from concurrent.futures import CancelledError
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.errors import UnsupportedFeatureError, show_notes
+from opchain.runtime.job.client import JobClient
+from opchain.runtime.job.completable_future import CompletableFuture
+from opchain.runtime.job.execution_result import JobExecutionResult
+from opchain.runtime.job.id import JobID
+from opchain.runtime.job.status import JobStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from opchain.runtime.job.outcome import JobOutcome
+    from opchain.runtime.job.progress import JobProgress
+
+
+_LOG = logging.getLogger("opchain.job")
+
+_LIBRARY = logging.getLogger("opchain")
+
+CANCELLING_S = 30
+"""How long Ctrl-C waits for the job's end before the program goes on."""
+
+
+def log_warnings_only() -> None:
+    """Lets opchain log warnings only, unless its logger was configured.
+
+    Programs for PyFlink log on INFO to standard output, and what they print there stands alone.
+    """
+    if _LIBRARY.level == logging.NOTSET:
+        _LIBRARY.setLevel(logging.WARNING)
+
+
+class JobRun(JobClient):
+    """One bounded job, from start to end.
+
+    Args:
+        run: Runs the job in the thread that calls it, and gives its outcome.
+        stop: Makes `run` raise soon; called from another thread.
+        waits_for_others: `run` waits for another process most of its time, and Ctrl-C in the thread that
+            waits would break the connection.
+        name: The job's name, for the log.
+        progress: Who knows how far the job is; None where nobody does.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[], JobOutcome],
+        stop: Callable[[], None],
+        *,
+        waits_for_others: bool = False,
+        name: str = "",
+        progress: JobProgress | None = None,
+    ) -> None:
+        log_warnings_only()
+        self.progress = progress
+        self._name = name
+        self._run = run
+        self._stop = stop
+        self._waits_for_others = waits_for_others
+        self._id = JobID(uuid.uuid4().hex)
+        self._status = JobStatus.CREATED
+        self._outcome: CompletableFuture[JobOutcome] = CompletableFuture()
+        self._result: CompletableFuture[JobExecutionResult] = CompletableFuture()
+        self._is_cancelled = threading.Event()
+        self._ended = threading.Event()
+
+    def start(self) -> JobRun:
+        """Runs the job on a thread of its own."""
+        threading.Thread(target=self._run_to_the_end, name=f"job {self._id}", daemon=True).start()
+        return self
+
+    def run_here(self) -> JobRun:
+        """Runs the job to its end; Ctrl-C cancels it.
+
+        What runs in this process runs in this thread, where a debugger finds it.
+
+        Raises:
+            KeyboardInterrupt: The job was cancelled by it.
+        """
+        if not self._waits_for_others:
+            self._run_to_the_end()
+            return self
+        try:
+            self.start()
+            self._ended.wait()
+        except KeyboardInterrupt:
+            self.cancel()
+            self._ended.wait(CANCELLING_S)
+            raise
+        return self
+
+    def _run_to_the_end(self) -> None:
+        self._status = JobStatus.RUNNING
+        _LOG.info("job '%s' runs", self._name)
+        started = time.monotonic()
+        try:
+            outcome = self._run()
+        except KeyboardInterrupt as error:
+            self._stop()
+            self._fail(JobStatus.CANCELED, error)
+            raise
+        except BaseException as error:
+            if self._is_cancelled.is_set():
+                cancelled = CancelledError(f"job {self._id} was cancelled")
+                self._fail(JobStatus.CANCELED, cancelled)
+            else:
+                show_notes(error)
+                self._fail(JobStatus.FAILED, error)
+            if isinstance(error, SystemExit):
+                raise
+        else:
+            self._status = JobStatus.FINISHED
+            self._outcome.set_result(outcome)
+            runtime_ms = int((time.monotonic() - started) * 1000)
+            _LOG.info("job '%s' has finished after %d ms", self._name, runtime_ms)
+            self._result.set_result(
+                JobExecutionResult(self._id, runtime_ms, outcome.accumulators, outcome.metrics)
+            )
+        finally:
+            self._ended.set()
+
+    def _fail(self, status: JobStatus, failure: BaseException) -> None:
+        self._status = status
+        _LOG.info("job '%s' is %s: %s", self._name, status.name.lower(), type(failure).__name__)
+        self._outcome.set_exception(failure)
+        self._result.set_exception(failure)
+
+    def get_job_id(self) -> JobID:
+        """A random id, one per run."""
+        return self._id
+
+    def get_job_status(self) -> CompletableFuture[JobStatus]:
+        """The status as of now."""
+        return CompletableFuture.completed(self._status)
+
+    def cancel(self) -> CompletableFuture[None]:
+        """Stops the job; completed when it has ended."""
+        done: CompletableFuture[None] = CompletableFuture()
+        if not self._ended.is_set():
+            self._is_cancelled.set()
+            self._status = JobStatus.CANCELLING
+            self._stop()
+        self._result.add_done_callback(lambda _: done.set_result(None))
+        return done
+
+    def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
+        """The result, or the job's error."""
+        return self._result
+
+    def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
+        """What the job has counted; empty before it has ended."""
+        found: dict[str, Any] = {}
+        if self._status is JobStatus.FINISHED:
+            found = self._result.result().get_all_accumulator_results()
+        return CompletableFuture.completed(found)
+
+    def collected(self, sink_uid: str) -> Iterator[Any]:
+        """The records of a collecting sink; waits for the job's end. They can be read once."""
+        return self._outcome.result().collected(sink_uid)
+
+    def stop_with_savepoint(
+        self,
+        advance_to_end_of_event_time: bool,  # noqa: ARG002 - the contract
+        savepoint_directory: str | None = None,  # noqa: ARG002 - the contract
+    ) -> CompletableFuture[str]:
+        """Not for a bounded job."""
+        raise _no_savepoint("stop_with_savepoint")
+
+    def trigger_savepoint(
+        self,
+        savepoint_directory: str | None = None,  # noqa: ARG002 - the contract
+    ) -> CompletableFuture[str]:
+        """Not for a bounded job."""
+        raise _no_savepoint("trigger_savepoint")
+
+
+def _no_savepoint(method: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"{method}: a bounded job has no checkpoints; run it again instead"
+    )

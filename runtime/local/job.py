@@ -1,0 +1,114 @@
+"""Runs a job in this process: the same tasks and the same routing as on Spark, without a JVM.
+
+For tests, for trying things out, for machines without Java. The vertices are pickled first, and read back
+for each task, so that functions are copied as they would be for executors, and what cannot travel fails
+here as well.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opchain.runtime.job.dependencies import NO_DEPENDENCIES
+from opchain.runtime.job.outcome import commit, read_outcome
+from opchain.runtime.job.progress import CountedProgress
+from opchain.runtime.job.run import JobRun
+from opchain.runtime.local.files import local_files
+from opchain.runtime.local.live_run import LiveRun, endless_sources
+from opchain.runtime.local.stop_switch import StopSwitch
+from opchain.runtime.shipping.functions import ship_vertices, shipped_task
+from opchain.runtime.task.buffer import reading_order
+from opchain.runtime.task.relaxed_collector import relaxed_collector
+from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
+from opchain.runtime.task.vertex_program import DRIVER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from opchain.runtime.job.dependencies import JobDependencies
+    from opchain.runtime.job.outcome import JobOutcome
+    from opchain.runtime.task.buffer import Buffer
+    from opchain.runtime.task.vertex_program import JobProgram
+
+
+def local_run(job: JobProgram, dependencies: JobDependencies = NO_DEPENDENCIES) -> JobRun:
+    """The run of a job in this process; it can be stopped between two batches.
+
+    Raises:
+        UnpicklableFunctionError: A function cannot be pickled.
+    """
+    if endless_sources(job):
+        return _live_run(job, dependencies)
+    shipped = ship_vertices(job)
+    switch = StopSwitch()
+    progress = CountedProgress(job)
+
+    def run() -> JobOutcome:
+        with local_files(dependencies) as files:
+            environment = TaskEnvironment(files=files)
+            buffers = run_tasks(
+                job, shipped, environment=environment, switch=switch, progress=progress
+            )
+            outcome = read_outcome(job, buffers)
+        commit(job, outcome)
+        return outcome
+
+    return JobRun(run, switch.stop, name=job.job_name, progress=progress)
+
+
+def _live_run(job: JobProgram, dependencies: JobDependencies) -> JobRun:
+    """The run of a job that never ends by itself."""
+    switch = StopSwitch()
+
+    def run() -> JobOutcome:
+        with local_files(dependencies) as files:
+            live = LiveRun(job, TaskEnvironment(files=files), switch)
+            outcome = read_outcome(job, live.buffers())
+        commit(job, outcome)
+        return outcome
+
+    return JobRun(run, switch.stop, name=job.job_name)
+
+
+def run_in_process(job: JobProgram, environment: TaskEnvironment | None = None) -> JobOutcome:
+    """Runs all stages, task after task, and gives what the tasks told the driver; commits nothing.
+
+    Raises:
+        Exception: What a user's function raised, with notes that name the operator and the record.
+    """
+    return read_outcome(job, run_tasks(job, ship_vertices(job), environment=environment))
+
+
+def run_tasks(
+    job: JobProgram,
+    shipped: Sequence[bytes],
+    *,
+    environment: TaskEnvironment | None = None,
+    switch: StopSwitch | None = None,
+    progress: CountedProgress | None = None,
+) -> Iterator[Buffer]:
+    """Runs all stages; yields the buffers for the driver.
+
+    Raises:
+        JobStoppedError: The switch was turned.
+    """
+    waiting: dict[int, list[Buffer]] = {}
+    switch = switch or StopSwitch()
+    progress = progress or CountedProgress(job)
+    with relaxed_collector():
+        for stage in job.stages:
+            for task in range(stage.first_task, stage.first_task + stage.parallelism):
+                buffers = sorted(waiting.pop(task, []), key=reading_order)
+                program = shipped_task(job, shipped, task)
+                running = StreamTask(program, task, iter(buffers), environment)
+                switch.watch(running)
+                progress.started(task)
+                for buffer in running.run():
+                    if buffer.target == DRIVER:
+                        yield buffer
+                    else:
+                        waiting.setdefault(buffer.target, []).append(buffer)
+                switch.forget(running)
+                assert running.report is not None, "a task that has ended has its numbers"
+                progress.finished(task, running.report.metrics.records_in)
+    assert not waiting, f"buffers are left for tasks {sorted(waiting)}"

@@ -1,0 +1,120 @@
+"""Runs an unbounded job in this process: all its tasks at once, each on a thread of its own.
+
+For trying a streaming program out. Records go on as soon as they come, and so the results of several
+inputs depend on who is faster, as in Flink. There are no checkpoints: state ends with the job, and sinks
+that write in two phases commit when it has ended, if it ever does.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from opchain.runtime.shipping.functions import ship_vertices, shipped_task
+from opchain.runtime.task.live_input import LiveBuffers
+from opchain.runtime.task.relaxed_collector import relaxed_collector
+from opchain.runtime.task.stream_task import StreamTask
+from opchain.runtime.task.vertex_program import DRIVER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opchain.runtime.local.stop_switch import StopSwitch
+    from opchain.runtime.task.buffer import Buffer
+    from opchain.runtime.task.stream_task import TaskEnvironment
+    from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram, VertexProgram
+
+ENDING_S = 5.0
+"""How long tasks get to end when the job is stopped; a source that blocks is left behind."""
+
+
+def endless_sources(job: JobProgram) -> list[OperatorProgram]:
+    """The sources that never end by themselves."""
+    return [
+        operator
+        for vertex in job.vertices
+        for operator in vertex.all_operators
+        if operator.spec.kind == "source" and not operator.spec.is_bounded  # type: ignore[attr-defined]
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """What a thread says when its task is over."""
+
+    error: BaseException | None = None
+
+
+class LiveRun:
+    """The threads of one job; `switch` stops it."""
+
+    def __init__(self, job: JobProgram, environment: TaskEnvironment, switch: StopSwitch) -> None:
+        self._job = replace(job, vertices=tuple(_cut_at_once(vertex) for vertex in job.vertices))
+        self._shipped = ship_vertices(self._job)
+        self._environment = environment
+        self._switch = switch
+        tasks = range(sum(vertex.parallelism for vertex in job.vertices))
+        self._inputs = {task: LiveBuffers() for task in tasks}
+        self._to_driver: queue.SimpleQueue[Buffer | _Ended] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+
+    def buffers(self) -> Iterator[Buffer]:
+        """Runs all tasks; yields what they send to the driver, until all have ended.
+
+        Raises:
+            Exception: What the first task that failed raised; the others are stopped by then.
+        """
+        for task in self._inputs:
+            thread = threading.Thread(
+                target=self._run, args=(task,), name=f"task {task}", daemon=True
+            )
+            self._threads.append(thread)
+        left = len(self._threads)
+        try:
+            with relaxed_collector():
+                for thread in self._threads:
+                    thread.start()
+                while left:
+                    item = self._to_driver.get()
+                    if not isinstance(item, _Ended):
+                        yield item
+                    elif item.error is not None:
+                        raise item.error
+                    else:
+                        left -= 1
+        finally:
+            self._stop_tasks()
+
+    def _run(self, task: int) -> None:
+        """One task, in its thread."""
+        try:
+            program = shipped_task(self._job, self._shipped, task)
+            running = StreamTask(program, task, self._inputs[task], self._environment)
+            self._switch.watch(running)
+            for buffer in running.run():
+                if buffer.target == DRIVER:
+                    self._to_driver.put(buffer)
+                else:
+                    self._inputs[buffer.target].deliver(buffer)
+        except BaseException as error:  # noqa: BLE001 - the thread that runs the job raises it
+            self._to_driver.put(_Ended(error))
+        else:
+            self._to_driver.put(_Ended())
+
+    def _stop_tasks(self) -> None:
+        self._switch.stop()
+        for buffers in self._inputs.values():
+            buffers.close()
+        ends_at = time.monotonic() + ENDING_S
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(max(0.0, ends_at - time.monotonic()))
+
+
+def _cut_at_once(vertex: VertexProgram) -> VertexProgram:
+    """The vertex with outputs that let go of everything after each batch: a time-out of 0."""
+    outputs = tuple(replace(output, buffer_timeout_ms=0) for output in vertex.outputs)
+    return replace(vertex, outputs=outputs)

@@ -1,0 +1,1 @@
+"""Functions and modules of the user on their way to other processes."""

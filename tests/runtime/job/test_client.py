@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from opchain.runtime.job.client import JobClient
+from opchain.runtime.job.completable_future import CompletableFuture
+from opchain.runtime.job.execution_result import JobExecutionResult
+from opchain.runtime.job.id import JobID
+from opchain.runtime.job.status import JobStatus
+
+JOB = JobID("0" * 32)
+
+
+class FinishedJob(JobClient):
+    """The client of a job that is over."""
+
+    def get_job_id(self) -> JobID:
+        return JOB
+
+    def get_job_status(self) -> CompletableFuture[JobStatus]:
+        return CompletableFuture.completed(JobStatus.FINISHED)
+
+    def cancel(self) -> CompletableFuture[None]:
+        return CompletableFuture.completed(None)
+
+    def stop_with_savepoint(
+        self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
+    ) -> CompletableFuture[str]:
+        return self.trigger_savepoint(savepoint_directory)
+
+    def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
+        future: CompletableFuture[str] = CompletableFuture()
+        future.set_exception(ValueError("the job is over"))
+        return future
+
+    def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
+        return CompletableFuture.completed({})
+
+    def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
+        return CompletableFuture.completed(JobExecutionResult(JOB, 5))
+
+
+def test_a_client_must_answer_everything() -> None:
+    with pytest.raises(TypeError, match="abstract"):
+        JobClient()  # type: ignore[abstract]
+
+
+def test_answers_come_as_futures() -> None:
+    client: JobClient = FinishedJob()
+    assert client.get_job_status().result() is JobStatus.FINISHED
+    assert client.get_job_execution_result().result().get_job_id() == client.get_job_id()
+    assert client.get_accumulators().result() == {}
+    client.cancel().result()
+    with pytest.raises(ValueError, match="the job is over"):
+        client.stop_with_savepoint(advance_to_end_of_event_time=True).result()

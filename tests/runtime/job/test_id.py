@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from opchain.runtime.job.id import JobID
+
+HEX = "0123456789abcdef" * 2
+
+
+def test_a_job_id_is_a_value() -> None:
+    assert str(JobID(HEX)) == HEX
+    assert JobID(HEX) == pickle.loads(pickle.dumps(JobID(HEX)))
+    assert len({JobID(HEX), JobID(HEX)}) == 1
+
+
+@pytest.mark.parametrize("text", ["", HEX[1:], HEX + "0", HEX.upper(), HEX[1:] + "g", None, 5])
+def test_anything_else_is_refused(text: object) -> None:
+    with pytest.raises(ValueError, match="32 lower-case hexadecimal digits"):
+        JobID(text)  # type: ignore[arg-type]

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from typing import Any
+
+from forms import job_of
+from opchain.runtime.job.progress import CountedProgress, StageProgress
+from opchain.runtime.local.job import local_run
+
+
+def program() -> Any:
+    def draw(env: Any) -> None:
+        env.from_collection(list(range(7))).name("numbers").rebalance().map(str).name(
+            "texts"
+        ).print()
+
+    return job_of(draw, parallelism=2)
+
+
+FIRST, SECOND = "Source: numbers x1", "texts -> Sink: Print to Std. Out x2"
+
+
+def test_tasks_are_counted_by_stage() -> None:
+    progress = CountedProgress(program())
+    assert progress.stages() == [StageProgress(FIRST, 1), StageProgress(SECOND, 2)]
+    progress.started(0)
+    assert progress.stages()[0] == StageProgress(FIRST, 1, running=1)
+    progress.finished(0, 7)
+    progress.started(2)
+    first, second = progress.stages()
+    assert first == StageProgress(FIRST, 1, done=1, records=7)
+    assert first.is_done
+    assert second == StageProgress(SECOND, 2, running=1)
+    assert not second.is_done
+
+
+def test_a_task_that_is_repeated_counts_once() -> None:
+    progress = CountedProgress(program())
+    for _ in range(2):
+        progress.started(0)
+        progress.finished(0, 7)
+    assert progress.stages()[0] == StageProgress(FIRST, 1, done=1, records=7)
+
+
+def test_a_job_in_this_process_tells_how_far_it_is(capsys: Any) -> None:
+    run = local_run(program())
+    assert run.progress is not None
+    assert [stage.done for stage in run.progress.stages()] == [0, 0]
+    run.run_here()
+    assert run.progress.stages() == [
+        StageProgress(FIRST, 1, done=1, records=7),
+        StageProgress(SECOND, 2, done=2, records=7),
+    ]

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from forms import job_of, run_job, seen
+from opchain.datastream import MapFunction, RuntimeContext
+from opchain.runtime.errors import TaskFailedError, UnpicklableFunctionError
+from opchain.runtime.job.dependencies import CachedFile, JobDependencies
+from opchain.runtime.job.status import JobStatus
+from opchain.runtime.local.job import local_run, run_in_process, run_tasks
+from opchain.runtime.local.stop_switch import JobStoppedError, StopSwitch
+from opchain.runtime.shipping.functions import ship_vertices
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class CountsItsCalls(MapFunction[int, int]):
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def map(self, value: int) -> int:
+        self.calls += 1
+        return self.calls
+
+
+class ReadsAFile(MapFunction[str, str]):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        file = runtime_context.get_distributed_cache().get_file("greeting")
+        self.greeting = file.read_text("utf-8")
+
+    def map(self, value: str) -> str:
+        return self.greeting + value
+
+
+def test_each_subtask_has_a_function_of_its_own() -> None:
+    def draw(env: Any) -> None:
+        seen(env.from_sequence(1, 8).rebalance().map(CountsItsCalls()), "counts")
+
+    subtasks = run_job(job_of(draw, parallelism=2)).subtasks("counts")
+    assert [[value for value, _ in records] for records in subtasks.values()] == [
+        [1, 2, 3, 4],
+        [1, 2, 3, 4],
+    ]
+
+
+def test_functions_find_cached_files(tmp_path: Path) -> None:
+    (tmp_path / "hello.txt").write_text("hello ", "utf-8")
+    dependencies = JobDependencies(
+        cached_files=(CachedFile(str(tmp_path / "hello.txt"), "greeting"),)
+    )
+
+    def draw(env: Any) -> None:
+        env.from_collection(["you"]).map(ReadsAFile()).collect_async()
+
+    job = job_of(draw)
+    run = local_run(job, dependencies).run_here()
+    uid = job.vertices[-1].operators[-1].uid
+    assert uid is not None
+    assert list(run.collected(uid)) == ["hello you"]
+
+
+def test_what_cannot_travel_fails_before_anything_runs() -> None:
+    lock = threading.Lock()
+    job = job_of(lambda env: env.from_collection([1]).map(lambda x: (x, lock)).print())
+    with pytest.raises(UnpicklableFunctionError):
+        local_run(job)
+
+
+def test_a_job_can_be_cancelled_between_two_buffers() -> None:
+    job = job_of(lambda env: env.from_sequence(1, 10).rebalance().map(str).print())
+    switch = StopSwitch()
+    switch.stop()
+    with pytest.raises(JobStoppedError):
+        list(run_tasks(job, ship_vertices(job), switch=switch))
+
+
+def test_a_cancelled_job_says_so() -> None:
+    run = local_run(job_of(lambda env: env.from_sequence(1, 10).rebalance().map(str).print()))
+    run.cancel()
+    run.run_here()
+    assert run.get_job_status().result() is JobStatus.CANCELED
+
+
+def test_a_function_that_exits_fails_the_job_and_not_the_program() -> None:
+    def leave(value: int) -> int:
+        raise SystemExit(3)
+
+    job = job_of(lambda env: env.from_collection([1]).map(leave).print())
+    with pytest.raises(TaskFailedError, match=r"called sys.exit\(3\)") as caught:
+        run_in_process(job)
+    assert any("in 'Map' (test_job.py:" in note for note in caught.value.__notes__)

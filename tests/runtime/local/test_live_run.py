@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from forms import Ran, job_of, notes_of, seen
+from opchain.common import WatermarkStrategy
+from opchain.datastream import KeyedProcessFunction, StreamExecutionEnvironment
+from opchain.runtime.connectors.data_generator import DataGeneratorSource
+from opchain.runtime.job.outcome import read_outcome
+from opchain.runtime.job.status import JobStatus
+from opchain.runtime.local.job import local_run
+from opchain.runtime.local.live_run import LiveRun, endless_sources
+from opchain.runtime.local.stop_switch import StopSwitch
+from opchain.runtime.task.stream_task import TaskEnvironment
+
+PATIENCE_S = 30
+NONE = WatermarkStrategy.no_watermarks()
+
+
+def endless(env: StreamExecutionEnvironment, function: Any = int) -> Any:
+    return env.from_source(DataGeneratorSource(function), NONE, "numbers")
+
+
+def run_live(draw: Any, **settings: Any) -> Ran:
+    """Runs a job that ends as a live one."""
+    job = job_of(draw, **settings)
+    live = LiveRun(job, TaskEnvironment(), StopSwitch())
+    return Ran(job, read_outcome(job, live.buffers()))
+
+
+@pytest.mark.parametrize("parallelism", [1, 3])
+def test_a_job_that_ends_gives_what_it_gives_else(parallelism: int) -> None:
+    def draw(env: Any) -> None:
+        numbers = env.from_sequence(1, 500)
+        counted = numbers.map(lambda n: (n % 7, 1)).key_by(lambda pair: pair[0])
+        seen(counted.reduce(lambda a, b: (a[0], a[1] + b[1])), "counts")
+        seen(numbers.union(env.from_collection([1000]).rebalance()), "all")
+
+    ran = run_live(draw, parallelism=parallelism)
+    assert sorted(ran.records("all")) == [*range(1, 501), 1000]
+    counts = ran.records("counts")
+    assert len(counts) == 500
+    assert sum(count == 72 for _, count in counts) == 3  # 500 = 7 * 71 + 3
+
+
+def test_timers_and_watermarks_reach_the_end() -> None:
+    class AtTheEnd(KeyedProcessFunction):
+        def process_element(self, value: Any, ctx: Any) -> Any:
+            ctx.timer_service().register_event_time_timer(value)
+            return ()
+
+        def on_timer(self, timestamp: int, ctx: Any) -> Any:
+            yield timestamp
+
+    def draw(env: Any) -> None:
+        seen(env.from_sequence(1, 20).key_by(lambda n: n % 3).process(AtTheEnd()), "out")
+
+    assert sorted(run_live(draw, parallelism=2).records("out")) == list(range(1, 21))
+
+
+enough = threading.Semaphore(0)
+
+
+def notice(value: Any) -> Any:
+    enough.release()
+    return value
+
+
+def test_an_endless_job_gives_results_until_it_is_cancelled(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def draw(env: Any) -> None:
+        counted = endless(env).key_by(lambda n: n % 2).map(notice)
+        counted.filter(lambda n: n < 10).print()
+
+    job = job_of(draw)
+    assert [source.name for source in endless_sources(job)] == ["Source: numbers"]
+    run = local_run(job).start()
+    for _ in range(20):
+        assert enough.acquire(timeout=PATIENCE_S)
+    run.cancel().result(PATIENCE_S)
+    assert run.get_job_status().result() is JobStatus.CANCELED
+    assert sorted(map(int, capfd.readouterr().out.split())) == list(range(10))
+
+
+def test_the_first_failure_ends_all_tasks() -> None:
+    def fail(value: int) -> int:
+        if value == 50:
+            raise ValueError("fifty")
+        return value
+
+    def draw(env: Any) -> None:
+        seen(endless(env).rebalance().map(fail), "out")
+
+    run = local_run(job_of(draw, parallelism=2)).run_here()
+    with pytest.raises(ValueError, match="fifty") as raised:
+        run.get_job_execution_result().result()
+    assert "at record 50" in notes_of(raised.value)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("task ")]
+
+
+def test_jobs_that_end_have_no_endless_source() -> None:
+    assert endless_sources(job_of(lambda env: env.from_sequence(1, 2).print())) == []

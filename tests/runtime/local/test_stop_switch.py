@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+from forms import job_of
+from opchain.datastream import AsyncDataStream, AsyncFunction
+from opchain.runtime.job.status import JobStatus
+from opchain.runtime.local.job import local_run
+from opchain.runtime.local.stop_switch import JobStoppedError, StopSwitch
+from opchain.runtime.task.mailbox import MailboxProcessor
+
+
+class FakeTask:
+    def __init__(self) -> None:
+        self.processor = MailboxProcessor(lambda controller: None)
+
+
+def fails(task: Any) -> bool:
+    try:
+        task.processor.run_mailbox_step()
+    except JobStoppedError:
+        return True
+    return False
+
+
+def test_it_fails_the_tasks_that_it_watches() -> None:
+    switch = StopSwitch()
+    before, forgotten, after, ended = tasks = [FakeTask() for _ in range(4)]
+    ended.processor.close()
+    for task in (before, forgotten, ended):
+        switch.watch(task)  # type: ignore[arg-type]
+    switch.forget(forgotten)  # type: ignore[arg-type]
+    assert not fails(before)
+    switch.stop()
+    switch.stop()
+    switch.watch(after)  # type: ignore[arg-type]
+    assert [fails(task) for task in (before, forgotten, after)] == [True, False, True]
+    assert not fails(before)
+    for task in tasks:
+        task.processor.close()
+
+
+called = threading.Event()
+
+
+class NeverAnswers(AsyncFunction[int, int]):
+    async def async_invoke(self, value: int) -> list[int]:
+        called.set()
+        await asyncio.Event().wait()
+        return []
+
+
+@pytest.mark.parametrize("capacity", [1, 100])
+def test_a_job_that_waits_for_a_call_for_ever_can_be_cancelled(capacity: int) -> None:
+    called.clear()
+
+    def draw(env: Any) -> None:
+        stream = env.from_data(1, 2, 3)
+        AsyncDataStream.ordered_wait(stream, NeverAnswers(), 0, capacity).print()
+
+    run = local_run(job_of(draw)).start()
+    assert called.wait(30)
+    run.cancel().result(30)
+    assert run.get_job_status().result() is JobStatus.CANCELED

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import pytest
+from opchain.runtime.shipping.user_modules import user_sources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with a module, a package and a namespace package, all imported."""
+    files = {
+        "rates.py": "RATE = 2",
+        "shop/__init__.py": "",
+        "shop/prices.py": "import rates",
+        "shop/unused/__init__.py": "",
+        "shop/unused/later.py": "",
+        "spaces/inner.py": "X = 1",
+        "never.py": "",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    known = set(sys.modules)
+    for name in ("shop.prices", "spaces.inner"):
+        importlib.import_module(name)
+    yield tmp_path
+    for name in set(sys.modules) - known:
+        del sys.modules[name]
+
+
+def test_loaded_modules_beside_the_program_are_found(program: Path) -> None:
+    sources = user_sources()
+    ours = {place: file for place, file in sources.items() if program in file.parents}
+    assert ours == {
+        place: program.resolve() / place
+        for place in (
+            "rates.py",
+            "shop/__init__.py",
+            "shop/prices.py",
+            "shop/unused/__init__.py",
+            "shop/unused/later.py",
+            "spaces/inner.py",
+        )
+    }
+
+
+def test_neither_python_nor_installed_packages_nor_opchain_are_found() -> None:
+    sources = user_sources()
+    for installed in ("pytest", "json", "networkx", "opchain", "cloudpickle"):
+        assert not [
+            place for place in sources if place.split("/")[0].removesuffix(".py") == installed
+        ]
+
+
+@pytest.mark.parametrize("file", [None, "/nowhere/gone.py", "built.so"])
+def test_modules_without_a_source_file_are_left_out(file: str | None) -> None:
+    module = ModuleType("odd")
+    module.__file__ = file
+    assert user_sources({"odd": module}) == {}
+
+
+def test_the_main_program_travels_by_value(tmp_path: Path) -> None:
+    main = ModuleType("__main__")
+    main.__file__ = str(tmp_path / "main.py")
+    (tmp_path / "main.py").touch()
+    assert user_sources({"__main__": main}) == {}
