@@ -92,6 +92,10 @@ class SpillError(StreamError):
     """A local disk does not take or give back what a task spills."""
 
 
+class SinkError(StreamError):
+    """What a sink writes to can't be reached, or refuses what is written."""
+
+
 class SparkUnavailableError(StreamError):
     """There is no Spark to run a job on, or not one that can."""
 

@@ -243,6 +243,7 @@ EMITTERS: dict[type[specs.OperatorSpec], Emitter] = {
     specs.SinkWriterSpec: emit_sink_writer,
     specs.CollectSinkSpec: emit_collect_sink,
     specs.LegacySinkSpec: emit_legacy_sink,
+    specs.TwoPhaseSinkSpec: emit_collect_sink,
 }
 """Every other kind is called as an object: `call_operator`."""
 

@@ -14,8 +14,14 @@ from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.transformation import SinkTransformation
 from opchain.runtime.connectors.print_sink import PrintSinkFunction
 from opchain.runtime.connectors.sink import Sink
+from opchain.runtime.connectors.two_phase_function import TwoPhaseSinkFunction
 from opchain.runtime.functions.source_sink_functions import SinkFunction
-from opchain.runtime.operators.specs import CollectSinkSpec, LegacySinkSpec, SinkSpec
+from opchain.runtime.operators.specs import (
+    CollectSinkSpec,
+    LegacySinkSpec,
+    SinkSpec,
+    TwoPhaseSinkSpec,
+)
 from opchain.runtime.type_variables import T
 
 
@@ -25,7 +31,8 @@ class SinkOperations(Stream[T]):
     def add_sink(self, sink_func: SinkFunction[T]) -> DataStreamSink[T]:
         """Ends the stream in a SinkFunction."""
         checked_function(sink_func, SinkFunction, "add_sink")
-        return self._legacy_sink(LegacySinkSpec(sink_func))
+        is_two_phase = isinstance(sink_func, TwoPhaseSinkFunction)
+        return self._legacy_sink((TwoPhaseSinkSpec if is_two_phase else LegacySinkSpec)(sink_func))
 
     def sink_to(self, sink: Sink[T]) -> DataStreamSink[T]:
         """Ends the stream in a Sink: a writer, and a committer where the sink has one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from contextlib import suppress
 from itertools import count, repeat
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, TypeVar
 
@@ -12,9 +13,10 @@ from opchain.runtime.connectors.file_naming import OutputFileConfig, RollingPoli
 from opchain.runtime.connectors.files.file_system import (
     file_system_of,
     joined,
+    name_of,
     qualified_path,
 )
-from opchain.runtime.connectors.sink import Committer, Sink, SinkWriter
+from opchain.runtime.connectors.sink import Committer, Sink, SinkWriter, origin_of
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.serialization import BulkWriterFactory, Encoder
 
@@ -22,10 +24,14 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
+    from opchain.runtime.connectors.sink import SinkOrigin
     from opchain.runtime.functions.function import RuntimeContext
     from opchain.runtime.types.type_information import TypeInformation
 
 T = TypeVar("T")
+
+_IN_PROGRESS = ".inprogress."
+"""Stands in the hidden name of a file before the job's lineage and the attempt."""
 
 
 class PendingFile(NamedTuple):
@@ -92,11 +98,11 @@ class FileSink(Sink[T]):
 
     def create_writer(self, context: RuntimeContext) -> SinkWriter[T]:
         """The writer of one subtask."""
-        return _FileWriter(self, context.get_index_of_this_subtask())
+        return _FileWriter(self, context.get_index_of_this_subtask(), origin_of(context).lineage)
 
     def create_committer(self) -> Committer:
         """Names the files."""
-        return _FileCommitter(self.naming)
+        return _FileCommitter(self.base_path, self.naming)
 
     class BaseBuilder:
         """A file sink in the making."""
@@ -213,7 +219,7 @@ class _Part:
 class _FileWriter(SinkWriter[Any]):
     """Writes one file per bucket at a time."""
 
-    def __init__(self, sink: FileSink[Any], subtask: int) -> None:
+    def __init__(self, sink: FileSink[Any], subtask: int, lineage: str) -> None:
         self._sink = sink
         self._subtask = subtask
         writes = sink.row_format
@@ -222,7 +228,7 @@ class _FileWriter(SinkWriter[Any]):
         )
         # Two attempts of one task may write at the same time: their hidden names must differ. The
         # names that files get in the end hold nothing random.
-        self._attempt = uuid.uuid4().hex
+        self._attempt = f"{lineage}.{uuid.uuid4().hex}"
         self._parts: dict[str, _Part] = {}
         self._numbers: dict[str, int] = {}
         self._complete: list[PendingFile] = []
@@ -294,7 +300,8 @@ class _FileWriter(SinkWriter[Any]):
         number = self._numbers.get(bucket, 0)
         self._numbers[bucket] = number + 1
         folder = joined(self._sink.base_path, bucket) if bucket else self._sink.base_path
-        hidden = f".{self._sink.naming.name(self._subtask, number)}.inprogress.{self._attempt}"
+        name = self._sink.naming.name(self._subtask, number)
+        hidden = f".{name}{_IN_PROGRESS}{self._attempt}"
         file = PendingFile(joined(folder, hidden), folder, self._subtask, number)
         return _Part(self._sink.row_format, file)
 
@@ -302,7 +309,8 @@ class _FileWriter(SinkWriter[Any]):
 class _FileCommitter(Committer):
     """Gives files their names."""
 
-    def __init__(self, naming: OutputFileConfig) -> None:
+    def __init__(self, base_path: str, naming: OutputFileConfig) -> None:
+        self._base_path = base_path
         self._naming = naming
 
     def commit(self, committables: Sequence[PendingFile]) -> None:
@@ -313,6 +321,22 @@ class _FileCommitter(Committer):
                 for number in count(file.number)
             )
             file_system_of(file.path).publish(file.path, names)
+
+    def discard_orphans(self, origin: SinkOrigin) -> None:
+        """Removes the hidden files of a lineage, in all folders below the sink's path."""
+        files = file_system_of(self._base_path)
+        mark = f"{_IN_PROGRESS}{origin.lineage}."
+        folders = [self._base_path]
+        while folders:
+            content = files.content(folders.pop())
+            if content is None:
+                continue
+            folders += content.folders
+            for status in content.files:
+                name = name_of(status.path)
+                if name.startswith(".") and mark in name:
+                    with suppress(FileNotFoundError):  # its writer may be about to
+                        files.delete(status.path)
 
 
 def _checked(value: Any, kind: type, call: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -12,6 +13,31 @@ if TYPE_CHECKING:
     from opchain.runtime.types.type_information import TypeInformation
 
 T = TypeVar("T")
+
+
+NO_LINEAGE = "none"
+"""The lineage of a writer that runs alone, in a test of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkOrigin:
+    """Who writes: what a writer notes with what it hides, so that it is found again.
+
+    Attributes:
+        lineage: What the job is known by: the same for all runs on one directory of checkpoints, another
+            for each bounded job.
+        operator_id: The sink's operator.
+        where: Its name and call site, for errors.
+    """
+
+    lineage: str = NO_LINEAGE
+    operator_id: str = ""
+    where: str = "a sink"
+
+
+def origin_of(context: RuntimeContext) -> SinkOrigin:
+    """Who writes, as the task's context knows it; contexts of tests know nothing."""
+    return getattr(context, "origin", SinkOrigin())
 
 
 class SinkWriter(ABC, Generic[T]):
@@ -37,6 +63,10 @@ class SinkWriter(ABC, Generic[T]):
         """The committables of what was written since the last call; picklable."""
         return ()
 
+    def prepare_commit_of(self, checkpoint_id: int | None) -> Sequence[Any]:  # noqa: ARG002 - for most no difference
+        """`prepare_commit` for a writer whose committables tell of their checkpoint; None: the job ends."""
+        return self.prepare_commit()
+
     def close(self) -> None:
         """Releases what the writer holds; called once, also after an error."""
 
@@ -47,6 +77,9 @@ class Committer(ABC):
     @abstractmethod
     def commit(self, committables: Sequence[Any]) -> None:
         """Publishes each committable; one that is already published is left as it is."""
+
+    def discard_orphans(self, origin: SinkOrigin) -> None:
+        """Removes what writers of this origin have hidden: nobody will commit it, and none of them writes."""
 
     def close(self) -> None:
         """Releases what the committer holds."""

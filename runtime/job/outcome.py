@@ -12,7 +12,6 @@ from opchain.runtime.metrics.job_metrics import (
     merge_task_accumulators,
     merge_task_metrics,
 )
-from opchain.runtime.operators.specs import SinkCommitterSpec
 from opchain.runtime.task.buffer_store import BufferStore
 from opchain.runtime.task.report import TaskReport, read_items, read_records, record_key
 from opchain.runtime.task.wire import PayloadKind, kind_of
@@ -126,11 +125,10 @@ def commit(
 
 
 def _commit_one(program: OperatorProgram, committables: Sequence[Any]) -> None:
-    spec = program.spec
-    assert isinstance(spec, SinkCommitterSpec)
-    committer = spec.sink.create_committer()
+    sink = program.spec.sink  # type: ignore[attr-defined]  # whoever sends committables has one
+    committer = sink.create_committer()
     if committer is None:
-        raise InternalError(f"{spec.sink!r} has committables and no committer")
+        raise InternalError(f"{sink!r} has committables and no committer")
     try:
         committer.commit(committables)
     except BaseException as failure:

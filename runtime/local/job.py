@@ -7,9 +7,11 @@ here as well.
 
 from __future__ import annotations
 
+import uuid
 from typing import TYPE_CHECKING
 
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
+from opchain.runtime.job.orphans import discarded_on_failure
 from opchain.runtime.job.outcome import commit, read_outcome
 from opchain.runtime.job.progress import CountedProgress
 from opchain.runtime.job.run import JobRun
@@ -44,13 +46,15 @@ def local_run(job: JobProgram, dependencies: JobDependencies = NO_DEPENDENCIES) 
     progress = CountedProgress(job)
 
     def run() -> JobOutcome:
-        with local_files(dependencies) as files:
-            environment = TaskEnvironment(files=files)
-            buffers = run_tasks(
-                job, shipped, environment=environment, switch=switch, progress=progress
-            )
-            outcome = read_outcome(job, buffers)
-        commit(job, outcome)
+        lineage = uuid.uuid4().hex
+        with discarded_on_failure(job, lineage):
+            with local_files(dependencies) as files:
+                environment = TaskEnvironment(files=files, lineage=lineage)
+                buffers = run_tasks(
+                    job, shipped, environment=environment, switch=switch, progress=progress
+                )
+                outcome = read_outcome(job, buffers)
+            commit(job, outcome)
         return outcome
 
     return JobRun(run, switch.stop, name=job.job_name, progress=progress)
@@ -61,10 +65,12 @@ def _live_run(job: JobProgram, dependencies: JobDependencies) -> JobRun:
     switch = StopSwitch()
 
     def run() -> JobOutcome:
-        with local_files(dependencies) as files:
-            live = LiveRun(job, TaskEnvironment(files=files), switch)
-            outcome = read_outcome(job, live.buffers())
-        commit(job, outcome)
+        lineage = uuid.uuid4().hex
+        with discarded_on_failure(job, lineage):
+            with local_files(dependencies) as files:
+                live = LiveRun(job, TaskEnvironment(files=files, lineage=lineage), switch)
+                outcome = read_outcome(job, live.buffers())
+            commit(job, outcome)
         return outcome
 
     return JobRun(run, switch.stop, name=job.job_name)

@@ -29,6 +29,7 @@ from opchain.runtime.operators.sinks import (
     LegacySinkOperator,
     SinkCommitterOperator,
     SinkWriterOperator,
+    TwoPhaseSinkOperator,
 )
 from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
 from opchain.runtime.operators.timestamps_watermarks import TimestampsWatermarksOperator
@@ -71,6 +72,7 @@ OPERATORS: dict[type[specs.OperatorSpec], Create] = {
     specs.SinkCommitterSpec: SinkCommitterOperator,
     specs.CollectSinkSpec: CollectSinkOperator,
     specs.LegacySinkSpec: LegacySinkOperator,
+    specs.TwoPhaseSinkSpec: TwoPhaseSinkOperator,
 }
 """How each spec runs in streaming mode."""
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from opchain.runtime.connectors.sink import SinkWriter
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
-    from opchain.runtime.operators.specs import SinkWriterSpec
+    from opchain.runtime.operators.specs import SinkWriterSpec, TwoPhaseSinkSpec
     from opchain.runtime.task.vertex_program import OperatorProgram
 
 
@@ -26,7 +26,7 @@ class SinkWriterOperator(StreamOperator):
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
-        spec: SinkWriterSpec = program.spec  # type: ignore[assignment]
+        spec: SinkWriterSpec | TwoPhaseSinkSpec = program.spec  # type: ignore[assignment]
         self.sink = spec.sink
         self.writer: SinkWriter[Any] | None = None
 
@@ -58,22 +58,35 @@ class SinkWriterOperator(StreamOperator):
 
     def finish(self) -> None:
         """Flushes, and emits the committables."""
-        self._pre_commit(end_of_input=True)
+        self._pre_commit(None)
 
-    def prepare_snapshot(self, checkpoint_id: int) -> None:  # noqa: ARG002 - the contract
+    def prepare_snapshot(self, checkpoint_id: int) -> None:
         """Likewise: what was written becomes part of the checkpoint, and is committed with it."""
-        self._pre_commit(end_of_input=False)
+        self._pre_commit(checkpoint_id)
 
-    def _pre_commit(self, *, end_of_input: bool) -> None:
+    def _pre_commit(self, checkpoint_id: int | None) -> None:
         assert self.writer is not None
-        self.writer.flush(end_of_input=end_of_input)
-        for committable in self.writer.prepare_commit():
-            self.output.collect(committable, None)
+        self.writer.flush(end_of_input=checkpoint_id is None)
+        for committable in self.writer.prepare_commit_of(checkpoint_id):
+            self._hand_on(committable)
+
+    def _hand_on(self, committable: Any) -> None:
+        self.output.collect(committable, None)
 
     def close(self) -> None:
         """Closes the writer."""
         if self.writer is not None:
             self.writer.close()
+
+
+class TwoPhaseSinkOperator(SinkWriterOperator):
+    """Writes for a SinkFunction of two phases, and hands its committables to the driver by itself.
+
+    Flink: `StreamSink` of a `TwoPhaseCommitSinkFunction`.
+    """
+
+    def _hand_on(self, committable: Any) -> None:
+        self.context.acknowledge(("commit", self.program.index, committable))
 
 
 class SinkCommitterOperator(StreamOperator):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from opchain.runtime.errors import TaskFailedError
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
+from opchain.runtime.job.orphans import discarded_on_failure
 from opchain.runtime.job.outcome import commit, print_lines, read_outcome
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.shipping.functions import ship_vertices
@@ -87,6 +88,7 @@ class BoundedJob:
         self.progress = SparkProgress(self._context, self.group, job)
         self._pool = self._context.getLocalProperty(SCHEDULER_POOL)
         self._cancelled = threading.Event()
+        self._lineage = uuid.uuid4().hex
 
     def run(self) -> JobOutcome:
         """Runs all stages, then commits and prints.
@@ -96,12 +98,13 @@ class BoundedJob:
                 of the executor.
             StreamError: The job failed for another reason.
         """
-        with job_group(self._context, self.group, self._description(), self._pool):
-            outcome = self._outcome()
-        if self._cancelled.is_set():
-            outcome.close()
-            raise TaskFailedError("the job was cancelled before its results were committed")
-        commit(self.job, outcome)
+        with discarded_on_failure(self.job, self._lineage):
+            with job_group(self._context, self.group, self._description(), self._pool):
+                outcome = self._outcome()
+            if self._cancelled.is_set():
+                outcome.close()
+                raise TaskFailedError("the job was cancelled before its results were committed")
+            commit(self.job, outcome)
         print_lines(outcome)
         return outcome
 
@@ -156,6 +159,7 @@ class BoundedJob:
             provide_modules(context, self._dependencies.python_executable),
             provide_files(self._session, self._dependencies),
             self.progress.records,
+            self._lineage,
         )
 
         def make_tasks(

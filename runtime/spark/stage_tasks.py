@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.connectors.sink import NO_LINEAGE
 from opchain.runtime.errors import add_note, show_notes
 from opchain.runtime.shipping.functions import task_program
 from opchain.runtime.spark.exchange import addressed, receive, to_frame
@@ -51,6 +52,7 @@ class ShippedJob:
 
     `import_path` are folders and files that modules can be imported from on this machine; `files` gives the
     names under which Spark knows the cached files. `records` takes the number that each task has read.
+    `lineage` is what the job's hidden output is known by.
     """
 
     job_name: str
@@ -58,6 +60,7 @@ class ShippedJob:
     import_path: tuple[str, ...]
     files: Mapping[str, str]
     records: Accumulator[dict[int, int]] | None = None
+    lineage: str = NO_LINEAGE
 
     def count(self, task: StreamTask) -> None:
         """Tells the driver what a task has read, if somebody wants to know."""
@@ -156,4 +159,5 @@ class StageTasks:
             attempt_id=str(attempt.taskAttemptId()),
             files={name: Path(SparkFiles.get(file)) for name, file in self.job.files.items()},
             prints_on_driver=True,
+            lineage=self.job.lineage,
         )

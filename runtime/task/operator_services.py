@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.connectors.sink import NO_LINEAGE
 from opchain.runtime.metrics.operator_group import operator_group
 from opchain.runtime.operators.context import OperatorContext
 from opchain.runtime.state.hash_map_backend import HashMapKeyedStateBackend
@@ -36,6 +37,7 @@ def operator_context(
     job_parameters: Mapping[str, str],
     files: Mapping[str, Path],
     prints_on_driver: bool = False,
+    lineage: str = NO_LINEAGE,
 ) -> OperatorContext:
     """The services of one operator of a task; `timers` is the task's clock."""
     processing_time = MailboxProcessingTimeService(timers, executor)
@@ -50,6 +52,7 @@ def operator_context(
         files=files,
         acknowledge=acknowledge,
         prints_on_driver=prints_on_driver,
+        lineage=lineage,
     )
     context = OperatorContext(
         task=task,

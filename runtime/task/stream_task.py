@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.connectors.sink import NO_LINEAGE
 from opchain.runtime.errors import TaskFailedError, add_note
 from opchain.runtime.metrics.measure_task import measure_task
 from opchain.runtime.operators.broadcast_process import BroadcastProcessOperator
@@ -58,7 +59,8 @@ class TaskEnvironment:
 
     `attempt_id` is unique to the attempt in the whole application; `timers` is None for the machine's
     clock. With `prints_on_driver`, lines of print sinks travel there: nobody looks at this process.
-    `feed` is what a fed source reads, `schemas` are those of relayed sinks, by operator.
+    `feed` is what a fed source reads, `schemas` are those of relayed sinks, by operator. `lineage` is what
+    the job's hidden output is known by (see connectors.sink).
     """
 
     attempt: int = 0
@@ -68,6 +70,7 @@ class TaskEnvironment:
     prints_on_driver: bool = False
     feed: Feed | None = None
     schemas: Mapping[int, str] = field(default_factory=dict)
+    lineage: str = NO_LINEAGE
 
 
 class StreamTask:
@@ -285,6 +288,7 @@ class StreamTask:
             job_parameters=self.job.job_parameters,
             files=self.environment.files,
             prints_on_driver=self.environment.prints_on_driver,
+            lineage=self.environment.lineage,
         )
         context.feed = self.environment.feed
         context.schema = self.environment.schemas.get(program.index)

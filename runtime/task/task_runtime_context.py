@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from opchain.runtime.connectors.sink import NO_LINEAGE, SinkOrigin
 from opchain.runtime.errors import StateError
 from opchain.runtime.functions.function import DistributedCache, RuntimeContext
 
@@ -52,7 +53,11 @@ class TaskRuntimeContext(RuntimeContext):
         files: Mapping[str, Path],
         acknowledge: Callable[[Any], None],
         prints_on_driver: bool = False,
+        lineage: str = NO_LINEAGE,
     ) -> None:
+        self.origin = SinkOrigin(
+            lineage, program.operator_id, f"'{program.name}' ({program.call_site})"
+        )
         self._program = program
         self._task = task
         self._keyed_state = keyed_state

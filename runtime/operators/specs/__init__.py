@@ -38,6 +38,7 @@ from opchain.runtime.operators.specs.sinks import (
     SinkCommitterSpec,
     SinkSpec,
     SinkWriterSpec,
+    TwoPhaseSinkSpec,
 )
 from opchain.runtime.operators.specs.sources import (
     InputFormatSourceSpec,
@@ -85,5 +86,6 @@ __all__ = [
     "SinkWriterSpec",
     "SourceSpec",
     "TimestampsWatermarksSpec",
+    "TwoPhaseSinkSpec",
     "WindowSpec",
 ]

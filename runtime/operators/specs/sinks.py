@@ -66,6 +66,24 @@ class LegacySinkSpec(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True)
+class TwoPhaseSinkSpec(LegacySinkSpec):
+    """A TwoPhaseSinkFunction of `add_sink`: one operator writes, and the driver commits."""
+
+    kind: ClassVar[str] = "two_phase_sink"
+    takes_batches: ClassVar[bool] = True
+
+    @property
+    def sink(self) -> Sink[Any]:
+        """What writes and commits."""
+        found: Sink[Any] = self.function.two_phase
+        return found
+
+    def changes_records(self) -> bool:
+        """As the sink says."""
+        return self.sink.changes_records
+
+
+@dataclass(frozen=True, slots=True)
 class CollectSinkSpec(LegacySinkSpec):
     """The sink of `execute_and_collect`: one subtask hands the records to the program.
 

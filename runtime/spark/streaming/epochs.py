@@ -15,6 +15,7 @@ from opchain.runtime.checkpoint.restore_plan import match_state, operators_of, p
 from opchain.runtime.epochs.epoch import Epoch
 from opchain.runtime.epochs.restoring import operators_with_state, restored_vertices
 from opchain.runtime.errors import CheckpointError
+from opchain.runtime.job.orphans import discard_orphans
 from opchain.runtime.job.outcome import JobOutcome, commit, print_lines, read_outcome
 from opchain.runtime.spark.dataframes import arrow_batches, has_large_types
 from opchain.runtime.spark.exchange import collected, from_frame, shuffled, written_raw
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from opchain.runtime.task.vertex_program import JobProgram
     from pyspark import RDD
     from pyspark.sql import DataFrame
+
+_EPOCHS_BETWEEN_SWEEPS = 100
 
 
 class Epochs:
@@ -90,6 +93,7 @@ class Epochs:
         if self._latest is not None:
             match_state(self._latest, job, allow_non_restored_state=allow_non_restored_state)
             self._commit_again(self._latest)
+        discard_orphans(job, shipped.lineage)  # of runs that were killed
 
     @property
     def next_timer_ms(self) -> int | None:
@@ -140,6 +144,8 @@ class Epochs:
         )
         reach("completed", checkpoint_id)
         commit(job, outcome, partial(reach, "between-commits", checkpoint_id))
+        if checkpoint_id % _EPOCHS_BETWEEN_SWEEPS == 0:
+            discard_orphans(job, self._shipped.lineage)  # of attempts that lost
         print_lines(outcome)
         self._records.put(outcome)
         reach("committed", checkpoint_id)

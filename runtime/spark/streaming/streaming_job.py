@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
+from opchain.runtime.checkpoint.lineage import lineage_of
 from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.errors import TaskFailedError
@@ -112,6 +113,7 @@ class StreamingJob:
                 self.job.job_parameters,
                 provide_modules(self._context, self._dependencies.python_executable),
                 provide_files(self._session, self._dependencies),
+                lineage=lineage_of(storage),
             )
             restore_from = self._settings.restore_from
             if restore_from is not None and coordinator.latest() is None:

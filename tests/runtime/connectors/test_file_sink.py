@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import pickle
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import pytest
@@ -9,6 +10,9 @@ from opchain.common import Encoder, Types
 from opchain.runtime.connectors.file_buckets import BucketAssigner
 from opchain.runtime.connectors.file_naming import OutputFileConfig, RollingPolicy
 from opchain.runtime.connectors.file_sink import FileSink
+from opchain.runtime.connectors.files.file_system import file_system_of, name_of
+from opchain.runtime.connectors.files.local_file_system import LocalFileSystem
+from opchain.runtime.connectors.sink import SinkOrigin
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.serialization import BulkWriter, BulkWriterFactory
 
@@ -30,6 +34,11 @@ class Subtask:
 class ByLength(BucketAssigner):
     def get_bucket_id(self, element: str, timestamp: int | None, processing_time: int) -> str:
         return f"length={len(element)}"
+
+
+class ByFirstLetter(BucketAssigner):
+    def get_bucket_id(self, element: str, timestamp: int | None, processing_time: int) -> str:
+        return element[0]
 
 
 def sink_to(path: Path, **changes: Any) -> FileSink[str]:
@@ -282,3 +291,65 @@ def test_merging_small_files_is_refused_by_name(tmp_path: Path) -> None:
         builder.enable_compact(None, None)
     with pytest.raises(ValueError, match="bucket check interval"):
         builder.with_bucket_check_interval(0)
+
+
+def writer_with(sink: FileSink[str], lineage: str) -> SinkWriter[str]:
+    context: Any = SimpleNamespace(
+        get_index_of_this_subtask=lambda: 0, origin=SinkOrigin(lineage, "operator", "'files'")
+    )
+    return sink.create_writer(context)
+
+
+def discard(sink: FileSink[str], lineage: str) -> None:
+    sink.create_committer().discard_orphans(SinkOrigin(lineage, "operator", "'files'"))
+
+
+@pytest.mark.parametrize("place", ["local", "memory"])
+def test_orphans_of_a_lineage_go_in_every_bucket(tmp_path: Path, place: str) -> None:
+    url = str(tmp_path / "out") if place == "local" else f"memory://{tmp_path.name}/out"
+    builder = FileSink.for_row_format(url, Encoder.simple_string_encoder())
+    sink = builder.with_bucket_assigner(ByFirstLetter()).build()
+    discard(sink, "killed")  # there is no folder yet
+    committed = writer_with(sink, "killed")
+    committed.write_batch(["a1", "b1"], None)
+    committed.flush(end_of_input=False)
+    sink.create_committer().commit(committed.prepare_commit())
+    orphaned, other = writer_with(sink, "killed"), writer_with(sink, "killed2")
+    for writer in (orphaned, other):
+        writer.write_batch(["a2", "b2"], None)
+    orphaned.flush(end_of_input=False)  # killed before anybody heard of it
+    files = file_system_of(sink.base_path)
+    discard(sink, "killed")
+
+    def names() -> list[str]:
+        found = [files.content(f"{sink.base_path}/{bucket}") for bucket in "ab"]
+        return sorted(
+            name_of(file.path).partition(".inprogress")[0]
+            for content in found
+            if content is not None
+            for file in content.files
+        )
+
+    # What the live writer of another job writes stays, and can be committed.
+    assert names().count(".part-0-0") == 2
+    other.flush(end_of_input=True)
+    sink.create_committer().commit(other.prepare_commit())
+    assert names() == ["part-0-0", "part-0-0", "part-0-1", "part-0-1"]
+
+
+def test_an_orphan_that_its_writer_removes_meanwhile_is_nobodys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink = sink_to(tmp_path)
+    writer = writer_with(sink, "killed")
+    writer.write("a", None)
+    writer.flush(end_of_input=False)
+    delete = LocalFileSystem.delete
+
+    def deleted_before(self: LocalFileSystem, path: str) -> None:
+        delete(self, path)
+        delete(self, path)
+
+    monkeypatch.setattr(LocalFileSystem, "delete", deleted_before)
+    discard(sink, "killed")
+    assert list(tmp_path.iterdir()) == []

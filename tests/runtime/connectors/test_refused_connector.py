@@ -10,7 +10,6 @@ FIRST_NAMES = {
     "dynamic_kafka": "DynamicKafkaSource",
     "elasticsearch": "Elasticsearch7SinkBuilder",
     "hybrid_source": "HybridSource",
-    "jdbc": "JdbcSink",
     "kafka": "KafkaSource",
     "kinesis": "KinesisStreamsSink",
     "pulsar": "PulsarSource",

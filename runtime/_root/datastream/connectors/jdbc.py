@@ -1,19 +1,6 @@
-"""JDBC: not supported. PyFlink: pyflink.datastream.connectors.jdbc."""
+"""PostgreSQL. PyFlink: pyflink.datastream.connectors.jdbc."""
 
-from __future__ import annotations
+from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions, JdbcExecutionOptions
+from opchain.runtime.connectors.jdbc.sink import JdbcSink
 
-from typing import NoReturn
-
-from opchain.runtime.connectors.refused_connector import refuse_name
-
-_NAMES = frozenset(
-    {
-        "JdbcConnectionOptions",
-        "JdbcExecutionOptions",
-        "JdbcSink",
-    }
-)
-
-
-def __getattr__(name: str) -> NoReturn:
-    refuse_name(name, _NAMES, __name__)
+__all__ = ["JdbcConnectionOptions", "JdbcExecutionOptions", "JdbcSink"]

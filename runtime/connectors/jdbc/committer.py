@@ -1,0 +1,206 @@
+"""Moves rows that wait to where they belong: all of a checkpoint, from all subtasks, in one transaction.
+
+The statement runs once per row, in the order of subtasks and records, in the server: whatever it does, it
+does as if JDBC had sent it, and rows of one key come one after the other.
+
+The same transaction notes the checkpoint and removes the rows that waited, with all that losing attempts and
+killed runs of this sink have left. So a checkpoint that is committed again finds its note; rows
+that have vanished without a note are an error.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.connectors.jdbc.staging import StagedRows, connect, psycopg
+from opchain.runtime.connectors.jdbc.writer import retried
+from opchain.runtime.connectors.sink import Committer
+from opchain.runtime.errors import SinkError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions, JdbcExecutionOptions
+    from opchain.runtime.connectors.jdbc.statement import Statement
+    from opchain.runtime.connectors.sink import SinkOrigin
+
+_RUN = """\
+DO {tag}
+DECLARE
+    opchain_row record;
+    said text;
+    detail text;
+BEGIN
+    FOR opchain_row IN
+        SELECT staged.* FROM {staged} AS staged
+        JOIN unnest({batches}::uuid[]) WITH ORDINALITY AS wanted (batch, place) USING (batch)
+        ORDER BY wanted.place, staged.number
+    LOOP
+        {statement};
+    END LOOP;
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS said = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL;
+    RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = said, DETAIL = detail, HINT = {row};
+END
+{tag}"""
+
+
+class JdbcCommitter(Committer):
+    """Commits on the driver, on a connection of its own."""
+
+    def __init__(
+        self,
+        statement: Statement,
+        connection: JdbcConnectionOptions,
+        execution: JdbcExecutionOptions,
+    ) -> None:
+        self._statement = statement
+        self._options = connection
+        self._execution = execution
+        self._connection: Any = None
+
+    def commit(self, committables: Sequence[StagedRows]) -> None:
+        """Moves the rows; those that were moved before stay where they are.
+
+        Raises:
+            SinkError: The database can't be reached, refuses a row, or has lost rows that waited.
+        """
+        for _, batches in groupby(committables, key=lambda item: item[:4]):
+            found = list(batches)
+            retried(
+                lambda found=found: self._commit(found),  # type: ignore[misc]
+                self.close,
+                self._execution.max_retries,
+                found[0].where,
+            )
+
+    def discard_orphans(self, origin: SinkOrigin) -> None:
+        """Removes the rows of the sink that wait."""
+
+        def discard() -> None:
+            connection = self._connected()
+            if connection.execute("SELECT to_regclass('opchain_batches')").fetchone()[0] is None:
+                return  # the first task of the first run has not come so far
+            with connection.transaction():
+                _remove_all(connection, origin.lineage, origin.operator_id)
+
+        retried(discard, self.close, self._execution.max_retries, origin.where)
+
+    def close(self) -> None:
+        """Ends the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _commit(self, batches: list[StagedRows]) -> None:
+        library, connection = psycopg(), self._connected()
+        try:
+            with connection.transaction():
+                if not _is_committed(connection, batches):
+                    self._run(connection, batches)
+                    _remove(connection, batches)
+                    _note(connection, batches[0])
+        except library.OperationalError:
+            raise
+        except library.Error as error:
+            raise _refused(error, batches[0]) from error
+
+    def _connected(self) -> Any:
+        if self._connection is None:
+            self._connection = connect(self._options)
+        return self._connection
+
+    def _run(self, connection: Any, batches: list[StagedRows]) -> None:
+        sql, first = psycopg().sql, batches[0]
+        statement = self._statement.with_parameters(
+            [f"opchain_row.{column}" for column in first.columns]
+        )
+        shown = ", ".join(
+            f"coalesce(opchain_row.{column}::text, 'NULL')" for column in first.columns
+        )
+        tag = "$opchain$"
+        while tag in statement:
+            tag = f"{tag[:-1]}_$"
+        connection.execute(
+            _RUN.format(
+                tag=tag,
+                staged=first.staged,
+                batches=sql.Literal([item.batch for item in batches]).as_string(connection),
+                statement=statement,
+                row=f"concat('row (', concat_ws(', ', {shown}), ')')",
+            )
+        )
+
+
+def _is_committed(connection: Any, batches: list[StagedRows]) -> bool:
+    """Whether these were committed before; nobody else commits for the sink until the transaction ends."""
+    first = batches[0]
+    if first.checkpoint_id is None:
+        waiting = connection.execute(
+            "SELECT batch FROM opchain_batches WHERE batch = ANY(%s) FOR UPDATE",
+            [[item.batch for item in batches]],
+        )
+        return not waiting.fetchall()
+    sink = [first.lineage, first.operator_id]
+    connection.execute(
+        "INSERT INTO opchain_commits VALUES (%s, %s, -1) ON CONFLICT DO NOTHING", sink
+    )
+    noted = connection.execute(
+        "SELECT checkpoint_id FROM opchain_commits WHERE (lineage, operator) = (%s, %s) FOR UPDATE",
+        sink,
+    )
+    return bool(noted.fetchone()[0] >= first.checkpoint_id)
+
+
+def _remove(connection: Any, batches: list[StagedRows]) -> None:
+    """Removes the rows that were moved, and what else the sink has left."""
+    first, wanted = batches[0], sum(item.rows for item in batches)
+    moved = connection.execute(
+        f"DELETE FROM {first.staged} WHERE batch = ANY(%s)",  # noqa: S608 - a name of ours
+        [[item.batch for item in batches]],
+    ).rowcount
+    if moved != wanted:
+        raise SinkError(
+            f"{first.where}: {wanted} rows of {_checkpoint(first)} wait for their commit by what the tasks "
+            f"said, and {moved} are in {first.staged}: somebody has removed the others. Nothing was "
+            "committed; restore the table, or start the job from an earlier checkpoint"
+        )
+    _remove_all(connection, first.lineage, first.operator_id)
+
+
+def _remove_all(connection: Any, lineage: str, operator_id: str) -> None:
+    left = connection.execute(
+        "DELETE FROM opchain_batches WHERE (lineage, operator) = (%s, %s) RETURNING batch, staged",
+        [lineage, operator_id],
+    ).fetchall()
+    for staged in sorted({staged for _, staged in left}):
+        connection.execute(
+            psycopg()
+            .sql.SQL("DELETE FROM {} WHERE batch = ANY(%s)")
+            .format(psycopg().sql.Identifier(staged)),
+            [[batch for batch, of in left if of == staged]],
+        )
+
+
+def _note(connection: Any, first: StagedRows) -> None:
+    if first.checkpoint_id is not None:
+        connection.execute(
+            "UPDATE opchain_commits SET checkpoint_id = %s, committed_at = now() "
+            "WHERE (lineage, operator) = (%s, %s)",
+            [first.checkpoint_id, first.lineage, first.operator_id],
+        )
+
+
+def _refused(error: Any, first: StagedRows) -> SinkError:
+    said = error.diag
+    parts = (said.message_primary or str(error), said.message_detail, said.message_hint)
+    return SinkError(
+        f"{first.where}: the rows of {_checkpoint(first)} can't be committed: "
+        f"{'; '.join(' '.join(part.split()) for part in parts if part)}. Nothing was committed; mend the "
+        "table and start the job again"
+    )
+
+
+def _checkpoint(first: StagedRows) -> str:
+    return "the job" if first.checkpoint_id is None else f"checkpoint {first.checkpoint_id}"

@@ -1,0 +1,150 @@
+"""How a JdbcSink connects, and how it batches. Flink: JdbcConnectionOptions, JdbcExecutionOptions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from opchain.runtime.errors import UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_DRIVER = "org.postgresql.Driver"
+
+
+@dataclass(frozen=True)
+class JdbcConnectionOptions:
+    """Where a database is; made by `JdbcConnectionOptionsBuilder`. The password is never shown."""
+
+    url: str
+    driver_name: str | None = None
+    user_name: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+    def get_db_url(self) -> str:
+        """The URL as it was given."""
+        return self.url
+
+    def get_driver_name(self) -> str | None:
+        """The class of the Java driver, which is not used."""
+        return self.driver_name
+
+    def get_user_name(self) -> str | None:
+        """The user; None where the URL or the system says it."""
+        return self.user_name
+
+    def get_password(self) -> str | None:
+        """The password."""
+        return self.password
+
+    class JdbcConnectionOptionsBuilder:
+        """Connection options in the making."""
+
+        def __init__(self) -> None:
+            self._options = JdbcConnectionOptions("")
+
+        def with_url(self, url: str) -> Self:
+            """Sets the URL: `jdbc:postgresql://host:5432/database`, or libpq's `postgresql://...`."""
+            self._options = replace(self._options, url=url)
+            return self
+
+        def with_driver_name(self, driver_name: str) -> Self:
+            """Takes the name of PostgreSQL's Java driver, which programs for PyFlink have.
+
+            Raises:
+                UnsupportedFeatureError: It is another database's.
+            """
+            if driver_name != _DRIVER:
+                raise UnsupportedFeatureError(
+                    f"with_driver_name({driver_name!r}): JdbcSink writes to PostgreSQL alone; leave the "
+                    f"driver out, or name {_DRIVER}"
+                )
+            self._options = replace(self._options, driver_name=driver_name)
+            return self
+
+        def with_user_name(self, user_name: str) -> Self:
+            """Sets the user."""
+            self._options = replace(self._options, user_name=user_name)
+            return self
+
+        def with_password(self, password: str) -> Self:
+            """Sets the password."""
+            self._options = replace(self._options, password=password)
+            return self
+
+        def build(self) -> JdbcConnectionOptions:
+            """The options.
+
+            Raises:
+                ValueError: The URL is missing, or has what is not understood.
+                UnsupportedFeatureError: It is another database's.
+            """
+            from opchain.runtime.connectors.jdbc.url import connection_parameters  # noqa: PLC0415 - it imports this
+
+            connection_parameters(self._options)
+            return self._options
+
+
+@dataclass(frozen=True)
+class JdbcExecutionOptions:
+    """How a JdbcSink batches and retries; made by `builder()`."""
+
+    batch_interval_ms: int = 0
+    batch_size: int = 5000
+    max_retries: int = 3
+
+    def get_batch_interval_ms(self) -> int:
+        """The interval as it was given; see `with_batch_interval_ms`."""
+        return self.batch_interval_ms
+
+    def get_batch_size(self) -> int:
+        """How many records go to the server at once."""
+        return self.batch_size
+
+    def get_max_retries(self) -> int:
+        """How often what a lost connection has broken off is tried again."""
+        return self.max_retries
+
+    @staticmethod
+    def defaults() -> JdbcExecutionOptions:
+        """Batches of 5000 records, 3 retries."""
+        return JdbcExecutionOptions()
+
+    @staticmethod
+    def builder() -> JdbcExecutionOptions.Builder:
+        """Starts options."""
+        return JdbcExecutionOptions.Builder()
+
+    class Builder:
+        """Execution options in the making."""
+
+        def __init__(self) -> None:
+            self._options = JdbcExecutionOptions()
+
+        def with_batch_size(self, size: int) -> Self:
+            """Sets how many records go to the server at once, at least 1."""
+            self._options = replace(self._options, batch_size=_number(size, 1, "with_batch_size"))
+            return self
+
+        def with_batch_interval_ms(self, interval_ms: int) -> Self:
+            """Taken as in PyFlink, without effect: rows show when the checkpoint or the job is complete."""
+            interval = _number(interval_ms, 0, "with_batch_interval_ms")
+            self._options = replace(self._options, batch_interval_ms=interval)
+            return self
+
+        def with_max_retries(self, max_retries: int) -> Self:
+            """Sets how often what a lost connection has broken off is tried again; 0 for never."""
+            retries = _number(max_retries, 0, "with_max_retries")
+            self._options = replace(self._options, max_retries=retries)
+            return self
+
+        def build(self) -> JdbcExecutionOptions:
+            """The options."""
+            return self._options
+
+
+def _number(value: int, least: int, call: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{call} got {value!r}; it takes a number of at least {least}")
+    return value

@@ -1,0 +1,113 @@
+"""A PostgreSQL server of the tests' own, where Debian's packages (or others) have installed the programs."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from opchain.datastream.connectors.jdbc import JdbcConnectionOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+USER = "postgres"
+
+
+@dataclass(frozen=True)
+class Server:
+    """Who runs; everybody on this machine may connect."""
+
+    port: int
+
+    @property
+    def url(self) -> str:
+        """As PyFlink's programs have it."""
+        return f"jdbc:postgresql://127.0.0.1:{self.port}/{USER}"
+
+    @property
+    def options(self) -> JdbcConnectionOptions:
+        builder = JdbcConnectionOptions.JdbcConnectionOptionsBuilder()
+        return builder.with_url(self.url).with_user_name(USER).build()
+
+    def connect(self) -> Any:
+        import psycopg  # noqa: PLC0415 - it may be missing
+
+        return psycopg.connect(
+            host="127.0.0.1", port=self.port, user=USER, dbname=USER, autocommit=True
+        )
+
+    def run(self, *commands: str) -> None:
+        with self.connect() as connection:
+            for command in commands:
+                connection.execute(command)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        with self.connect() as connection:
+            found: list[tuple[Any, ...]] = connection.execute(query).fetchall()
+            return found
+
+    def waiting(self) -> int:
+        """How many rows and batches wait for a commit in any table."""
+        tables = self.rows(
+            "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname LIKE 'opchain\\_%' "
+            "AND relname <> 'opchain_commits'"
+        )
+        return sum(self.rows(f"SELECT count(*) FROM {name}")[0][0] for (name,) in tables)  # noqa: S608 - of ours
+
+    def clear(self) -> None:
+        """Drops all tables."""
+        self.run("DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
+
+
+@contextmanager
+def postgres_server() -> Iterator[Server]:
+    """A server on a free port, with its data in a temporary folder; skips the test where there is none."""
+    pytest.importorskip("psycopg", reason="needs psycopg: pip install 'opchain[postgresql]'")
+    programs = _programs()
+    if programs is None:
+        pytest.skip("needs PostgreSQL's server: apt-get install postgresql")
+    folder = Path(tempfile.mkdtemp(prefix="opchain-postgres-"))
+    as_user: list[str] = []
+    if os.geteuid() == 0:  # the server refuses to run as root
+        account = pwd.getpwnam(USER)
+        os.chown(folder, account.pw_uid, account.pw_gid)
+        as_user = ["runuser", "-u", USER, "--"]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    data = str(folder / "data")
+    settings = f"-p {port} -c listen_addresses=127.0.0.1 -k {folder} -c fsync=off"
+
+    def call(command: Sequence[str]) -> None:
+        done = subprocess.run(
+            [*as_user, *command], cwd="/", capture_output=True, text=True, check=False, timeout=120
+        )
+        assert done.returncode == 0, f"{command}: {done.stderr}{done.stdout}"
+
+    try:
+        call([f"{programs}/initdb", "-D", data, "-A", "trust", "-U", USER, "-N"])
+        log = str(folder / "log")
+        call([f"{programs}/pg_ctl", "-D", data, "-w", "-l", log, "-o", settings, "start"])
+        try:
+            yield Server(port)
+        finally:
+            call([f"{programs}/pg_ctl", "-D", data, "-m", "immediate", "stop"])
+    finally:
+        shutil.rmtree(folder)
+
+
+def _programs() -> Path | None:
+    found = shutil.which("pg_ctl")
+    if found is not None:
+        return Path(found).parent
+    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"))
+    return installed[-1].parent if installed else None

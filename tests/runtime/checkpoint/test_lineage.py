@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opchain.runtime.checkpoint.lineage import lineage_of
+from opchain.runtime.checkpoint.storage import checkpoint_storage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_directory_keeps_its_lineage_and_another_has_another(tmp_path: Path) -> None:
+    here = checkpoint_storage(str(tmp_path / "here"))
+    there = checkpoint_storage(str(tmp_path / "there"))
+    lineage = lineage_of(here)
+    assert lineage_of(here) == lineage_of(checkpoint_storage(here.url)) == lineage
+    assert lineage_of(there) != lineage

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from opchain.runtime.connectors.jdbc.committer import JdbcCommitter
+from opchain.runtime.connectors.jdbc.options import JdbcExecutionOptions
+from opchain.runtime.connectors.jdbc.statement import parse_statement
+from opchain.runtime.connectors.jdbc.writer import JdbcWriter
+from opchain.runtime.connectors.sink import SinkOrigin
+from opchain.runtime.errors import SinkError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from opchain.runtime.connectors.jdbc.staging import StagedRows
+    from postgres_server import Server
+
+INSERT = "INSERT INTO t (id, name) VALUES (?, ?)"
+UPSERT = f"{INSERT} ON CONFLICT (id) DO UPDATE SET name = t.name || excluded.name"
+DEFAULTS = JdbcExecutionOptions.defaults()
+
+
+def staged(
+    server: Server,
+    checkpoint_id: int | None,
+    *rows: tuple[Any, ...],
+    sql: str = INSERT,
+    operator: str = "operator",
+) -> Sequence[StagedRows]:
+    origin = SinkOrigin("lineage", operator, "'books' (job.py:7)")
+    with closing(JdbcWriter(parse_statement(sql), server.options, DEFAULTS, origin)) as writer:
+        writer.write_batch(rows, None)
+        writer.flush(end_of_input=True)
+        return writer.prepare_commit_of(checkpoint_id)
+
+
+def commit(server: Server, committables: Sequence[StagedRows], sql: str = INSERT) -> None:
+    with closing(JdbcCommitter(parse_statement(sql), server.options, DEFAULTS)) as committer:
+        committer.commit(committables)
+
+
+@pytest.fixture
+def books(postgres: Server) -> Server:
+    postgres.run("CREATE TABLE t (id int PRIMARY KEY, name text NOT NULL)")
+    return postgres
+
+
+@pytest.mark.parametrize("checkpoint_id", [3, None])
+def test_what_is_committed_again_is_there_once(books: Server, checkpoint_id: int | None) -> None:
+    rows = [
+        *staged(books, checkpoint_id, (1, "a"), (2, "b")),
+        *staged(books, checkpoint_id, (3, "c")),
+    ]
+    for _ in range(3):
+        commit(books, rows)
+    assert books.rows("SELECT * FROM t ORDER BY id") == [(1, "a"), (2, "b"), (3, "c")]
+    assert books.waiting() == 0
+
+
+def test_a_checkpoint_before_the_last_one_changes_nothing(books: Server) -> None:
+    first, second = staged(books, 1, (1, "a")), staged(books, 2, (2, "b"))
+    commit(books, first)
+    # What waits for the second was an attempt's that lost, and is gone.
+    with pytest.raises(
+        SinkError, match=r"1 rows of checkpoint 2 wait .* and 0 are in opchain_staged"
+    ):
+        commit(books, second)
+    commit(books, staged(books, 2, (2, "c")))
+    commit(books, first)
+    assert books.rows("SELECT * FROM t ORDER BY id") == [(1, "a"), (2, "c")]
+    assert books.rows("SELECT lineage, operator, checkpoint_id FROM opchain_commits") == [
+        ("lineage", "operator", 2)
+    ]
+
+
+def test_rows_of_one_key_come_in_the_order_of_subtasks_and_records(books: Server) -> None:
+    rows = [
+        *staged(books, 1, (1, "a"), (1, "b"), sql=UPSERT),
+        *staged(books, 1, (1, "c"), (2, "x"), sql=UPSERT),
+    ]
+    commit(books, rows, UPSERT)
+    assert books.rows("SELECT * FROM t ORDER BY id") == [(1, "abc"), (2, "x")]
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("UPDATE t SET name = ? WHERE id = ?", [(1, "new")]),
+        ("DELETE FROM t WHERE name = ? OR id = ?", []),
+        (
+            "INSERT INTO t SELECT b, upper($$a$$ || a) FROM (VALUES (?::text, ?::int + 1)) AS v (a, b)",
+            [(1, "a"), (2, "ANEW")],
+        ),
+    ],
+)
+def test_other_statements(books: Server, sql: str, expected: list[Any]) -> None:
+    books.run("INSERT INTO t VALUES (1, 'a')")
+    commit(books, staged(books, 1, ("new", 1), sql=sql), sql)
+    assert books.rows("SELECT * FROM t ORDER BY id") == expected
+
+
+def test_a_row_that_the_table_refuses_keeps_all_out(books: Server) -> None:
+    rows = staged(books, 4, (1, "a"), (2, None), (3, "c"))
+    with pytest.raises(SinkError) as refused:
+        commit(books, rows)
+    assert str(refused.value) == (
+        "'books' (job.py:7): the rows of checkpoint 4 can't be committed: null value in column \"name\" of "
+        'relation "t" violates not-null constraint; Failing row contains (2, null).; row (2, NULL). Nothing '
+        "was committed; mend the table and start the job again"
+    )
+    assert books.rows("SELECT * FROM t") == []
+    books.run("ALTER TABLE t ALTER name DROP NOT NULL")
+    commit(books, rows)
+    assert books.rows("SELECT count(*) FROM t") == [(3,)]
+
+
+def test_rows_that_somebody_removed_are_missed(books: Server) -> None:
+    rows = staged(books, 1, (1, "a"), (2, "b"))
+    books.run(f"DELETE FROM {rows[0].staged} WHERE number = 0")
+    with pytest.raises(SinkError, match=r"2 rows of checkpoint 1 wait .* and 1 are in"):
+        commit(books, rows)
+    assert books.rows("SELECT * FROM t") == []
+
+
+def test_orphans_go_with_a_commit_and_those_of_others_stay(books: Server) -> None:
+    staged(books, 1, (8, "lost"))
+    others = staged(books, 1, (9, "other"), operator="other")
+    commit(books, staged(books, 1, (1, "a")))
+    assert books.rows(f"SELECT p1 FROM {others[0].staged}") == [(9,)]
+    commit(books, others)
+    assert books.rows("SELECT id FROM t ORDER BY id") == [(1,), (9,)]
+
+
+def test_orphans_are_discarded(books: Server) -> None:
+    origin = SinkOrigin("lineage", "operator", "'books'")
+    with closing(JdbcCommitter(parse_statement(INSERT), books.options, DEFAULTS)) as committer:
+        committer.discard_orphans(origin)  # before there are tables
+        staged(books, 1, (1, "a"))
+        others = staged(books, 1, (2, "b"), operator="other")
+        committer.discard_orphans(origin)
+    assert books.rows(f"SELECT p1 FROM {others[0].staged}") == [(2,)]
+
+
+def test_a_connection_lost_between_commits_is_made_again(books: Server) -> None:
+    with closing(JdbcCommitter(parse_statement(INSERT), books.options, DEFAULTS)) as committer:
+        committer.commit(staged(books, 1, (1, "a")))
+        books.run(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'opchain'"
+        )
+        committer.commit(staged(books, 2, (2, "b")))
+    assert books.rows("SELECT id FROM t ORDER BY id") == [(1,), (2,)]

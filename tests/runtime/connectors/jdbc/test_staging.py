@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+from opchain.runtime.connectors.jdbc.staging import connect, staging_table
+from opchain.runtime.connectors.jdbc.statement import parse_statement
+from opchain.runtime.errors import SinkError
+
+if TYPE_CHECKING:
+    from postgres_server import Server
+
+TABLE = "CREATE TABLE t (id int PRIMARY KEY, name varchar(9), at timestamptz, price numeric(9, 2))"
+INSERT = parse_statement("INSERT INTO t VALUES (?, ?, ?, ?)")
+
+
+def test_rows_wait_in_columns_of_the_types_that_the_server_takes(postgres: Server) -> None:
+    postgres.run(TABLE)
+    with closing(connect(postgres.options)) as connection:
+        table = staging_table(connection, INSERT, "'sink'")
+        assert table.types == (
+            "integer",
+            "character varying",
+            "timestamp with time zone",
+            "numeric",
+        )
+        assert table.columns == ("p1", "p2", "p3", "p4")
+        assert staging_table(connection, INSERT, "'sink'") == table
+    columns = postgres.rows(
+        f"SELECT attname FROM pg_attribute WHERE attrelid = '{table.name}'::regclass AND attnum > 0"
+        " ORDER BY attnum"
+    )
+    assert columns == [("batch",), ("number",), ("p1",), ("p2",), ("p3",), ("p4",)]
+
+
+def test_many_may_make_the_tables_at_once(postgres: Server) -> None:
+    postgres.run(TABLE)
+
+    def make(_: int) -> str:
+        with closing(connect(postgres.options)) as connection:
+            return staging_table(connection, INSERT, "'sink'").name
+
+    with ThreadPoolExecutor(6) as threads:
+        assert len(set(threads.map(make, range(6)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("INSERT INTO nowhere VALUES (?)", 'relation "nowhere" does not exist'),
+        ("INSERT INTO t (nothing) VALUES (?)", 'column "nothing" of relation "t" does not exist'),
+        ("INSERT INTO t VALUES (?", "syntax error"),
+    ],
+)
+def test_a_statement_that_the_server_refuses(postgres: Server, sql: str, said: str) -> None:
+    postgres.run(TABLE)
+    with (
+        closing(connect(postgres.options)) as connection,
+        pytest.raises(SinkError, match=f"^'sink': the server refuses the statement .*{said}"),
+    ):
+        staging_table(connection, parse_statement(sql), "'sink'")
+
+
+def test_a_user_who_may_make_no_tables_learns_what_to_run(postgres: Server) -> None:
+    postgres.run(
+        TABLE, "DROP ROLE IF EXISTS clerk", "CREATE ROLE clerk LOGIN", "GRANT ALL ON t TO clerk"
+    )
+    postgres.run("GRANT USAGE ON SCHEMA public TO clerk")
+    from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions  # noqa: PLC0415
+
+    options = JdbcConnectionOptions(postgres.url, None, "clerk")
+    with (
+        closing(connect(options)) as connection,
+        pytest.raises(SinkError, match=r"may not make the tables .*CREATE TABLE IF NOT EXISTS"),
+    ):
+        staging_table(connection, INSERT, "'sink'")

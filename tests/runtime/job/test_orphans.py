@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from forms import job_of
+from opchain.runtime.connectors.discard import DiscardingSink
+from opchain.runtime.connectors.sink import Committer, SinkOrigin
+from opchain.runtime.connectors.two_phase_function import TwoPhaseSinkFunction
+from opchain.runtime.job.orphans import discard_orphans, discarded_on_failure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class NotingSink(DiscardingSink):
+    """Notes what is asked of its committers."""
+
+    def __init__(self) -> None:
+        self.noted: list[Any] = []
+
+    @property
+    def has_committer(self) -> bool:
+        return True
+
+    def create_committer(self) -> Committer:
+        return NotingCommitter(self.noted)
+
+
+class NotingCommitter(Committer):
+    def __init__(self, noted: list[Any]) -> None:
+        self.noted = noted
+
+    def commit(self, committables: Sequence[Any]) -> None:
+        raise AssertionError("nothing is committed")
+
+    def discard_orphans(self, origin: SinkOrigin) -> None:
+        self.noted.append((origin.lineage, origin.where[:7]))
+        if origin.lineage == "broken":
+            raise OSError("no way")
+
+    def close(self) -> None:
+        self.noted.append("closed")
+
+
+def job_with(sink: NotingSink) -> Any:
+    def draw(env: Any) -> None:
+        numbers = env.from_collection([1])
+        numbers.sink_to(sink).name("first")
+        numbers.add_sink(TwoPhaseSinkFunction(sink)).name("other")
+        numbers.sink_to(DiscardingSink())
+        numbers.print()
+
+    return job_of(draw, "inlined")
+
+
+def test_each_sink_that_commits_is_asked_once() -> None:
+    sink = NotingSink()
+    discard_orphans(job_with(sink), "lineage")
+    assert sorted(map(str, sink.noted)) == sorted(
+        map(str, [("lineage", "'first:"), "closed", ("lineage", "'Sink: "), "closed"])
+    )
+
+
+def test_only_where_a_job_fails() -> None:
+    sink = NotingSink()
+    job = job_with(sink)
+    with discarded_on_failure(job, "lineage"):
+        pass
+    assert sink.noted == []
+    with pytest.raises(ValueError, match="of the job"), discarded_on_failure(job, "lineage"):
+        raise ValueError("of the job")
+    assert len(sink.noted) == 4
+
+
+def test_the_failure_of_the_job_is_what_is_raised() -> None:
+    with (
+        pytest.raises(ValueError, match="of the job") as failed,
+        discarded_on_failure(job_with(NotingSink()), "broken"),
+    ):
+        raise ValueError("of the job")
+    assert failed.value.__notes__ == ["and then sinks could not clean up: OSError: no way"]  # type: ignore[attr-defined]
