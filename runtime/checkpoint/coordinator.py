@@ -339,12 +339,30 @@ class CheckpointCoordinator:
             self._storage.publish(metadata_name(metadata.epoch), data)
         except FileExistsError:
             other = read_metadata(self._storage, metadata.epoch)
-            if other == metadata:
-                return  # the storage has answered the first time, and nobody heard it
-            raise CheckpointInUseError(
-                f"checkpoint {metadata.epoch} of {self._storage.url} was completed by run "
-                f"{other.run_id} of '{other.job_name}'; this is run {metadata.run_id}, which must stop"
-            ) from None
+            if other != metadata:
+                raise CheckpointInUseError(
+                    f"checkpoint {metadata.epoch} of {self._storage.url} was completed by run "
+                    f"{other.run_id} of '{other.job_name}'; this is run {metadata.run_id}, which must stop"
+                ) from None
+            # Else the storage has answered the first time, and nobody heard it.
+        self._require_still(metadata.epoch)
+
+    def _require_still(self, epoch: int) -> None:
+        """Makes sure behind a publish that nobody had taken the place over before it.
+
+        A run that stood still between its question and its publish may find the name free again: another has
+        completed this epoch and some more, and has dropped it since. Who takes over first says so and then
+        looks for the last checkpoint, so it either is found here, or finds what was published.
+
+        Raises:
+            CheckpointInUseError: Another run has the place; nothing may be committed.
+        """
+        try:
+            self.lease.require()
+        except CheckpointInUseError:
+            if completed_epochs(self._storage)[-1] > epoch:
+                self._storage.delete(metadata_name(epoch))  # nobody goes on from it
+            raise
 
     def _retained_checkpoints(self) -> list[CheckpointMetadata]:
         if self._completed is None:

@@ -63,9 +63,12 @@ class LocalFileSystem(FileSystem):
         """Links the file under its name, then removes the hidden name: either name shows all of it."""
         if not os.path.exists(hidden):  # noqa: PTH110
             return
-        for name in names:
-            if _named(hidden, name):
-                return
+        try:
+            next(name for name in names if _named(hidden, name))
+        except FileNotFoundError:
+            if os.path.exists(hidden):  # noqa: PTH110
+                raise
+            # Else a driver that has replaced this one has named it meanwhile.
 
 
 def _named(hidden: str, name: str) -> bool:

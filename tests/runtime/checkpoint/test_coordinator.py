@@ -335,6 +335,34 @@ def test_of_two_runs_that_both_think_they_own_the_place_one_completes_an_epoch(
     assert latest.run_id == "run-1"
 
 
+@pytest.mark.parametrize("retained", [1, 3])
+def test_a_run_that_stood_still_before_its_publish_finds_out_behind_it(
+    storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch, retained: int
+) -> None:
+    now = [0]
+    observer = Observer()
+    first = open_(storage, now_ms=lambda: now[0], observers=[observer])
+    publish = type(storage).publish
+
+    def late(self: Any, name: str, data: bytes) -> None:
+        monkeypatch.undo()
+        now[0] += 60_000
+        second = open_(storage, "run-2", now_ms=lambda: now[0], retained=retained)
+        tasks = Tasks(storage)
+        for epoch in (1, 2, 3):
+            run_epoch(second, tasks, epoch)
+        publish(self, name, data)
+
+    monkeypatch.setattr(type(storage), "publish", late)
+    with pytest.raises(CheckpointInUseError, match="which must stop"):
+        run_epoch(first, Tasks(storage), 1)
+    assert observer.heard == []
+    assert completed_epochs(storage) == [1, 2, 3][-retained:]
+    assert {read_metadata(storage, epoch).run_id for epoch in completed_epochs(storage)} == {
+        "run-2"
+    }
+
+
 def test_a_publish_that_nobody_heard_the_answer_of_is_no_failure(
     storage: CheckpointStorage,
     coordinator: CheckpointCoordinator,

@@ -84,3 +84,28 @@ def refused(source: str, target: str) -> None:
 def test_a_file_can_be_removed(tmp_path: Path) -> None:
     FILES.delete(created(tmp_path / "a", b""))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("call", ["link", "unlink"])
+def test_two_that_publish_the_same_file_at_once_give_it_one_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    created(tmp_path / "part-0", b"before")
+    hidden = created(tmp_path / ".hidden", b"a")
+    original = getattr(os, call)
+
+    def late(*paths: str) -> None:
+        monkeypatch.undo()
+        FILES.publish(hidden, numbered(tmp_path))
+        original(*paths)
+
+    monkeypatch.setattr(os, call, late)
+    FILES.publish(hidden, numbered(tmp_path))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["part-0", "part-1"]
+    assert (tmp_path / "part-1").read_bytes() == b"a"
+
+
+def test_a_folder_that_is_gone_is_an_error(tmp_path: Path) -> None:
+    hidden = created(tmp_path / ".hidden", b"a")
+    with pytest.raises(FileNotFoundError):
+        FILES.publish(hidden, numbered(tmp_path / "gone"))
