@@ -40,7 +40,11 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
         from opchain.runtime.spark.streaming.streaming_run import streaming_run  # noqa: PLC0415
 
         run = streaming_run(
-            job, streaming_settings(program.settings), dependencies, slot_resources(plan)
+            job,
+            streaming_settings(program.settings),
+            dependencies,
+            slot_resources(plan),
+            program.epoch_listeners,
         )
     else:
         from opchain.runtime.spark.bounded_job import spark_run  # noqa: PLC0415 - likewise
@@ -72,6 +76,7 @@ def streaming_settings(settings: JobSettings) -> StreamingSettings:
         allow_non_restored_state=settings.allow_non_restored_state,
         retained=settings.retained_checkpoints,
         tolerable_failures=settings.tolerable_checkpoint_failures,
+        progress_log=settings.progress_log,
     )
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from opchain.compiler.graph.transformation import Transformation
     from opchain.compiler.plan.page.in_notebook import ShownPlan, ShownText
     from opchain.runtime.configuration.configuration import Configuration
+    from opchain.runtime.epochs.epoch_history import EpochListener
     from opchain.runtime.job.client import JobClient
     from opchain.runtime.job.execution_result import JobExecutionResult
     from typing_extensions import Self
@@ -39,6 +40,7 @@ class StreamExecutionEnvironment(EnvironmentSources):
         super().__init__(configuration)
         self._has_run = False
         self._collecting: list[CloseableIterator[Any]] = []
+        self._epoch_listeners: list[EpochListener] = []
         interception.environment_made(self)
 
     if not TYPE_CHECKING:
@@ -58,6 +60,17 @@ class StreamExecutionEnvironment(EnvironmentSources):
     def register_collect_iterator(self, iterator: CloseableIterator[Any]) -> None:
         """Remembers an iterator that reads records of the next job. Flink: the same method."""
         self._collecting.append(iterator)
+
+    def add_epoch_listener(self, listener: EpochListener) -> None:
+        """Calls a function with the EpochProgress of each epoch of the unbounded jobs that are run from here.
+
+        It runs on the driver once the epoch's sinks have committed, and the next epoch waits for it; what
+        it raises is logged. Ours alone; the job client has `last_progress` and `recent_progress`, and Spark's
+        own StreamingQueryListeners hear of the query whose name begins with the job's.
+        """
+        if not callable(listener):
+            raise TypeError(f"add_epoch_listener() takes a function, not {listener!r}")
+        self._epoch_listeners.append(listener)
 
     def detached_program(self, end: Transformation) -> Program:
         """The program that leads to a transformation; what leads to nothing else is drawn no more."""
@@ -86,6 +99,7 @@ class StreamExecutionEnvironment(EnvironmentSources):
             next_id=self._last_id + 1,
             slot_group_resources=dict(self._slot_sharing_groups),
             cached_files=tuple(self._cached_files.values()),
+            epoch_listeners=tuple(self._epoch_listeners),
         )
 
     @overload

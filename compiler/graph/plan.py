@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from opchain.runtime.errors import InternalError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from opchain.compiler.graph.chain import Chain, DataSet, VertexSize
     from opchain.compiler.graph.execution_plan import ExecutionPlan
@@ -26,7 +26,8 @@ T = TypeVar("T")
 class Program:
     """What the user drew: registered transformations in the order of the calls, and the settings.
 
-    `next_id` is the first id that translating may take (stream nodes of sinks take some).
+    `next_id` is the first id that translating may take (stream nodes of sinks take some). The
+    `epoch_listeners` stay on the driver.
     """
 
     transformations: tuple[Transformation, ...]
@@ -34,6 +35,7 @@ class Program:
     next_id: int
     slot_group_resources: dict[str, Any] = field(default_factory=dict)
     cached_files: tuple[tuple[str, str, bool], ...] = ()
+    epoch_listeners: tuple[Callable[[Any], object], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,11 @@ class JobSettings(BaseModel):
         json_schema_extra={"key": "opchain.streaming.trigger"},
         description="when epochs of an unbounded job begin",
     )
+    progress_log: str | None = Field(
+        None,
+        json_schema_extra={"key": "opchain.streaming.progress-log"},
+        description="a file that gets a line of JSON for each epoch of an unbounded job",
+    )
     generate_code: bool = Field(True, json_schema_extra={"key": "opchain.codegen.enabled"})
     inline_functions: bool = Field(True, json_schema_extra={"key": "opchain.codegen.inline"})
     batch_size: int = Field(4096, ge=1, json_schema_extra={"key": "opchain.batch-size"})

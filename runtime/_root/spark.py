@@ -11,6 +11,8 @@ SparkSource(parquet)
     spark.read.format("opchain-sequence").options(start=1, end=100).load()
     spark.read.format("opchain-datagen").schema("id int, word string").options(**{"number-of-rows": 100}).load()
 
+What the epochs of an unbounded job did is told by EpochProgress, to listeners, by the job client, and in a log.
+
 Every name is loaded when it is first asked for; pyspark is not loaded before it is used.
 """
 
@@ -20,16 +22,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from opchain.runtime.epochs.epoch_progress import EpochProgress
+    from opchain.runtime.epochs.progress_log import read_progress_log
     from opchain.runtime.spark.format_sink import SparkSink
     from opchain.runtime.spark.format_source import SparkSource
     from opchain.runtime.spark.registration import register_source
     from pyspark.sql import SparkSession
 
-__all__ = ["SparkSink", "SparkSource", "register", "register_source"]
+__all__ = [
+    "EpochProgress",
+    "SparkSink",
+    "SparkSource",
+    "read_progress_log",
+    "register",
+    "register_source",
+]
 
 _MODULES = {
+    "EpochProgress": "opchain.runtime.epochs.epoch_progress",
     "SparkSink": "opchain.runtime.spark.format_sink",
     "SparkSource": "opchain.runtime.spark.format_source",
+    "read_progress_log": "opchain.runtime.epochs.progress_log",
     "register_source": "opchain.runtime.spark.registration",
 }
 

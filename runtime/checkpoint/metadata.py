@@ -137,9 +137,14 @@ class CheckpointMetadata(_Checked):
         return {file.name: file for task in self.tasks for file in task.state.files}
 
 
+def checkpoint_name(epoch: int) -> str:
+    """The name of the folder of an epoch's checkpoint."""
+    return f"{_FOLDER}{epoch}"
+
+
 def metadata_name(epoch: int) -> str:
     """The name of the metadata of an epoch's checkpoint."""
-    return f"{_FOLDER}{epoch}/{_METADATA}"
+    return f"{checkpoint_name(epoch)}/{_METADATA}"
 
 
 def completed_epochs(storage: CheckpointStorage) -> list[int]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from opchain.runtime.checkpoint.metadata import StateDescription
     from opchain.runtime.checkpoint.state_files import TaskState
+    from opchain.runtime.epochs.state_size import StateSize
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class TaskSnapshot:
         next_timer_ms: When the first processing-time timer is due; None if none waits.
         states: The states that operators have, by operator id; those without any are left out.
         duration_ms: How long it took to take the snapshot and to write it.
+        sizes: How much state its operators hold and wrote, by operator id; those without any are left out.
     """
 
     state: TaskState
@@ -43,3 +45,4 @@ class TaskSnapshot:
     next_timer_ms: int | None
     states: dict[str, tuple[StateDescription, ...]]
     duration_ms: float
+    sizes: dict[str, StateSize] = field(default_factory=dict)

@@ -12,6 +12,7 @@ timers, and functions that ask for the time, do the same whenever the epoch is r
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from opchain.runtime.checkpoint.state_files import TaskState, read_changes, writ
 from opchain.runtime.epochs.epoch import TaskSnapshot
 from opchain.runtime.epochs.epoch_input import EpochGateInput, source_input
 from opchain.runtime.epochs.progress import restore_progress, take_progress
+from opchain.runtime.epochs.state_size import EntryCount, StateSize, snapshot_bytes
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.metrics.measure_task import measure_task
 from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.epochs.epoch import Epoch
     from opchain.runtime.operators.context import OperatorContext
+    from opchain.runtime.operators.operator import StreamOperator
     from opchain.runtime.state.operator_snapshot import OperatorSnapshot
     from opchain.runtime.task.buffer import Buffer
     from opchain.runtime.task.mailbox.default_action import Suspension
@@ -68,6 +71,8 @@ class EpochTask(StreamTask):
         self._turns_of_epoch = _TurnsOfEpoch(self.processor)
         self._valves = InputValves(vertex.inputs, self.info.subtask, vertex.parallelism)
         self.state: TaskState | None = None
+        self._sizes: dict[str, StateSize] = {}
+        self._entries: defaultdict[str, EntryCount] = defaultdict(EntryCount)
 
     def open(
         self,
@@ -211,6 +216,7 @@ class EpochTask(StreamTask):
             self.clock.next_call_at(),
             {operator_id: states for operator_id, states in described.items() if states},
             1000 * (perf_counter() - started),
+            self._sizes,
         )
         self._driver.acknowledge(("snapshot", None, snapshot))
 
@@ -220,20 +226,33 @@ class EpochTask(StreamTask):
         """The state as it is now; where nothing has changed, nothing is written."""
         number = epoch.checkpoint_id
         previous = self.state
-        if previous is None or previous.needs_base():
+        is_whole = previous is None or previous.needs_base()
+        if is_whole:
             taken = [(item, item.snapshot_state) for item in self.chain.operators]
         else:
             taken = [(item, item.snapshot_changes) for item in self.chain.operators]
         known = () if previous is None else previous.operators
-        states = {}
+        states, self._sizes = {}, {}
         for operator, take in taken:
             operator_id, snapshot = operator.program.operator_id, take(number, epoch.timestamp_ms)
+            self._note_size(operator, snapshot, is_whole=is_whole)
             # A whole snapshot that is empty says that what was there before is gone.
             if not snapshot.is_empty() or (not snapshot.is_changes and operator_id in known):
                 states[operator_id] = snapshot
         if states:
             return write_task_state(storage, number, self.info.task, attempt_id, states, previous)
         return replace(previous or TaskState(self.info.task, number), epoch=number)
+
+    def _note_size(
+        self, operator: StreamOperator, snapshot: OperatorSnapshot, *, is_whole: bool
+    ) -> None:
+        operator_id, backend = operator.program.operator_id, operator.context.keyed_state
+        entries = (
+            0 if backend is None else self._entries[operator_id].of(backend, is_whole=is_whole)
+        )
+        size = StateSize(entries, snapshot_bytes(snapshot))
+        if size.entries or size.written_bytes:
+            self._sizes[operator_id] = size
 
     def _report(self, attempt_id: str) -> None:
         mailbox = self.processor.metrics.statistics()

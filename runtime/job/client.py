@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from opchain.runtime.epochs.epoch_progress import EpochProgress
     from opchain.runtime.job.completable_future import CompletableFuture
     from opchain.runtime.job.execution_result import JobExecutionResult
     from opchain.runtime.job.id import JobID
@@ -60,3 +61,13 @@ class JobClient(ABC):
     @abstractmethod
     def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
         """The job's result, once it is over; its error, if it failed."""
+
+    @property
+    def last_progress(self) -> EpochProgress | None:
+        """What the last epoch of an unbounded job did; None where there is none. Spark: `lastProgress`."""
+        return None
+
+    @property
+    def recent_progress(self) -> list[EpochProgress]:
+        """The last epochs of this run, the latest at the end. Spark: `recentProgress`."""
+        return []

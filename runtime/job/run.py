@@ -19,6 +19,8 @@ from opchain.runtime.job.status import JobStatus
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from opchain.runtime.epochs.epoch_history import EpochHistory
+    from opchain.runtime.epochs.epoch_progress import EpochProgress
     from opchain.runtime.job.outcome import JobOutcome
     from opchain.runtime.job.progress import JobProgress
 
@@ -50,6 +52,7 @@ class JobRun(JobClient):
             waits would break the connection.
         name: The job's name, for the log.
         progress: Who knows how far the job is; None where nobody does.
+        history: The epochs of an unbounded job that has some.
     """
 
     def __init__(
@@ -60,9 +63,11 @@ class JobRun(JobClient):
         waits_for_others: bool = False,
         name: str = "",
         progress: JobProgress | None = None,
+        history: EpochHistory | None = None,
     ) -> None:
         log_warnings_only()
         self.progress = progress
+        self.history = history
         self._name = name
         self._run = run
         self._stop = stop
@@ -163,6 +168,16 @@ class JobRun(JobClient):
         if self._status is JobStatus.FINISHED:
             found = self._result.result().get_all_accumulator_results()
         return CompletableFuture.completed(found)
+
+    @property
+    def last_progress(self) -> EpochProgress | None:
+        """The last epoch; None where there was none yet, and for jobs without epochs."""
+        return None if self.history is None else self.history.last
+
+    @property
+    def recent_progress(self) -> list[EpochProgress]:
+        """The last 100 epochs of this run; empty for jobs without epochs."""
+        return [] if self.history is None else self.history.recent
 
     def collected(self, sink_uid: str) -> Iterator[Any]:
         """The records of a collecting sink; waits for the job's end. They can be read once."""

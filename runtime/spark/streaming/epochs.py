@@ -10,12 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.coordinator import Acknowledgement
 from opchain.runtime.checkpoint.fault_points import reach
-from opchain.runtime.checkpoint.metadata import Committable, SourcePosition
+from opchain.runtime.checkpoint.metadata import Committable, SourcePosition, checkpoint_name
 from opchain.runtime.checkpoint.restore_plan import match_state, operators_of, plan_restore
 from opchain.runtime.epochs.epoch import Epoch
+from opchain.runtime.epochs.epoch_progress import (
+    CHECKPOINT,
+    COMMIT,
+    TASKS,
+    WAITING,
+    epoch_progress,
+)
+from opchain.runtime.epochs.phase_clock import PhaseClock
 from opchain.runtime.epochs.restoring import operators_with_state, restored_vertices
 from opchain.runtime.errors import CheckpointError
-from opchain.runtime.job.orphans import discard_orphans
+from opchain.runtime.job.orphans import abort_epoch, discard_orphans
 from opchain.runtime.job.outcome import JobOutcome, commit, print_lines, read_outcome
 from opchain.runtime.spark.dataframes import arrow_batches, has_large_types
 from opchain.runtime.spark.exchange import collected, from_frame, shuffled, written_raw
@@ -32,10 +40,12 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
     from opchain.runtime.checkpoint.restore_plan import RestorePlan
     from opchain.runtime.checkpoint.storage import CheckpointStorage
+    from opchain.runtime.epochs.epoch_history import EpochHistory
     from opchain.runtime.spark.stage_line import StageLine
     from opchain.runtime.spark.stage_tasks import ShippedJob
     from opchain.runtime.spark.streaming.collected_records import CollectedRecords
     from opchain.runtime.spark.streaming.delivered_sources import DeliveredSource
+    from opchain.runtime.spark.streaming.stream_writers import StreamWriters
     from opchain.runtime.task.vertex_program import JobProgram
     from pyspark import RDD
     from pyspark.sql import DataFrame
@@ -55,6 +65,8 @@ class Epochs:
         storage: Where tasks write their state.
         coordinator: Completes checkpoints.
         records: Where those of collecting sinks go.
+        writers: Its sinks that are stream writers of Spark's.
+        history: Hears of each epoch that is over.
         plan: The job's plan, for the metadata.
         allow_non_restored_state: Whether state may be dropped that no operator takes.
 
@@ -76,6 +88,8 @@ class Epochs:
         storage: CheckpointStorage,
         coordinator: CheckpointCoordinator,
         records: CollectedRecords,
+        writers: StreamWriters,
+        history: EpochHistory,
         plan: Mapping[str, Any] | None = None,
         allow_non_restored_state: bool = False,
     ) -> None:
@@ -87,6 +101,9 @@ class Epochs:
         self._storage = storage
         self._coordinator = coordinator
         self._records = records
+        self._writers = writers
+        self._history = history
+        self._phases = PhaseClock()
         self._plan = plan
         self.outcome: JobOutcome | None = None
         self._latest = coordinator.latest()
@@ -118,7 +135,9 @@ class Epochs:
                 f"{self._storage.url}: Spark's log goes on with micro-batch {batch}, and the last complete "
                 f"checkpoint is that of micro-batch {done}: files are missing; restore the folder as a whole"
             )
-        job = self._job
+        job, phases = self._job, self._phases
+        phases.begin_epoch()
+        phases.ends(WAITING)
         now_ms = time.time_ns() // 1_000_000
         checkpoint_id = 1 if latest is None else latest.epoch + 1
         if latest is not None:
@@ -132,10 +151,12 @@ class Epochs:
         except BaseException as error:
             with suppress(CheckpointError):  # the job fails, and says why
                 self._coordinator.abort(pending, f"{type(error).__name__}: {error}")
+            abort_epoch(job, checkpoint_id, error)
             raise
         for acknowledgement in _acknowledgements(job, outcome):
             pending.acknowledge(acknowledgement)
         reach("acknowledged", checkpoint_id)
+        phases.ends(TASKS)
         self._latest = self._coordinator.complete(
             pending,
             operators_with_state(job, outcome.snapshots),
@@ -143,27 +164,44 @@ class Epochs:
             plan=self._plan,
         )
         reach("completed", checkpoint_id)
+        phases.ends(CHECKPOINT)
         commit(job, outcome, partial(reach, "between-commits", checkpoint_id))
         if checkpoint_id % _EPOCHS_BETWEEN_SWEEPS == 0:
             discard_orphans(job, self._shipped.lineage)  # of attempts that lost
         print_lines(outcome)
         self._records.put(outcome)
         reach("committed", checkpoint_id)
+        phases.ends(COMMIT)
         self.outcome = outcome
+        self._history.add(
+            epoch_progress(
+                job,
+                outcome,
+                epoch,
+                run_id=self._run_id,
+                batch=batch,
+                checkpoint=f"{self._storage.url}/{checkpoint_name(checkpoint_id)}",
+                durations_ms=dict(phases.durations_ms),
+            ),
+            outcome,
+        )
 
     def _run_stages(self, rows: DataFrame, epoch: Epoch) -> JobOutcome:
         from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
         from pyspark.errors import PySparkException  # noqa: PLC0415
 
+        restored = restored_vertices(self._job, self._plan_of_restore())
         last = self._line.last_stage(
             self._delivered(rows),
-            partial(
-                EpochStageTasks,
+            lambda stage, following, vertices: EpochStageTasks(
                 self._shipped,
+                stage,
+                following,
+                tuple(map(self._writers.told, vertices)),
                 run_id=self._run_id,
                 epoch=epoch,
                 storage=self._storage,
-                restored=restored_vertices(self._job, self._plan_of_restore()),
+                restored=restored,
             ),
         )
         try:

@@ -26,6 +26,7 @@ class StreamingSettings:
         allow_non_restored_state: Whether state may be dropped that no operator of the program takes.
         retained: How many checkpoints are kept.
         tolerable_failures: How many checkpoints in a row may fail.
+        progress_log: A file that gets a line of JSON per epoch.
     """
 
     checkpoints: str | None = None
@@ -35,3 +36,4 @@ class StreamingSettings:
     allow_non_restored_state: bool = False
     retained: int = 1
     tolerable_failures: int = 0
+    progress_log: str | None = None

@@ -21,6 +21,8 @@ from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
 from opchain.runtime.checkpoint.lineage import lineage_of
 from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.epochs.epoch_history import EpochHistory
+from opchain.runtime.epochs.progress_log import ProgressLog
 from opchain.runtime.errors import TaskFailedError
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
 from opchain.runtime.job.outcome import JobOutcome
@@ -36,11 +38,13 @@ from opchain.runtime.spark.streaming.collected_records import CollectedRecords
 from opchain.runtime.spark.streaming.delivered_sources import delivered_rows, unbounded_sources
 from opchain.runtime.spark.streaming.epochs import Epochs
 from opchain.runtime.spark.streaming.settings import StreamingSettings, Trigger
+from opchain.runtime.spark.streaming.stream_writers import StreamWriters
 from opchain.runtime.spark.worker_path import provide_modules
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from opchain.runtime.epochs.epoch_history import EpochListener
     from opchain.runtime.job.dependencies import JobDependencies
     from opchain.runtime.job.slot_resources import SlotResources
     from opchain.runtime.task.vertex_program import JobProgram
@@ -57,6 +61,10 @@ class StreamingJob:
 
     Attributes:
         records: What its collecting sinks give.
+        history: Its epochs.
+
+    Raises:
+        OSError: The progress log can't be written.
     """
 
     def __init__(
@@ -68,6 +76,7 @@ class StreamingJob:
         dependencies: JobDependencies = NO_DEPENDENCIES,
         resources: Sequence[SlotResources | None] = (),
         plan: Mapping[str, Any] | None = None,
+        listeners: Iterable[EpochListener] = (),
     ) -> None:
         self.job = job
         self.run_id = uuid.uuid4().hex
@@ -86,6 +95,9 @@ class StreamingJob:
         self._query: StreamingQuery | None = None
         self._failure: BaseException | None = None
         self.records = CollectedRecords()
+        self.history = EpochHistory(job, listeners)
+        if settings.progress_log is not None:
+            self.history.listen(ProgressLog(settings.progress_log))
         self._folder = Path(tempfile.mkdtemp(prefix="opchain-"))
         self._due = self._folder / "due"
 
@@ -127,11 +139,15 @@ class StreamingJob:
                 storage=storage,
                 coordinator=coordinator,
                 records=self.records,
+                writers=StreamWriters(self.job, self._session),
+                history=self.history,
                 plan=self._plan,
                 allow_non_restored_state=self._settings.allow_non_restored_state,
             )
             self._run_query(epochs, f"{storage.url}/{OFFSETS}")
-            return epochs.outcome or JobOutcome()
+            outcome = epochs.outcome or JobOutcome()
+            outcome.metrics = self.history.totals()
+            return outcome
         finally:
             self.records.end()
             line.close()

@@ -1,0 +1,291 @@
+"""What an epoch of an unbounded job did: for listeners, the job client, the terminal, the log and the plan page.
+
+    {"job": "visits", "epoch": 12, "records_in": 1000, "durations_ms": {"tasks": 310.2, ...}, "vertices": [...], ...}
+
+`as_dict` gives plain values for JSON, with the names of the attributes; `from_dict` reads them back. Counts
+are those of the epoch alone. A watermark is in milliseconds; "end" behind all records; None before the first one.
+
+Spark: `StreamingQueryProgress`. Flink: what the REST interface has of vertices and checkpoints.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+from opchain.runtime.task.elements import MAX_WATERMARK, MIN_WATERMARK
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from opchain.runtime.epochs.epoch import Epoch
+    from opchain.runtime.epochs.state_size import StateSize
+    from opchain.runtime.job.outcome import JobOutcome
+    from opchain.runtime.metrics.operator_metrics import OperatorMetrics
+    from opchain.runtime.metrics.vertex_metrics import VertexMetrics
+    from opchain.runtime.task.vertex_program import JobProgram
+
+WatermarkMs = int | Literal["end"] | None
+
+WAITING, TASKS, CHECKPOINT, COMMIT = "waiting", "tasks", "checkpoint", "commit"
+
+PHASES = {
+    WAITING: "since the end of the epoch before: for the trigger, for input, for Spark's log",
+    TASKS: "reading, all stages, and the state of all tasks written",
+    CHECKPOINT: "completing the checkpoint, and dropping the one that is kept no more",
+    COMMIT: "the sinks' commits, printing, and handing over collected records",
+}
+"""The phases of an epoch in their order, which take up all time; `waiting` is no part of the epoch's duration."""
+
+_SECOND_MS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorProgress:
+    """An operator in an epoch, over all its subtasks.
+
+    Attributes:
+        id: The operator id, which state is found by.
+        name: As in the plan.
+        uid: What the program gave it.
+        records_in: What came in; what a source read.
+        records_out: What it emitted.
+        watermark: The least that a subtask has emitted.
+        state_entries: How many pairs of key and namespace (a window) hold something; where there are very many
+            namespaces, as of when the state was last written whole.
+        written_bytes: What it wrote of its state: what has changed, or now and then everything.
+    """
+
+    id: str
+    name: str
+    uid: str | None
+    records_in: int
+    records_out: int
+    watermark: WatermarkMs
+    state_entries: int
+    written_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class VertexProgress:
+    """A vertex in an epoch, over all its subtasks.
+
+    Attributes:
+        id: The vertex id.
+        name: As in the plan.
+        parallelism: How many subtasks it has.
+        records_in: What came from other vertices, or was read by its source.
+        records_out: What went to other vertices.
+        bytes_in: Of the buffers that came.
+        bytes_out: Of the buffers that went out.
+        busy: Share of its tasks' time, from 0 to 1, that they worked; None where that is unknown.
+        back_pressured: Share that they waited until buffers were taken.
+        idle: Share that they waited for input.
+        skew: The records of the busiest subtask over the mean.
+        state_bytes: What the checkpoint refers to for it: whole state and changes behind it.
+        snapshot_ms: How long the slowest subtask took to take its state and to write it.
+        operators: In the order of the chain.
+    """
+
+    id: str
+    name: str
+    parallelism: int
+    records_in: int
+    records_out: int
+    bytes_in: int
+    bytes_out: int
+    busy: float | None
+    back_pressured: float
+    idle: float
+    skew: float
+    state_bytes: int
+    snapshot_ms: float
+    operators: tuple[OperatorProgress, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EpochProgress:
+    """One epoch, once its sinks have committed.
+
+    Attributes:
+        job: The job's name.
+        run_id: What tells this run from all others.
+        epoch: The number of the checkpoint that ended it.
+        batch: The number of its micro-batch, as Spark's listeners and log have it.
+        timestamp_ms: The time that the clock of processing time showed throughout, from the Unix epoch.
+        duration_ms: From the begin of the micro-batch to its end.
+        durations_ms: By phase: see `PHASES`.
+        records_in: What all sources read.
+        records_out: What came to all sinks.
+        watermark: The least one of the sources that are not at their end.
+        watermark_lag_ms: How far it is behind `timestamp_ms`; says something where event time is a time of day.
+        state_entries: Over all operators.
+        state_bytes: What the checkpoint refers to, over all vertices.
+        written_bytes: What was written of the state.
+        next_timer_ms: When the first processing-time timer is due; None if none waits.
+        checkpoint: Where the checkpoint is; `--from` takes it while it is kept.
+        vertices: In the order of the plan.
+    """
+
+    job: str
+    run_id: str
+    epoch: int
+    batch: int
+    timestamp_ms: int
+    duration_ms: float
+    durations_ms: dict[str, float]
+    records_in: int
+    records_out: int
+    watermark: WatermarkMs
+    watermark_lag_ms: int | None
+    state_entries: int
+    state_bytes: int
+    written_bytes: int
+    next_timer_ms: int | None
+    checkpoint: str
+    vertices: tuple[VertexProgress, ...]
+
+    @property
+    def records_per_second(self) -> float:
+        """Records that sources read, per second of the epoch and of the waiting before it."""
+        span_ms = self.duration_ms + self.durations_ms.get(WAITING, 0.0)
+        return _SECOND_MS * self.records_in / span_ms if span_ms > 0 else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as what JSON knows."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> EpochProgress:
+        """What `as_dict` gave; keys that a later version has added are passed over.
+
+        Raises:
+            KeyError: An attribute is missing.
+        """
+        vertices = tuple(
+            _read(
+                VertexProgress,
+                vertex,
+                operators=tuple(_read(OperatorProgress, item) for item in vertex["operators"]),
+            )
+            for vertex in values["vertices"]
+        )
+        found: EpochProgress = _read(EpochProgress, values, vertices=vertices)
+        return found
+
+
+def epoch_progress(
+    job: JobProgram,
+    outcome: JobOutcome,
+    epoch: Epoch,
+    *,
+    run_id: str,
+    batch: int,
+    checkpoint: str,
+    durations_ms: dict[str, float],
+) -> EpochProgress:
+    """The progress of an epoch that is over, from what its tasks told the driver."""
+    vertices = tuple(
+        _vertex(vertex.first_task, metrics, outcome)
+        for vertex, metrics in zip(job.vertices, outcome.metrics.vertices, strict=True)
+    )
+    heads = [vertex.operators[0] for vertex in outcome.metrics.vertices]
+    sources = [head for head in heads if not head.input_watermarks]
+    sinks = [
+        metrics
+        for vertex, counted in zip(job.vertices, outcome.metrics.vertices, strict=True)
+        for program, metrics in zip(vertex.operators, counted.operators, strict=False)
+        if program.spec.kind in _SINKS
+    ]
+    least = min(source.output_watermark for source in sources) if sources else MIN_WATERMARK
+    watermark = _watermark(least)
+    return EpochProgress(
+        job=job.job_name,
+        run_id=run_id,
+        epoch=epoch.checkpoint_id,
+        batch=batch,
+        timestamp_ms=epoch.timestamp_ms,
+        duration_ms=_rounded(sum(ms for name, ms in durations_ms.items() if name != WAITING)),
+        durations_ms={name: _rounded(ms) for name, ms in durations_ms.items()},
+        records_in=sum(source.records_in for source in sources),
+        records_out=sum(sink.records_in for sink in sinks),
+        watermark=watermark,
+        watermark_lag_ms=epoch.timestamp_ms - watermark if isinstance(watermark, int) else None,
+        state_entries=sum(item.state_entries for vertex in vertices for item in vertex.operators),
+        state_bytes=sum(vertex.state_bytes for vertex in vertices),
+        written_bytes=sum(item.written_bytes for vertex in vertices for item in vertex.operators),
+        next_timer_ms=min(
+            (
+                snapshot.next_timer_ms
+                for snapshot in outcome.snapshots.values()
+                if snapshot.next_timer_ms is not None
+            ),
+            default=None,
+        ),
+        checkpoint=checkpoint,
+        vertices=vertices,
+    )
+
+
+_SINKS = frozenset({"sink", "sink_writer", "legacy_sink", "collect_sink"})
+
+
+def _vertex(first_task: int, vertex: VertexMetrics, outcome: JobOutcome) -> VertexProgress:
+    snapshots = [outcome.snapshots[first_task + subtask] for subtask in range(vertex.parallelism)]
+    sizes: dict[str, list[StateSize]] = {}
+    for snapshot in snapshots:
+        for operator_id, size in snapshot.sizes.items():
+            sizes.setdefault(operator_id, []).append(size)
+    return VertexProgress(
+        id=vertex.id,
+        name=vertex.name,
+        parallelism=vertex.parallelism,
+        records_in=vertex.records_in,
+        records_out=vertex.records_out,
+        bytes_in=vertex.bytes_in,
+        bytes_out=vertex.bytes_out,
+        busy=_share(vertex.busy_time_ms_per_second),
+        back_pressured=_share(vertex.back_pressured_time_ms_per_second) or 0.0,
+        idle=_share(vertex.idle_time_ms_per_second) or 0.0,
+        skew=round(vertex.skew, 3),
+        state_bytes=sum(file.size for snapshot in snapshots for file in snapshot.state.files),
+        snapshot_ms=_rounded(max(snapshot.duration_ms for snapshot in snapshots)),
+        operators=tuple(
+            _operator(operator, sizes.get(operator.operator_id, ()))
+            for operator in vertex.operators
+        ),
+    )
+
+
+def _operator(operator: OperatorMetrics, sizes: Sequence[StateSize]) -> OperatorProgress:
+    return OperatorProgress(
+        id=operator.operator_id,
+        name=operator.name,
+        uid=operator.uid,
+        records_in=operator.records_in,
+        records_out=operator.records_out,
+        watermark=_watermark(operator.output_watermark),
+        state_entries=sum(size.entries for size in sizes),
+        written_bytes=sum(size.written_bytes for size in sizes),
+    )
+
+
+def _watermark(watermark: int) -> WatermarkMs:
+    """The two ends of the range by name: readers of JSON would round them."""
+    if watermark <= MIN_WATERMARK:
+        return None
+    return "end" if watermark >= MAX_WATERMARK else watermark
+
+
+def _share(ms_per_second: float) -> float | None:
+    return None if math.isnan(ms_per_second) else round(ms_per_second / _SECOND_MS, 4)
+
+
+def _rounded(milliseconds: float) -> float:
+    return round(milliseconds, 1)
+
+
+def _read(kind: Any, values: Mapping[str, Any], **others: Any) -> Any:
+    given = {field.name: values[field.name] for field in fields(kind)}
+    return kind(**given | others)

@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+from opchain.runtime.epochs.phase_clock import PhaseClock
+
+
+def test_phases_take_up_all_time() -> None:
+    ticks = iter([10.0, 12.0, 12.5, 13.0, 20.0])
+    phases = PhaseClock(lambda: next(ticks))
+    phases.begin_epoch()
+    phases.ends("waiting")
+    phases.ends("tasks")
+    phases.ends("tasks")
+    assert phases.durations_ms == {"waiting": 2000.0, "tasks": 1000.0}
+    phases.begin_epoch()
+    phases.ends("waiting")
+    assert phases.durations_ms == {"waiting": 7000.0}
