@@ -22,7 +22,7 @@ from opchain.runtime.serialization import BulkWriterFactory, Encoder
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from opchain.runtime.connectors.sink import SinkOrigin
     from opchain.runtime.functions.function import RuntimeContext
@@ -322,9 +322,10 @@ class _FileCommitter(Committer):
             )
             file_system_of(file.path).publish(file.path, names)
 
-    def discard_orphans(self, origin: SinkOrigin) -> None:
+    def discard_orphans(self, origin: SinkOrigin, confirm: Callable[[], None]) -> None:
         """Removes the hidden files of a lineage, in all folders below the sink's path."""
         files = file_system_of(self._base_path)
+        found = []
         mark = f"{_IN_PROGRESS}{origin.lineage}."
         folders = [self._base_path]
         while folders:
@@ -335,8 +336,11 @@ class _FileCommitter(Committer):
             for status in content.files:
                 name = name_of(status.path)
                 if name.startswith(".") and mark in name:
-                    with suppress(FileNotFoundError):  # its writer may be about to
-                        files.delete(status.path)
+                    found.append(status.path)
+        confirm()
+        for path in found:
+            with suppress(FileNotFoundError):  # its writer may be about to
+                files.delete(path)
 
 
 def _checked(value: Any, kind: type, call: str) -> Any:

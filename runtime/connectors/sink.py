@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from opchain.runtime.functions.function import RuntimeContext
     from opchain.runtime.types.type_information import TypeInformation
@@ -78,8 +78,17 @@ class Committer(ABC):
     def commit(self, committables: Sequence[Any]) -> None:
         """Publishes each committable; one that is already published is left as it is."""
 
-    def discard_orphans(self, origin: SinkOrigin) -> None:
-        """Removes what writers of this origin have hidden: nobody will commit it, and none of them writes."""
+    def abort(self, checkpoint_id: int) -> None:
+        """Hears that an epoch failed: what was written for it will never be committed."""
+
+    def discard_orphans(self, origin: SinkOrigin, confirm: Callable[[], None]) -> None:
+        """Removes what writers of this origin have hidden: nobody will commit it, and none of them writes.
+
+        Args:
+            origin: Who wrote.
+            confirm: To be called when it is known what there is, and before any of it goes for good. Raises where
+                another run has the job by now: what there is may be its output.
+        """
 
     def close(self) -> None:
         """Releases what the committer holds."""

@@ -35,12 +35,20 @@ class LocalEpochs:
         job: The job.
         storage: Where its tasks write their state.
         processes: How many processes there are to keep tasks; `run` says which has which.
+        environment: What tasks get from outside.
     """
 
-    def __init__(self, job: JobProgram, storage: CheckpointStorage, processes: int = 1) -> None:
+    def __init__(
+        self,
+        job: JobProgram,
+        storage: CheckpointStorage,
+        processes: int = 1,
+        environment: TaskEnvironment | None = None,
+    ) -> None:
         self._job = job
         self._storage = storage
         self._shipped = ship_vertices(job)
+        self._environment = environment or TaskEnvironment()
         self._live = [LiveTasks() for _ in range(processes)]
 
     def run(
@@ -93,7 +101,7 @@ class LocalEpochs:
                     self._storage,
                     lambda task=task: (  # type: ignore[misc]
                         shipped_task(job, self._shipped, task),
-                        TaskEnvironment(),
+                        self._environment,
                     ),
                 )
                 buffers = iter(sorted(waiting.pop(task, []), key=reading_order))

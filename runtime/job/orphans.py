@@ -1,12 +1,12 @@
-"""What sinks have written and nobody will commit: found by the job's lineage, and removed.
+"""What sinks have written and nobody will commit.
 
-Only while no task of the lineage runs whose output may count: when a bounded job has failed, and on the driver
-of an unbounded one between two epochs.
+What is hidden is found by the job's lineage, and removed only while no task of the lineage runs whose output
+may count: when a bounded job has failed, and on the driver of an unbounded one between two epochs.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from opchain.runtime.connectors.sink import SinkOrigin
@@ -14,26 +14,29 @@ from opchain.runtime.errors import add_note
 from opchain.runtime.operators.specs import SinkCommitterSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from opchain.runtime.task.vertex_program import JobProgram
+    from opchain.runtime.connectors.sink import Committer
+    from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram
 
 
-def discard_orphans(job: JobProgram, lineage: str) -> None:
-    """Has every sink remove what writers of a lineage have hidden."""
-    for vertex in job.vertices:
-        for operator in vertex.operators:
-            sink = getattr(operator.spec, "sink", None)
-            if sink is None or isinstance(operator.spec, SinkCommitterSpec):
-                continue
-            committer = sink.create_committer()
-            if committer is None:
-                continue
-            where = f"'{operator.name}' ({operator.call_site})"
-            try:
-                committer.discard_orphans(SinkOrigin(lineage, operator.operator_id, where))
-            finally:
-                committer.close()
+def discard_orphans(
+    job: JobProgram, lineage: str, confirm: Callable[[], None] = lambda: None
+) -> None:
+    """Has every sink remove what writers of a lineage have hidden.
+
+    Args:
+        job: The job.
+        lineage: The lineage.
+        confirm: Raises where another run of the lineage has the job by now. One that stood still since it
+            looked would else remove what that run has written.
+    """
+
+    def discard(operator: OperatorProgram, committer: Committer) -> None:
+        where = f"'{operator.name}' ({operator.call_site})"
+        committer.discard_orphans(SinkOrigin(lineage, operator.operator_id, where), confirm)
+
+    _each_committer(job, discard)
 
 
 @contextmanager
@@ -42,8 +45,32 @@ def discarded_on_failure(job: JobProgram, lineage: str) -> Iterator[None]:
     try:
         yield
     except BaseException as failure:
-        try:
-            discard_orphans(job, lineage)
-        except Exception as error:  # noqa: BLE001 - the first failure is what counts
-            add_note(failure, f"and then sinks could not clean up: {type(error).__name__}: {error}")
+        _beside(failure, lambda: discard_orphans(job, lineage))
         raise
+
+
+def abort_epoch(job: JobProgram, checkpoint_id: int, failure: BaseException) -> None:
+    """Tells every sink that an epoch failed; what fails in that is noted with the failure."""
+    _beside(
+        failure,
+        lambda: _each_committer(job, lambda _, committer: committer.abort(checkpoint_id)),
+    )
+
+
+def _each_committer(job: JobProgram, action: Callable[[OperatorProgram, Committer], None]) -> None:
+    for vertex in job.vertices:
+        for operator in vertex.operators:
+            sink = getattr(operator.spec, "sink", None)
+            if sink is None or isinstance(operator.spec, SinkCommitterSpec):
+                continue  # a sink with two operators is asked by its writer's, whose origin it is
+            committer = sink.create_committer()
+            if committer is not None:
+                with closing(committer):
+                    action(operator, committer)
+
+
+def _beside(failure: BaseException, action: Callable[[], None]) -> None:
+    try:
+        action()
+    except Exception as error:  # noqa: BLE001 - the first failure is what counts
+        add_note(failure, f"and then sinks could not clean up: {type(error).__name__}: {error}")

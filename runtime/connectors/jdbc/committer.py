@@ -19,7 +19,7 @@ from opchain.runtime.connectors.sink import Committer
 from opchain.runtime.errors import SinkError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions, JdbcExecutionOptions
     from opchain.runtime.connectors.jdbc.statement import Statement
@@ -75,7 +75,7 @@ class JdbcCommitter(Committer):
                 found[0].where,
             )
 
-    def discard_orphans(self, origin: SinkOrigin) -> None:
+    def discard_orphans(self, origin: SinkOrigin, confirm: Callable[[], None]) -> None:
         """Removes the rows of the sink that wait."""
 
         def discard() -> None:
@@ -84,6 +84,7 @@ class JdbcCommitter(Committer):
                 return  # the first task of the first run has not come so far
             with connection.transaction():
                 _remove_all(connection, origin.lineage, origin.operator_id)
+                confirm()
 
         retried(discard, self.close, self._execution.max_retries, origin.where)
 

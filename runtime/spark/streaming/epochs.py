@@ -110,7 +110,7 @@ class Epochs:
         if self._latest is not None:
             match_state(self._latest, job, allow_non_restored_state=allow_non_restored_state)
             self._commit_again(self._latest)
-        discard_orphans(job, shipped.lineage)  # of runs that were killed
+        self._discard_orphans()  # of runs that were killed
 
     @property
     def next_timer_ms(self) -> int | None:
@@ -167,7 +167,7 @@ class Epochs:
         phases.ends(CHECKPOINT)
         commit(job, outcome, partial(reach, "between-commits", checkpoint_id))
         if checkpoint_id % _EPOCHS_BETWEEN_SWEEPS == 0:
-            discard_orphans(job, self._shipped.lineage)  # of attempts that lost
+            self._discard_orphans()  # of attempts that lost
         print_lines(outcome)
         self._records.put(outcome)
         reach("committed", checkpoint_id)
@@ -185,6 +185,9 @@ class Epochs:
             ),
             outcome,
         )
+
+    def _discard_orphans(self) -> None:
+        discard_orphans(self._job, self._shipped.lineage, self._coordinator.lease.require)
 
     def _run_stages(self, rows: DataFrame, epoch: Epoch) -> JobOutcome:
         from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark

@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import pickle
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
 
 import pytest
 from opchain.common import Encoder, Types
@@ -13,11 +13,11 @@ from opchain.runtime.connectors.file_sink import FileSink
 from opchain.runtime.connectors.files.file_system import file_system_of, name_of
 from opchain.runtime.connectors.files.local_file_system import LocalFileSystem
 from opchain.runtime.connectors.sink import SinkOrigin
-from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.errors import CheckpointInUseError, UnsupportedFeatureError
 from opchain.runtime.serialization import BulkWriter, BulkWriterFactory
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from opchain.runtime.connectors.sink import SinkWriter
@@ -300,8 +300,8 @@ def writer_with(sink: FileSink[str], lineage: str) -> SinkWriter[str]:
     return sink.create_writer(context)
 
 
-def discard(sink: FileSink[str], lineage: str) -> None:
-    sink.create_committer().discard_orphans(SinkOrigin(lineage, "operator", "'files'"))
+def discard(sink: FileSink[str], lineage: str, confirm: Callable[[], None] = lambda: None) -> None:
+    sink.create_committer().discard_orphans(SinkOrigin(lineage, "operator", "'files'"), confirm)
 
 
 @pytest.mark.parametrize("place", ["local", "memory"])
@@ -353,3 +353,27 @@ def test_an_orphan_that_its_writer_removes_meanwhile_is_nobodys(
     monkeypatch.setattr(LocalFileSystem, "delete", deleted_before)
     discard(sink, "killed")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_written_once_somebody_looked_for_orphans_is_none(tmp_path: Path) -> None:
+    sink = sink_to(tmp_path)
+    orphaned, later = writer_with(sink, "killed"), writer_with(sink, "killed")
+    orphaned.write("a", None)
+    orphaned.flush(end_of_input=False)
+    discard(sink, "killed", lambda: later.write("b", None))
+    later.flush(end_of_input=False)
+    sink.create_committer().commit(later.prepare_commit())
+    assert visible(tmp_path) == {"part-0-0": "b\n"}
+
+
+def test_a_run_that_was_replaced_removes_nothing(tmp_path: Path) -> None:
+    def confirm() -> NoReturn:
+        raise CheckpointInUseError("taken over")
+
+    sink = sink_to(tmp_path)
+    writer = writer_with(sink, "killed")
+    writer.write("a", None)
+    writer.flush(end_of_input=False)
+    with pytest.raises(CheckpointInUseError, match="taken over"):
+        discard(sink, "killed", confirm)
+    assert len(list(tmp_path.iterdir())) == 1

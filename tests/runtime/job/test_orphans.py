@@ -7,10 +7,10 @@ from forms import job_of
 from opchain.runtime.connectors.discard import DiscardingSink
 from opchain.runtime.connectors.sink import Committer, SinkOrigin
 from opchain.runtime.connectors.two_phase_function import TwoPhaseSinkFunction
-from opchain.runtime.job.orphans import discard_orphans, discarded_on_failure
+from opchain.runtime.job.orphans import abort_epoch, discard_orphans, discarded_on_failure
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 class NotingSink(DiscardingSink):
@@ -34,10 +34,13 @@ class NotingCommitter(Committer):
     def commit(self, committables: Sequence[Any]) -> None:
         raise AssertionError("nothing is committed")
 
-    def discard_orphans(self, origin: SinkOrigin) -> None:
+    def discard_orphans(self, origin: SinkOrigin, confirm: Callable[[], None]) -> None:
         self.noted.append((origin.lineage, origin.where[:7]))
         if origin.lineage == "broken":
             raise OSError("no way")
+
+    def abort(self, checkpoint_id: int) -> None:
+        self.noted.append(checkpoint_id)
 
     def close(self) -> None:
         self.noted.append("closed")
@@ -80,3 +83,9 @@ def test_the_failure_of_the_job_is_what_is_raised() -> None:
     ):
         raise ValueError("of the job")
     assert failed.value.__notes__ == ["and then sinks could not clean up: OSError: no way"]  # type: ignore[attr-defined]
+
+
+def test_each_sink_hears_of_an_epoch_that_failed() -> None:
+    sink = NotingSink()
+    abort_epoch(job_with(sink), 7, ValueError())
+    assert sink.noted == [7, "closed", 7, "closed"]

@@ -136,10 +136,10 @@ def test_orphans_go_with_a_commit_and_those_of_others_stay(books: Server) -> Non
 def test_orphans_are_discarded(books: Server) -> None:
     origin = SinkOrigin("lineage", "operator", "'books'")
     with closing(JdbcCommitter(parse_statement(INSERT), books.options, DEFAULTS)) as committer:
-        committer.discard_orphans(origin)  # before there are tables
+        committer.discard_orphans(origin, lambda: None)  # before there are tables
         staged(books, 1, (1, "a"))
         others = staged(books, 1, (2, "b"), operator="other")
-        committer.discard_orphans(origin)
+        committer.discard_orphans(origin, lambda: None)
     assert books.rows(f"SELECT p1 FROM {others[0].staged}") == [(2,)]
 
 
