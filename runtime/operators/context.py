@@ -47,7 +47,8 @@ class OperatorContext:
     of the checkpoint that its state was restored from, if there is one. `mailbox` runs commands in the
     task's thread, at this operator's priority. With `runs_in_epochs` the clock shows the time of the epoch.
     `acknowledge(item)` hands a picklable item to the driver, exactly once. `feed` is what the engine brings a fed source, `schema` and `relay(batch)` are a relayed
-    sink's: the JSON text of its schema, and where its batches go.
+    sink's: the JSON text of its schema, and where its batches go. `make_writer(where)` is there for a
+    sink whose writer the engine brings.
     """
 
     task: TaskInfo
@@ -61,6 +62,7 @@ class OperatorContext:
     feed: Any = None
     schema: str | None = None
     relay: Any = None
+    make_writer: Any = None
     restored_checkpoint_id: int | None = None
     runs_in_epochs: bool = False
 

@@ -32,8 +32,10 @@ class SinkWriterOperator(StreamOperator):
 
     def open(self) -> None:
         """Makes the writer."""
-        if isinstance(self.sink, RelayedSink):
-            where = f"'{self.program.name}' ({self.program.call_site})"
+        where = f"'{self.program.name}' ({self.program.call_site})"
+        if self.context.make_writer is not None:
+            self.writer = self.context.make_writer(where)
+        elif isinstance(self.sink, RelayedSink):
             schema = self.context.schema
             assert schema is not None, f"nobody resolved the schema of {where}"
             self.writer = self.sink.relayed_writer(schema, where, self.context.relay)
@@ -71,7 +73,10 @@ class SinkWriterOperator(StreamOperator):
             self._hand_on(committable)
 
     def _hand_on(self, committable: Any) -> None:
-        self.output.collect(committable, None)
+        if isinstance(self.sink, RelayedSink):  # no committer is behind it
+            self.context.acknowledge(("commit", self.program.index, committable))
+        else:
+            self.output.collect(committable, None)
 
     def close(self) -> None:
         """Closes the writer."""

@@ -62,7 +62,7 @@ class DataFrameEnds:
             if (source := fed_source(vertex)) is not None
         }
         self.sinks = [
-            RelayedEnd(vertex, operator, sink, _schema(operator, sink, session))
+            RelayedEnd(vertex, operator, sink, schema_of_sink(operator, sink, session))
             for vertex, operator, sink in relayed_sinks(job)
         ]
 
@@ -129,7 +129,12 @@ def _dataframe(operator: OperatorProgram, source: FedSource, session: SparkSessi
     return dataframe
 
 
-def _schema(operator: OperatorProgram, sink: RelayedSink, session: SparkSession) -> str:
+def schema_of_sink(operator: OperatorProgram, sink: RelayedSink, session: SparkSession) -> str:
+    """The schema of a sink's records, as JSON text.
+
+    Raises:
+        GraphError: It is unknown, or none.
+    """
     where = f"'{operator.name}' ({operator.call_site})"
     known = sink.schema if isinstance(sink.schema, str) else sink.schema_json
     if known is None:

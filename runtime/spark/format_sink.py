@@ -5,16 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.connectors.relayed_sink import WrittenSink
+from opchain.runtime.errors import add_note
 from opchain.runtime.spark.format_source import format_name, register_format
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from opchain.runtime.connectors.sink import Committer
+
+_STREAM_MODES = ("append", "error", "errorifexists")
+"""A stream only appends: "error" is what a sink has that was given no mode."""
 
 MODES = ("append", "overwrite", "error", "errorifexists", "ignore")
 
 
 class SparkSink(WrittenSink):
     """Writes the records by `dataframe.write.format(...).mode(...).options(...)`, when all tasks have succeeded.
+
+    In an unbounded job the format is the class of a Python Data Source that has a stream writer: each
+    epoch is committed to it with the messages of its tasks, after its checkpoint.
 
     A job that fails writes nothing. What is seen of a write that fails itself is up to the format: files of
     Spark's formats appear when all are written.
@@ -50,6 +59,7 @@ class SparkSink(WrittenSink):
         self._options = dict(options or {})
         self._partition_by = tuple(partition_by)
         self._path = path
+        self._stream_writer: Any = None
 
     def __repr__(self) -> str:
         return f"SparkSink({self._name})"
@@ -57,6 +67,47 @@ class SparkSink(WrittenSink):
     def __getstate__(self) -> dict[str, Any]:
         # Executors make batches: where they are written, maybe by a password, is the driver's business.
         return {"_name": self._name, "schema": None}
+
+    def create_committer(self) -> Committer | None:
+        """The committer of an unbounded job, once it runs; a bounded one needs none."""
+        if self._stream_writer is None:
+            return None
+        from opchain.runtime.spark.streaming.stream_writers import (  # noqa: PLC0415 - it imports this
+            StreamCommitter,
+        )
+
+        return StreamCommitter(self._stream_writer)
+
+    @property
+    def has_stream_writer(self) -> bool:
+        """Whether an unbounded job can write to it: the class of a Python Data Source says how."""
+        from pyspark.sql.datasource import DataSource  # noqa: PLC0415 - it may be missing
+
+        return (
+            isinstance(self._format, type)
+            and issubclass(self._format, DataSource)
+            and self._format.streamWriter is not DataSource.streamWriter
+            and self._mode in _STREAM_MODES
+        )
+
+    def bind_stream_writer(self, columns: dict[str, Any], where: str) -> Any:
+        """Makes the stream writer that this run's tasks and committers share.
+
+        Args:
+            columns: The schema of the rows, as Spark's JSON.
+            where: The operator, for errors.
+        """
+        from pyspark.sql.datasource import CaseInsensitiveDict  # noqa: PLC0415
+        from pyspark.sql.types import StructType  # noqa: PLC0415
+
+        options = {**self._options, **({} if self._path is None else {"path": self._path})}
+        try:
+            source: Any = self._format(CaseInsensitiveDict(options))  # type: ignore[operator]
+            self._stream_writer = source.streamWriter(StructType.fromJson(columns), overwrite=False)
+        except Exception as error:
+            add_note(error, f"while making the stream writer of {where}")
+            raise
+        return self._stream_writer
 
     def write(self, dataframe: Any) -> None:
         """Writes it, on the driver."""

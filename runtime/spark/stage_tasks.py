@@ -18,8 +18,9 @@ from opchain.runtime.task.relaxed_collector import relaxed_collector
 from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from opchain.runtime.connectors.sink import SinkWriter
     from opchain.runtime.task.buffer import Buffer
     from opchain.runtime.task.vertex_program import JobProgram, StageProgram
     from pyspark import Accumulator, Broadcast
@@ -30,7 +31,7 @@ class ShippedVertex:
     """A pickled vertex on its way; a long one is broadcast, and read by its own tasks alone.
 
     `feed_schema` is the schema of the DataFrame that its source reads, if it does. `sink_schemas` has those
-    of relayed sinks, by operator.
+    of relayed sinks, by operator; `sink_writers` their writers, in an unbounded job.
     """
 
     name: str
@@ -40,6 +41,7 @@ class ShippedVertex:
     feed_schema: str | None = None
     has_large_types: bool = False
     sink_schemas: Mapping[int, str] = field(default_factory=dict)
+    sink_writers: Mapping[int, Callable[[str], SinkWriter[Any]]] = field(default_factory=dict)
 
     def load(self) -> bytes:
         """The pickle."""

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from opchain.runtime.connectors.fed_source import Feed
+    from opchain.runtime.connectors.sink import SinkWriter
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.task.mailbox.task_action_executor import TaskActionExecutor
     from opchain.runtime.task.mailbox.timer_service import TimerService
@@ -60,7 +61,8 @@ class TaskEnvironment:
     `attempt_id` is unique to the attempt in the whole application; `timers` is None for the machine's
     clock. With `prints_on_driver`, lines of print sinks travel there: nobody looks at this process.
     `feed` is what a fed source reads, `schemas` are those of relayed sinks, by operator. `lineage` is what
-    the job's hidden output is known by (see connectors.sink).
+    the job's hidden output is known by (see connectors.sink). `sink_writers` make those that the engine
+    brings, by operator.
     """
 
     attempt: int = 0
@@ -71,6 +73,7 @@ class TaskEnvironment:
     feed: Feed | None = None
     schemas: Mapping[int, str] = field(default_factory=dict)
     lineage: str = NO_LINEAGE
+    sink_writers: Mapping[int, Callable[[str], SinkWriter[Any]]] = field(default_factory=dict)
 
 
 class StreamTask:
@@ -293,6 +296,7 @@ class StreamTask:
         context.feed = self.environment.feed
         context.schema = self.environment.schemas.get(program.index)
         context.relay = self._relay_of(program.index)
+        context.make_writer = self.environment.sink_writers.get(program.index)
         return context
 
     def _relay_of(self, operator: int) -> Callable[[bytes], None]:

@@ -46,8 +46,12 @@ def unbounded_sources(job: JobProgram) -> tuple[DeliveredSource, ...]:
             )
         for operator in vertex.operators:
             sink = getattr(operator.spec, "sink", None)
-            if isinstance(sink, RelayedSink):
-                _refuse(operator, f"writes to {sink!r}, which only a bounded job can")
+            if isinstance(sink, RelayedSink) and not getattr(sink, "has_stream_writer", False):
+                _refuse(
+                    operator,
+                    f"writes to {sink!r}, which only a bounded job can; an unbounded one appends to the class "
+                    "of a Python Data Source with a streamWriter",
+                )
         head = vertex.operators[0]
         source = _delivered(head)
         if source is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opchain.runtime.epochs.live_tasks import live_tasks
@@ -51,10 +52,12 @@ class EpochStageTasks(StageTasks):
         try:
             with relaxed_collector(), BufferStore() as store:
                 yield from receive(frames, task, store)
-                tasks, environment = live_tasks(self.run_id), self._environment()
+                vertex = self._vertex_of(task)
+                environment = replace(self._environment(), sink_writers=vertex.sink_writers)
+                tasks = live_tasks(self.run_id)
                 running = tasks.take(
                     task,
-                    self.restored[self._vertex_of(task).first_task],
+                    self.restored[vertex.first_task],
                     self.storage,
                     lambda: (self._load(task), environment),
                 )

@@ -1,0 +1,163 @@
+"""Sinks of unbounded jobs that are stream writers of Python Data Sources.
+
+Spark's protocol: `write` on the executors gives a message, `commit(messages, batch)` on the driver makes what
+they speak of visible, and may come again with the same batch. Here the messages are part of the checkpoint: an
+epoch whose driver died is committed again from there, with the messages that it had, and no task runs for it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from opchain.runtime.columnar.arrow_types import pyarrow
+from opchain.runtime.columnar.encode import RecordEncoder
+from opchain.runtime.columnar.spark_types import SparkType
+from opchain.runtime.columnar.type_mapping import columns_of
+from opchain.runtime.connectors.sink import Committer, SinkWriter
+from opchain.runtime.errors import SinkError, short_repr
+from opchain.runtime.shipping.functions import ship
+from opchain.runtime.spark.dataframe_ends import relayed_sinks, schema_of_sink
+from opchain.runtime.spark.format_sink import SparkSink
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from opchain.runtime.spark.stage_tasks import ShippedVertex
+    from opchain.runtime.task.vertex_program import JobProgram
+    from pyspark.sql import SparkSession
+
+
+class StreamMessage(NamedTuple):
+    """What a subtask has written for an epoch, in the writer's own words: the committable."""
+
+    checkpoint_id: int
+    message: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedStreamWriter:
+    """A stream writer on its way to its tasks; `schema` is that of the records, as JSON text."""
+
+    writer: bytes
+    schema: str
+
+    def __call__(self, where: str) -> StreamSinkWriter:
+        """The writer of one subtask; `where` is the operator, for errors."""
+        return StreamSinkWriter(pickle.loads(self.writer), SparkType.parse(self.schema), where)
+
+
+class StreamWriters:
+    """Those of a job.
+
+    Raises:
+        GraphError: The schema of a sink is unknown, or is none.
+        UnsupportedFeatureError: A sink is of a format without a stream writer.
+    """
+
+    def __init__(self, job: JobProgram, session: SparkSession) -> None:
+        self._shipped: list[tuple[range, int, ShippedStreamWriter]] = []
+        for vertex, operator, sink in relayed_sinks(job):
+            assert isinstance(sink, SparkSink), f"{sink!r} was let into an unbounded job"
+            schema = schema_of_sink(operator, sink, session)
+            where = f"'{operator.name}' ({operator.call_site})"
+            writer = sink.bind_stream_writer(columns_of(SparkType.parse(schema)).to_json(), where)
+            tasks = range(vertex.first_task, vertex.first_task + vertex.parallelism)
+            shipped = ShippedStreamWriter(ship(writer), schema)
+            self._shipped.append((tasks, operator.index, shipped))
+
+    def told(self, vertex: ShippedVertex) -> ShippedVertex:
+        """The vertex with the writers of its sinks."""
+        writers = {
+            index: writer for tasks, index, writer in self._shipped if vertex.first_task in tasks
+        }
+        return replace(vertex, sink_writers=writers) if writers else vertex
+
+
+class StreamSinkWriter(SinkWriter[Any]):
+    """Gathers an epoch's records, and has them written at its end."""
+
+    def __init__(self, writer: Any, record_type: SparkType, where: str) -> None:
+        self._writer = writer
+        self._encoder = RecordEncoder(record_type, where)
+        self._columns = columns_of(record_type)
+        self._where = where
+        self._batches: list[Any] = []
+
+    def write(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - the contract
+        """Takes one record."""
+        self.write_batch([value], None)
+
+    def write_batch(
+        self,
+        values: Sequence[Any],
+        timestamps: Sequence[int | None] | None,  # noqa: ARG002 - the contract
+    ) -> None:
+        """Takes a batch.
+
+        Raises:
+            RecordSchemaError: A record does not fit the schema.
+        """
+        self._batches.append(self._encoder.batch(values))
+
+    def prepare_commit_of(self, checkpoint_id: int | None) -> Sequence[StreamMessage]:
+        """Writes; one message, also of an epoch without records, as in Spark.
+
+        Raises:
+            SinkError: The writer gave no message.
+        """
+        from pyspark.sql.datasource import (  # noqa: PLC0415 - it may be missing
+            DataSourceStreamArrowWriter,
+            WriterCommitMessage,
+        )
+
+        assert checkpoint_id is not None, "an unbounded job ends with no epoch of its own"
+        batches, self._batches = self._batches, []
+        takes_arrow = isinstance(self._writer, DataSourceStreamArrowWriter)
+        message = self._writer.write(iter(batches) if takes_arrow else self._rows(batches))
+        if not isinstance(message, WriterCommitMessage):
+            raise SinkError(
+                f"{self._where}: {type(self._writer).__name__}.write gave {short_repr(message)}; it must give "
+                "a WriterCommitMessage"
+            )
+        return (StreamMessage(checkpoint_id, message),)
+
+    def _rows(self, batches: Sequence[Any]) -> Iterator[Any]:
+        from pyspark.sql.types import StructType  # noqa: PLC0415
+
+        to_rows = _conversion().ArrowTableToRowsConversion.convert
+        schema = StructType.fromJson(self._columns.to_json())
+        for batch in batches:
+            table = pyarrow().Table.from_batches([batch])
+            yield from to_rows(table, schema)
+
+
+class StreamCommitter(Committer):
+    """Commits on the driver, with the writer that was shipped to the tasks."""
+
+    def __init__(self, writer: Any) -> None:
+        self._writer = writer
+
+    def commit(self, committables: Sequence[StreamMessage]) -> None:
+        """Commits an epoch; again with the same number where that has been done, as Spark does."""
+        messages = [item.message for item in committables]
+        self._writer.commit(messages, batch_number(committables[0].checkpoint_id))
+
+    def abort(self, checkpoint_id: int) -> None:
+        """Says that an epoch failed; its messages are lost."""
+        self._writer.abort([], batch_number(checkpoint_id))
+
+
+def _conversion() -> Any:
+    """Where pyspark keeps how Arrow's batches become its rows."""
+    try:
+        return importlib.import_module("pyspark.sql.conversion")
+    except ModuleNotFoundError:  # Spark 4.0
+        return importlib.import_module("pyspark.sql.connect.conversion")
+
+
+def batch_number(checkpoint_id: int) -> int:
+    """An epoch as Spark counts micro-batches: from 0."""
+    return checkpoint_id - 1
