@@ -95,8 +95,8 @@ def _vertex_row(vertex: VertexMetrics) -> tuple[str, ...]:
         str(vertex.parallelism),
         _number(vertex.records_in),
         _number(vertex.records_out),
-        _size(vertex.bytes_in),
-        _size(vertex.bytes_out),
+        size_text(vertex.bytes_in),
+        size_text(vertex.bytes_out),
         _busy(vertex.busy_time_ms_per_second),
         f"{vertex.skew:.2f}",
     )
@@ -124,7 +124,8 @@ def _number(count: int) -> str:
     return f"{count:,}"
 
 
-def _size(size_bytes: int) -> str:
+def size_text(size_bytes: int) -> str:
+    """Bytes in the largest unit that leaves a digit in front, such as 1.5 KiB."""
     size, unit = float(size_bytes), 0
     while size >= _KIB and unit + 1 < len(_UNITS):
         size, unit = size / _KIB, unit + 1

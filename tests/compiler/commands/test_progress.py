@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import logging
 import os
 import re
@@ -10,8 +9,15 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from opchain.compiler.commands.progress import StageLog, TerminalRows, terminal_rows
+from epoch_runs import EpochRun, given
+from forms import seen
+from opchain.compiler.commands.progress import ProgressLog, TerminalRows
+from opchain.compiler.commands.terminal_area import TerminalArea
+from opchain.runtime.epochs.epoch import Epoch
+from opchain.runtime.epochs.epoch_history import EpochHistory
+from opchain.runtime.epochs.epoch_progress import epoch_progress
 from opchain.runtime.job.progress import StageProgress
+from terminal import terminal_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,33 +27,8 @@ HALF = StageProgress("count x4", 4, running=1, done=2, records=800)
 NOT_YET = StageProgress("count x4", 4)
 
 
-class Terminal(io.StringIO):
-    """A terminal; `rows` is what it shows of the last drawing."""
-
-    def isatty(self) -> bool:
-        return True
-
-    def shown(self) -> str:
-        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.getvalue()).replace("\r", "")
-
-    def clear(self) -> None:
-        self.seek(0)
-        self.truncate()
-
-
-def terminal_of(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    """Standard output and standard error, 80 wide; pytest would take back what a fixture sets."""
-    terminal = Terminal()
-    for name in ("stdout", "stderr"):
-        monkeypatch.setattr(sys, name, terminal)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
-    return terminal
-
-
 def test_a_stage_is_logged_once_when_it_is_done(caplog: pytest.LogCaptureFixture) -> None:
-    log = StageLog()
+    log = ProgressLog()
     with caplog.at_level(logging.INFO, "opchain.progress"):
         log.show("job", [FIRST, NOT_YET])
         log.show("job", [FIRST, HALF])
@@ -64,7 +45,7 @@ def test_a_stage_is_logged_once_when_it_is_done(caplog: pytest.LogCaptureFixture
 
 def test_rows_have_names_tasks_and_records(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = terminal_of(monkeypatch)
-    rows = TerminalRows(terminal)
+    rows = TerminalRows(TerminalArea(terminal))
     rows.show("job", [FIRST, HALF])
     first, second = terminal.shown().splitlines()
     assert re.fullmatch(r"read x1 +━+ 1/1 tasks 1,500 records 0:00", first)
@@ -74,14 +55,14 @@ def test_rows_have_names_tasks_and_records(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_time_does_not_run_before_a_stage_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = terminal_of(monkeypatch)
-    TerminalRows(terminal).show("job", [NOT_YET])
+    TerminalRows(TerminalArea(terminal)).show("job", [NOT_YET])
     assert re.fullmatch(r"count x4 +━+ 0/4 tasks *", terminal.shown())
 
 
 def test_times_go_on_when_rows_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal, now = terminal_of(monkeypatch), 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    rows = TerminalRows(terminal)
+    rows = TerminalRows(TerminalArea(terminal))
     for later, stages in ((0, [HALF]), (65, [HALF]), (5, [FIRST, HALF][:1]), (60, [FIRST])):
         now += later
         rows.clear()
@@ -94,55 +75,52 @@ def test_times_go_on_when_rows_come_back(monkeypatch: pytest.MonkeyPatch) -> Non
     assert terminal.shown().split()[-1] == "0:00"
 
 
-def test_what_the_program_prints_is_all_that_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = terminal_of(monkeypatch)
-    with terminal_rows() as rows:
-        rows.show("job", [FIRST, HALF])
-        terminal.clear()
-        sys.stdout.write("a line of the program\n")
-        assert terminal.shown().splitlines()[-1] == "a line of the program"
-        terminal.clear()
-        rows.show("job", [FIRST, HALF])
-        assert "count x4" in terminal.shown()
-    assert sys.stdout is terminal
+@pytest.fixture
+def history(tmp_path: Path) -> EpochHistory:
+    """Two epochs of five records and of two."""
+    run = EpochRun(lambda env: seen(given(env, "words"), "words"), tmp_path)
+    history = EpochHistory(run.job)
+    for number, count in enumerate((5, 2), start=1):
+        outcome = run.run(words=["a"] * count).outcome
+        progress = epoch_progress(
+            run.job,
+            outcome,
+            Epoch(number, 0),
+            run_id="run",
+            batch=number,
+            checkpoint="",
+            durations_ms={"waiting": 500.0, "tasks": 500.0},
+        )
+        history.add(progress, outcome)
+    run.close()
+    return history
 
 
-def test_rows_wait_until_a_line_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = terminal_of(monkeypatch)
-    with terminal_rows() as rows:
-        sys.stdout.write("half a line")
-        rows.show("job", [FIRST])
-        assert terminal.shown() == "half a line"
-        sys.stdout.writelines([" and", " the rest\n"])
-        rows.show("job", [FIRST])
-        assert terminal.shown().startswith("half a line and the rest\nread x1 ")
+def test_each_epoch_is_logged_once(caplog: pytest.LogCaptureFixture, history: EpochHistory) -> None:
+    log, job = ProgressLog(), history.recent[0].job
+    with caplog.at_level(logging.INFO, "opchain.progress"):
+        log.show_epochs(history)
+        log.show_epochs(history)
+    assert [message.partition(";")[0] for message in caplog.messages] == [
+        f"epoch 1 of '{job}': records: 5 in, 5 out, 5 a second",
+        f"epoch 2 of '{job}': records: 2 in, 2 out, 2 a second",
+    ]
 
 
-def test_a_pipe_beside_the_terminal_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal_of(monkeypatch)
-    pipe = io.StringIO()
-    monkeypatch.setattr(sys, "stdout", pipe)
-    with terminal_rows():
-        assert sys.stdout is pipe
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("pyspark-shell", "--conf spark.ui.showConsoleProgress=false pyspark-shell"),
-        (
-            "--conf spark.ui.showConsoleProgress=true pyspark-shell",
-            "--conf spark.ui.showConsoleProgress=true pyspark-shell",
-        ),
-    ],
-)
-def test_sparks_own_bar_stays_away_unless_it_is_wanted(
-    monkeypatch: pytest.MonkeyPatch, before: str, after: str
+def test_an_epoch_is_drawn_once_and_again_when_the_rows_had_to_go(
+    monkeypatch: pytest.MonkeyPatch, history: EpochHistory
 ) -> None:
-    terminal_of(monkeypatch)
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", before)
-    with terminal_rows():
-        assert os.environ["PYSPARK_SUBMIT_ARGS"] == after
+    terminal = terminal_of(monkeypatch)
+    area = TerminalArea(terminal)
+    rows = TerminalRows(area)
+    rows.show_epochs(history)
+    assert "  epoch 2" in terminal.shown()
+    terminal.clear()
+    rows.show_epochs(history)
+    assert terminal.shown() == ""
+    area.step_aside("a line of the program\n")
+    rows.show_epochs(history)
+    assert "  epoch 2" in terminal.shown()
 
 
 PROGRAM = """

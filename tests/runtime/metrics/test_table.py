@@ -99,7 +99,7 @@ def test_names_are_one_line_of_bounded_length(name: str, shown: str) -> None:
     ],
 )
 def test_sizes_are_read_at_a_glance(size: int, shown: str) -> None:
-    assert table._size(size) == shown
+    assert table.size_text(size) == shown
 
 
 @pytest.mark.parametrize(

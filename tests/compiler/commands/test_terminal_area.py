@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import io
+import os
+import sys
+
+import pytest
+from opchain.compiler.commands.terminal_area import terminal_area
+from terminal import terminal_of
+
+
+def test_what_the_program_prints_is_all_that_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = terminal_of(monkeypatch)
+    with terminal_area() as area:
+        area.draw("two rows")
+        assert terminal.shown().splitlines() == ["two rows"]
+        assert area.is_drawn
+        terminal.clear()
+        sys.stdout.write("a line of the program\n")
+        assert terminal.shown().splitlines()[-1] == "a line of the program"
+        terminal.clear()
+        assert not area.is_drawn
+        area.draw("two rows")
+        assert terminal.shown().splitlines() == ["two rows"]
+    assert sys.stdout is terminal
+
+
+def test_drawing_waits_until_a_line_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = terminal_of(monkeypatch)
+    with terminal_area() as area:
+        sys.stdout.write("half a line")
+        area.draw("rows")
+        assert terminal.shown() == "half a line"
+        sys.stdout.writelines([" and", " the rest\n"])
+        area.draw("rows")
+        assert terminal.shown().splitlines() == ["half a line and the rest", "rows"]
+
+
+def test_a_pipe_beside_the_terminal_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal_of(monkeypatch)
+    pipe = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", pipe)
+    with terminal_area():
+        assert sys.stdout is pipe
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("pyspark-shell", "--conf spark.ui.showConsoleProgress=false pyspark-shell"),
+        (
+            "--conf spark.ui.showConsoleProgress=true pyspark-shell",
+            "--conf spark.ui.showConsoleProgress=true pyspark-shell",
+        ),
+    ],
+)
+def test_sparks_own_bar_stays_away_unless_it_is_wanted(
+    monkeypatch: pytest.MonkeyPatch, before: str, after: str
+) -> None:
+    terminal_of(monkeypatch)
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", before)
+    with terminal_area():
+        assert os.environ["PYSPARK_SUBMIT_ARGS"] == after
