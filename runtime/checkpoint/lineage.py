@@ -21,5 +21,8 @@ def lineage_of(storage: CheckpointStorage) -> str:
         return storage.read(_FILE).decode()
     except FileNotFoundError:
         lineage = uuid.uuid4().hex
+    try:
         storage.publish(_FILE, lineage.encode())
-        return lineage
+    except FileExistsError:  # by a run that has replaced this one meanwhile
+        return storage.read(_FILE).decode()
+    return lineage

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.lineage import lineage_of
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
 
 
 def test_a_directory_keeps_its_lineage_and_another_has_another(tmp_path: Path) -> None:
@@ -15,3 +18,18 @@ def test_a_directory_keeps_its_lineage_and_another_has_another(tmp_path: Path) -
     lineage = lineage_of(here)
     assert lineage_of(here) == lineage_of(checkpoint_storage(here.url)) == lineage
     assert lineage_of(there) != lineage
+
+
+def test_of_two_at_once_one_says_what_it_is(
+    storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first: list[str] = []
+    publish = type(storage).publish
+
+    def late(self: Any, name: str, data: bytes) -> None:
+        monkeypatch.undo()
+        first.append(lineage_of(storage))
+        publish(self, name, data)
+
+    monkeypatch.setattr(type(storage), "publish", late)
+    assert [lineage_of(storage)] == first

@@ -1,0 +1,265 @@
+"""Runs a job with the driver's own code in this process, and has something happen at any step of it.
+
+A step is whatever changes a file: one is made, synced, linked, renamed or removed, of checkpoints and of sinks
+alike; and the moment in which Spark notes that a micro-batch is over. `Steps` counts them, and has what it was
+told to do happen before one of them, so that a test can go through all.
+
+A process that dies does nothing any more, not even what stands in `finally`: after its death every step fails.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import sys
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+import cloudpickle
+from checkpoint_state import state_in
+from epoch_runs import given
+from forms import job_of
+from opchain.common import Duration, Encoder, Time, Types, WatermarkStrategy
+from opchain.datastream.connectors.file_system import BucketAssigner, FileSink
+from opchain.datastream.functions import KeyedProcessFunction
+from opchain.datastream.state import ListStateDescriptor, ValueStateDescriptor
+from opchain.datastream.window import TumblingEventTimeWindows
+from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
+from opchain.runtime.checkpoint.lineage import lineage_of
+from opchain.runtime.checkpoint.metadata import latest_checkpoint
+from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.epochs.epoch_history import EpochHistory
+from opchain.runtime.epochs.local_epochs import LocalEpochs
+from opchain.runtime.spark.stage_tasks import ShippedJob
+from opchain.runtime.spark.streaming.collected_records import CollectedRecords
+from opchain.runtime.spark.streaming.epochs import Epochs
+from opchain.runtime.spark.streaming.stream_writers import StreamWriters
+from opchain.runtime.task.stream_task import TaskEnvironment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from opchain.runtime.task.vertex_program import JobProgram
+
+Row = tuple[str, int, int]
+"""Key, event time, number."""
+
+LEASE_MS = 60_000
+BATCHES: list[list[Row]] = [
+    [(f"k{draw.randrange(4)}", 25 * batch + draw.randrange(30), 10 * batch + n) for n in range(8)]
+    for batch, draw in ((batch, random.Random(batch)) for batch in range(3))
+]
+_STEPS = (
+    (os, "fsync"),
+    (os, "link"),
+    (os, "unlink"),
+    (os, "rename"),
+    (Path, "replace"),
+    (Path, "unlink"),
+)
+
+
+class DriverDiedError(BaseException):
+    """What a process that is killed sees, if it saw anything."""
+
+
+class Steps:
+    """Counts the steps of a run, and does `then` at one of them.
+
+    Attributes:
+        count: How many there were.
+    """
+
+    def __init__(self, at: int | None = None, then: Callable[[], None] | None = None) -> None:
+        self.count = 0
+        self._at = at
+        self._then = then or self.die
+        self._is_dead = False
+
+    def step(self) -> None:
+        if self._is_dead:
+            raise DriverDiedError
+        self.count += 1
+        if self.count - 1 == self._at:
+            self._then()
+
+    def die(self) -> None:
+        self._is_dead = True
+        raise DriverDiedError
+
+
+_of_threads: dict[int, Steps] = {}
+_patches: list[Any] = []
+_patching = threading.Lock()
+
+
+@contextmanager
+def counted(steps: Steps) -> Iterator[Steps]:
+    """Has all changes of files that this thread makes go by the steps."""
+    with _patching:
+        if not _of_threads:
+            _patches[:] = [
+                mock.patch.object(owner, name, _stepping(name, getattr(owner, name)))
+                for owner, name in _STEPS
+            ]
+            for patch in _patches:
+                patch.start()
+        _of_threads[threading.get_ident()] = steps
+    try:
+        yield steps
+    finally:
+        with _patching:
+            del _of_threads[threading.get_ident()]
+            if not _of_threads:
+                for patch in _patches:
+                    patch.stop()
+
+
+def _stepping(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    def stepped(*arguments: Any, **more: Any) -> Any:
+        steps = _of_threads.get(threading.get_ident())
+        if steps is None:
+            return original(*arguments, **more)
+        steps.step()
+        # What is synced here need not outlive this machine.
+        return None if name == "fsync" else original(*arguments, **more)
+
+    return stepped
+
+
+class InProcessEpochs(Epochs):
+    """The epochs as the driver runs them, with tasks in this process in place of Spark's."""
+
+    def __init__(self, job: JobProgram, coordinator: CheckpointCoordinator, storage: Any) -> None:
+        lineage = lineage_of(storage)
+        self._tasks = LocalEpochs(job, storage, environment=TaskEnvironment(lineage=lineage))
+        super().__init__(
+            job,
+            coordinator.lease.run.run_id,
+            None,  # type: ignore[arg-type] - Spark's, which is not there
+            ShippedJob(job.job_name, {}, (), {}, lineage=lineage),
+            (),
+            storage=storage,
+            coordinator=coordinator,
+            records=CollectedRecords(),
+            writers=StreamWriters(job, None),  # type: ignore[arg-type] - as above; it has none
+            history=EpochHistory(job),
+        )
+
+    def _run_stages(self, rows: Any, epoch: Any) -> Any:
+        return self._tasks.run(epoch, rows, self._latest)
+
+
+def delivered(job: JobProgram, rows: list[Row]) -> Any:
+    """The rows for the one task of the source."""
+    (source,) = (vertex for vertex in job.vertices if vertex.operators[0].uid == "rows")
+    return {source.first_task: [pickle.dumps(rows)]}
+
+
+class Count(KeyedProcessFunction[str, Row, str]):
+    """Counts the records of a key, and says at the end of each 20 ms which came."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+        self.since = runtime_context.get_list_state(ListStateDescriptor("since", Types.LONG()))
+
+    def process_element(self, value: Row, ctx: Any) -> Iterator[str]:
+        key, time, number = value
+        self.count.update((self.count.value() or 0) + 1)
+        self.since.add(number)
+        ctx.timer_service().register_event_time_timer(time - time % 20 + 19)
+        yield f"{key} {self.count.value()} {number}"
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Iterator[str]:
+        yield f"{ctx.get_current_key()} at {timestamp}: {list(self.since.get())}"
+        self.since.clear()
+
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+def draw(folder: Path) -> Callable[[Any], None]:
+    """A count with timers and a sum over windows, into files."""
+
+    def drawn(env: Any) -> None:
+        strategy = WatermarkStrategy.for_bounded_out_of_orderness(
+            Duration.of_millis(10)
+        ).with_timestamp_assigner(lambda row, _: row[1])
+        # One subtask reads, so that each key has its records in one order at any parallelism.
+        rows = given(env, "rows", strategy).set_parallelism(1)
+        keyed = rows.key_by(lambda row: row[0])
+        keyed.process(Count()).uid("count").sink_to(files(folder, "counts")).uid("counts")
+        windows = keyed.window(TumblingEventTimeWindows.of(Time.milliseconds(30)))
+        sums = windows.reduce(lambda a, b: (a[0], a[1], a[2] + b[2])).uid("sum")
+        sums.map(lambda row: f"{row[0]} {row[2]}").sink_to(files(folder, "sums")).uid("sums")
+
+    return drawn
+
+
+def files(folder: Path, name: str) -> Any:
+    rows = FileSink.for_row_format(str(folder / "out" / name), Encoder.simple_string_encoder())
+    return rows.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
+
+
+@dataclass
+class CrashRun:
+    """The job over the micro-batches of BATCHES, which goes on wherever its last run came to.
+
+    Attributes:
+        folder: For checkpoints and output.
+        parallelism: Of all operators.
+        noted: How many micro-batches Spark has noted as done.
+        runs: How many runs there were.
+    """
+
+    folder: Path
+    parallelism: int = 2
+    noted: int = 0
+    runs: int = 0
+
+    def run(self, steps: Steps | None = None) -> None:
+        """One run, to the end of the micro-batches or its own."""
+        self.runs += 1
+        job = job_of(draw(self.folder), parallelism=self.parallelism, max_parallelism=8)
+        steps = steps or Steps()
+        with counted(steps):
+            storage = checkpoint_storage(str(self.folder / "checkpoints"))
+            coordinator = CheckpointCoordinator.open(
+                storage,
+                "crashing",
+                f"run-{self.runs}",
+                lease_ms=LEASE_MS,
+                keeps_alive=False,
+                now_ms=lambda began=self.runs: began * LEASE_MS,  # type: ignore[misc]
+            )
+            epochs = InProcessEpochs(job, coordinator, storage)
+            for batch in range(self.noted, len(BATCHES)):
+                epochs.run(delivered(job, BATCHES[batch]), batch)
+                steps.step()
+                self.noted = max(self.noted, batch + 1)
+                steps.step()
+            coordinator.close()
+
+    def state(self) -> dict[str, Any]:
+        """What the last checkpoint holds."""
+        storage = checkpoint_storage(str(self.folder / "checkpoints"))
+        metadata = latest_checkpoint(storage)
+        assert metadata is not None
+        return state_in(storage, metadata)
+
+    def output(self) -> dict[str, list[str]]:
+        """The lines of each folder of output, sorted; hidden files are none."""
+        return {
+            folder.name: sorted(
+                line
+                for file in folder.rglob("*")
+                if file.is_file() and not file.name.startswith(".")
+                for line in file.read_text("utf-8").splitlines()
+            )
+            for folder in sorted((self.folder / "out").iterdir())
+        }

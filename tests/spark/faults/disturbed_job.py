@@ -1,0 +1,122 @@
+"""A job to disturb: a running count, windows of event time and timers of processing time, over files, into files.
+
+`python disturbed_job.py SOURCE TARGET CHECKPOINTS` runs until it is killed; with `--until-read` it ends when all
+files are read. What it must have written is worked out by `expected_output`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from opchain.common import Configuration, Duration, Encoder, Time, Types, WatermarkStrategy
+from opchain.datastream import StreamExecutionEnvironment
+from opchain.datastream.connectors.file_system import BucketAssigner, FileSink
+from opchain.datastream.functions import KeyedProcessFunction
+from opchain.datastream.state import ListStateDescriptor, ValueStateDescriptor
+from opchain.datastream.window import TumblingEventTimeWindows
+from opchain.runtime.spark.format_source import SparkSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SCHEMA = "key string, time bigint, value bigint"
+
+WINDOW_MS = 5_000
+OUT_OF_ORDER_MS = 120_000
+"""So many files may come in one epoch, in any order: a file is a second of event time."""
+
+GATHER_MS = 2_000
+
+COUNTS, SUMS, GATHERED = "counts", "sums", "gathered"
+OUTPUTS = (COUNTS, SUMS, GATHERED)
+
+END = -1
+"""The value of the last record of each key, behind which nothing is kept back."""
+
+
+class Count(KeyedProcessFunction[str, Any, str]):
+    """How many records a key has had."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value: Any, ctx: Any) -> Iterator[str]:
+        self.count.update((self.count.value() or 0) + 1)
+        yield f"{value['key']} {self.count.value()} {value['value']}"
+
+
+class Gather(KeyedProcessFunction[str, Any, str]):
+    """Keeps the values of a key for a while, by the clock, and gives them together."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.waiting = runtime_context.get_list_state(ListStateDescriptor("waiting", Types.LONG()))
+        self.until = runtime_context.get_state(ValueStateDescriptor("until", Types.LONG()))
+
+    def process_element(self, value: Any, ctx: Any) -> Iterator[str]:
+        self.waiting.add(value["value"])
+        if value["value"] == END:
+            yield from self._together(ctx.get_current_key())
+        elif self.until.value() is None:
+            timers = ctx.timer_service()
+            until = timers.current_processing_time() + GATHER_MS
+            timers.register_processing_time_timer(until)
+            self.until.update(until)
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Iterator[str]:
+        if self.until.value() == timestamp:
+            yield from self._together(ctx.get_current_key())
+
+    def _together(self, key: str) -> Iterator[str]:
+        yield f"{key} {' '.join(map(str, self.waiting.get()))}"
+        self.waiting.clear()
+        self.until.clear()
+
+
+def sink(path: str) -> Any:
+    rows = FileSink.for_row_format(path, Encoder.simple_string_encoder())
+    return rows.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("source", "target", "checkpoints"):
+        parser.add_argument(name)
+    parser.add_argument("--until-read", action="store_true", help="end when all files are read")
+    parser.add_argument("--parallelism", type=int, default=2)
+    parser.add_argument("--files", type=int, default=20, help="to read in an epoch, at most")
+    given = parser.parse_args()
+    configuration = Configuration()
+    configuration.set_string("execution.checkpointing.dir", given.checkpoints)
+    if given.until_read:
+        configuration.set_string("opchain.streaming.trigger", "available-now")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.set_parallelism(given.parallelism)
+    env.set_max_parallelism(32)
+    strategy = WatermarkStrategy.for_bounded_out_of_orderness(
+        Duration.of_millis(OUT_OF_ORDER_MS)
+    ).with_timestamp_assigner(lambda row, _: row["time"])
+    files = SparkSource(
+        "json",
+        {"maxFilesPerTrigger": str(given.files)},
+        schema=SCHEMA,
+        path=given.source,
+        is_streaming=True,
+    )
+    rows = env.from_source(files, strategy, "rows").set_parallelism(1).uid("rows")
+    keyed = rows.key_by(lambda row: row["key"])
+    counts = keyed.process(Count()).uid("count")
+    counts.sink_to(sink(f"{given.target}/{COUNTS}")).uid("count files")
+    gathered = keyed.process(Gather()).uid("gather")
+    gathered.sink_to(sink(f"{given.target}/{GATHERED}")).uid("gather files")
+    triples = rows.map(lambda row: (row["key"], row["value"], 1)).key_by(lambda triple: triple[0])
+    windows = triples.window(TumblingEventTimeWindows.of(Time.milliseconds(WINDOW_MS)))
+    sums = windows.reduce(lambda a, b: (a[0], a[1] + b[1], a[2] + b[2])).uid("sum")
+    sums.map(lambda triple: f"{triple[0]} {triple[1]} {triple[2]}").sink_to(
+        sink(f"{given.target}/{SUMS}")
+    ).uid("sum files")
+    env.execute("disturbed")
+
+
+if __name__ == "__main__":
+    main()

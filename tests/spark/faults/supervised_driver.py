@@ -1,0 +1,94 @@
+"""A driver that is started again whenever it dies, as a cluster manager would."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+JOB = Path(__file__).with_name("disturbed_job.py")
+_PAUSE_S = 2.0
+_TAIL = 1500
+
+
+class SupervisedDriver:
+    """The disturbed job on a master, until `stop`.
+
+    Attributes:
+        starts: How often it was started.
+        failures: What it said where it ended otherwise than by being killed.
+    """
+
+    def __init__(self, folder: Path, master: str, options: str = "") -> None:
+        self.starts = 0
+        self.failures: list[str] = []
+        self._folder = folder
+        self._environment = {
+            **os.environ,
+            "PYSPARK_SUBMIT_ARGS": f"--master {master} --conf spark.ui.enabled=false {options} pyspark-shell",
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._keep_running, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Kills the driver, and starts it no more."""
+        self._over.set()
+        while self._thread.is_alive():
+            if self._process is not None:
+                self._process.kill()
+            self._thread.join(0.5)
+
+    @property
+    def pid(self) -> int | None:
+        """The driver's process; None while there is none."""
+        process = self._process
+        return None if process is None or process.poll() is not None else process.pid
+
+    def run_to_end(self, timeout_s: float, *arguments: str) -> None:
+        """Runs the job until all files are read; call it behind `stop`.
+
+        Raises:
+            RuntimeError: It has failed.
+        """
+        process = self._start("--until-read", *arguments)
+        if process.wait(timeout_s) != 0:
+            raise RuntimeError(f"the last start failed: {self._tail()}")
+
+    def _keep_running(self) -> None:
+        while not self._over.is_set():
+            self._process = self._start()
+            code = self._process.wait()
+            if code != -signal.SIGKILL:
+                self.failures.append(f"start {self.starts}, exit code {code}: {self._tail()}")
+            self._over.wait(_PAUSE_S)
+
+    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        self.starts += 1
+        places = [str(self._folder / name) for name in ("in", "out", "checkpoints")]
+        with self._log.open("wb") as log:
+            return subprocess.Popen(
+                [sys.executable, str(JOB), *places, *arguments],
+                env=self._environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+
+    def _tail(self) -> str:
+        return self._log.read_text("utf-8", "replace")[-_TAIL:]
+
+    @property
+    def _log(self) -> Path:
+        return self._folder / f"driver-{self.starts}.log"
+
+
+def wait_until(moment: float) -> None:
+    """Sleeps up to a moment of time.monotonic()."""
+    time.sleep(max(0.0, moment - time.monotonic()))

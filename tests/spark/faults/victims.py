@@ -1,0 +1,101 @@
+"""The processes of a job on a standalone cluster that can be disturbed, and how."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import random
+
+    from opchain.runtime.testing.standalone_cluster import StandaloneCluster
+
+PYTHON_WORKER = "Python worker"
+PYTHON_DAEMON = "Python daemon"
+EXECUTOR = "executor"
+FROZEN_EXECUTOR = "executor, frozen"
+DRIVER = "driver"
+KINDS = (PYTHON_WORKER, PYTHON_DAEMON, EXECUTOR, FROZEN_EXECUTOR, DRIVER)
+
+
+@dataclass(frozen=True)
+class Processes:
+    """The processes of one job, as they are now."""
+
+    driver: int
+    driver_jvm: list[int]
+    executors: list[int]
+    daemons: list[int]
+    workers: list[int]
+
+    @staticmethod
+    def of(driver: int, cluster: StandaloneCluster) -> Processes:
+        daemons = cluster.python_daemons()
+        return Processes(
+            driver,
+            [pid for pid in children(driver) if "java" in _name(pid)],
+            cluster.executors(),
+            daemons,
+            [pid for daemon in daemons for pid in children(daemon)],
+        )
+
+    def victim(self, kind: str, draw: random.Random) -> int | None:
+        """One of a kind, None where there is none."""
+        found = {
+            PYTHON_WORKER: self.workers,
+            PYTHON_DAEMON: self.daemons,
+            EXECUTOR: self.executors,
+            FROZEN_EXECUTOR: self.executors,
+            DRIVER: [self.driver],
+        }[kind]
+        return draw.choice(found) if found else None
+
+    def memory_mb(self) -> dict[str, float]:
+        """What a process of each kind holds in memory, on average; kinds without one are left out."""
+        groups = {
+            "driver": [self.driver],
+            "driver's JVM": self.driver_jvm,
+            "executor's JVM": self.executors,
+            "Python worker": self.workers,
+        }
+        return {name: resident_mb(pids) / len(pids) for name, pids in groups.items() if pids}
+
+
+def send(pid: int, what: int) -> bool:
+    """Sends a signal; False where the process is gone."""
+    try:
+        os.kill(pid, what)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def children(parent: int) -> list[int]:
+    """The child processes of a process."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            with suppress(OSError):
+                stat = (folder / "stat").read_text("utf-8", "replace")
+                if int(stat.rpartition(")")[2].split()[1]) == parent:
+                    found.append(int(folder.name))
+    return sorted(found)
+
+
+def resident_mb(pids: list[int]) -> float:
+    """The memory of processes; what they share is divided among those that share it."""
+    total_kb = 0
+    for pid in pids:
+        with suppress(OSError):
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii").splitlines()
+            total_kb += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return total_kb / 1024
+
+
+def _name(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text("utf-8", "replace")
+    return ""
