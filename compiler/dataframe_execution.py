@@ -17,21 +17,18 @@ if TYPE_CHECKING:
 
 
 def dataframe(program: Program) -> Any:
-    """The DataFrame of a program whose one end is a DataFrameSink.
+    """The DataFrame of a bounded program whose one end is a DataFrameSink.
 
     Raises:
-        UnsupportedFeatureError: It runs in this process, or never ends.
+        UnsupportedFeatureError: It runs in this process.
     """
     from opchain.compiler.execution import slot_resources  # noqa: PLC0415 - it needs this module
-    from opchain.runtime.local.live_run import endless_sources  # noqa: PLC0415 - as needed
     from opchain.runtime.spark.dataframe_output import stream_dataframe  # noqa: PLC0415 - as needed
 
     plan = compile_program(program)
     job = made(plan.job_program)
     if program.settings.target == "local":
         refuse_dataframes(job, "this one runs in this process (execution.target = local)")
-    if endless_sources(job):
-        refuse_dataframes(job, "this one never ends")
     return stream_dataframe(job, job_dependencies(program), slot_resources(plan))
 
 

@@ -60,7 +60,7 @@ class EnvironmentSources(EnvironmentDependencies):
         watermark_strategy: WatermarkStrategy[Any] | None = None,
         source_name: str = "DataFrame",
     ) -> DataStream[Any]:
-        """A bounded stream of the rows of a Spark DataFrame, as Rows with its columns' names and types.
+        """The rows of a Spark DataFrame, as Rows with its columns' names and types; without end if it is streaming.
 
         Its partitions go to the subtasks in contiguous runs: set the source's parallelism to theirs to keep
         them apart. Whatever the DataFrame computes runs in the job's own first stage; only an adaptive plan
@@ -75,7 +75,7 @@ class EnvironmentSources(EnvironmentDependencies):
 
         Raises:
             GraphError: It is no such DataFrame.
-            UnsupportedFeatureError: It is a streaming one, or has a column whose type records cannot hold.
+            UnsupportedFeatureError: It has a column whose type records cannot hold.
         """
         call = "from_dataframe"
         checked(source_name, str, call, "the source's name")

@@ -144,6 +144,11 @@ def environment_made(environment: Environment) -> None:
         _captures[-1].environments.append((environment, user_call_site()))
 
 
+def is_capturing() -> bool:
+    """Whether jobs are captured, not run."""
+    return bool(_captures)
+
+
 def job_intercepted(program: Program, method: str) -> bool:
     """Whether the job was captured, so that the caller must not run it."""
     if not _captures:

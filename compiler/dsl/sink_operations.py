@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function
 from opchain.compiler.dsl.collected import CloseableIterator
@@ -23,6 +23,9 @@ from opchain.runtime.operators.specs import (
     TwoPhaseSinkSpec,
 )
 from opchain.runtime.type_variables import T
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class SinkOperations(Stream[T]):
@@ -114,28 +117,44 @@ class SinkOperations(Stream[T]):
         """The stream whose records `execute_and_collect` gives."""
         return self
 
-    def to_dataframe(self, schema: Any = None) -> Any:
-        """This stream as a DataFrame of Spark, lazy as any other: it runs when an action needs it.
+    def to_dataframe(
+        self,
+        schema: Any = None,
+        *,
+        path: str | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """This stream as a DataFrame of Spark.
 
-        The DataFrame is the part of the program that leads here, run as one Spark job by each action on it
-        (so cache it before several). Sinks of the program are no part of it: `execute()` runs them, once,
-        and what leads to the DataFrame alone is no part of that. Accumulators, metrics and what operators
-        print are lost, since no job of opchain's ends.
+        That of a bounded stream is lazy as any other. It is the part of the program that leads here, run as
+        one Spark job by each action on it (so cache it before several). Sinks of the program are no part of
+        it: `execute()` runs them, once, and what leads to the DataFrame alone is no part of that.
+        Accumulators, metrics and what operators print are lost, since no job of opchain's ends.
+
+        That of an unbounded stream is a streaming one, to be read by any number of queries (`writeStream`),
+        each record exactly once in each. The stream stays part of the program: the job of `execute()` commits
+        its records to a folder of Parquet files, epoch by epoch, and the queries read these.
+        So start queries, then the job; or let another program read the folder.
 
         Args:
             schema: A StructType, or DDL text; a single type for records that are no rows, which become the
                 column `value`. None takes what the stream's declared type says.
+            path: Of an unbounded stream: the folder, or its URL. None is a folder of the stream's uid below
+                `execution.checkpointing.dir`; without checkpoints, one that goes with this process.
+            options: Of an unbounded stream: those of Spark's file stream. Files stay, unless they say
+                `cleanSource`; `maxFilesPerTrigger` says how much a micro-batch reads.
 
         Flink: `StreamTableEnvironment.fromDataStream`, and a table. Timestamps of records and watermarks
         end here; a field that holds the time goes along.
 
         Raises:
-            GraphError: The columns are unknown.
-            UnsupportedFeatureError: A source of the stream never ends.
+            GraphError: The columns are unknown; the stream is bounded and has a path; it is unbounded and
+                has checkpoints, and neither a uid nor a path.
+            UnsupportedFeatureError: The job is to run in this process.
         """
         from opchain.compiler.dsl.stream_dataframe import dataframe_of_stream  # noqa: PLC0415 - few use it
 
-        return dataframe_of_stream(self, schema)
+        return dataframe_of_stream(self, schema, path, options)
 
     def _print(
         self, sink_identifier: str | None, call: str, *, to_stderr: bool

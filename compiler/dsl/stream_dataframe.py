@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from opchain.compiler.dsl import interception
 from opchain.compiler.dsl.argument_checks import at_call
 from opchain.compiler.dsl.declared_types import declared_type
+from opchain.compiler.dsl.streaming_dataframe import never_ends, streaming_dataframe
 from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.transformation import SinkTransformation
 from opchain.runtime.connectors.relayed_sink import DataFrameSink
@@ -14,10 +15,17 @@ from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.operators.specs import SinkSpec
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from opchain.compiler.dsl.stream import Stream
 
 
-def dataframe_of_stream(stream: Stream[Any], schema: Any) -> Any:
+def dataframe_of_stream(
+    stream: Stream[Any],
+    schema: Any,
+    path: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Any:
     """The DataFrame; see `DataStream.to_dataframe`."""
     environment, source = stream.get_execution_environment(), stream.transformation
     call = "to_dataframe"
@@ -38,6 +46,13 @@ def dataframe_of_stream(stream: Stream[Any], schema: Any) -> Any:
             sink = sink.for_type(record_type)
         except GraphError as error:
             raise GraphError(f"{at_call(call)}: {error}") from error
+    if never_ends(source):
+        return streaming_dataframe(stream, sink, path, options or {})
+    if path is not None or options is not None:
+        raise GraphError(
+            f"{at_call(call)}: '{source.name}' ({source.call_site}) ends, and its DataFrame needs no files: "
+            "leave path and options away"
+        )
     end = SinkTransformation(
         environment.next_transformation_id(),
         "DataFrame",

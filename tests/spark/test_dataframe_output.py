@@ -8,7 +8,7 @@ import pytest
 from opchain.common import Row, Types
 from opchain.compiler.dsl.interception import capturing
 from opchain.datastream import StreamExecutionEnvironment
-from opchain.runtime.errors import GraphError, UnsupportedFeatureError
+from opchain.runtime.errors import GraphError
 from opchain.runtime.spark.dataframe_output import empty_dataframe
 
 if TYPE_CHECKING:
@@ -113,21 +113,12 @@ def test_a_function_that_fails_is_shown_with_its_place(
     assert "in 'Map' (test_dataframe_output.py:" in str(failure.value)
 
 
-def test_a_stream_that_never_ends_is_refused(
+def test_that_of_a_stream_that_never_ends_is_streaming(
     session: SparkSession, env: StreamExecutionEnvironment
 ) -> None:
-    from opchain.datastream.functions import SourceFunction  # noqa: PLC0415
-
-    class Endless(SourceFunction[int]):
-        def run(self, ctx: Any) -> None: ...
-
-        def cancel(self) -> None: ...
-
-    stream = env.add_source(Endless())
-    del stream
     rates = session.readStream.format("rate").load()
-    with pytest.raises(UnsupportedFeatureError):
-        env.from_dataframe(rates).map(lambda row: row.value).to_dataframe("bigint")
+    values = env.from_dataframe(rates).map(lambda row: row.value)
+    assert values.to_dataframe("bigint").isStreaming
 
 
 def test_the_session_keeps_its_settings(

@@ -54,6 +54,10 @@ class FileSystem(ABC):
         """A new file for writing, in a folder that is made where it is missing."""
 
     @abstractmethod
+    def make_folder(self, path: str) -> None:
+        """Makes a folder, and those above it, unless it is there."""
+
+    @abstractmethod
     def complete(self, stream: BinaryIO) -> None:
         """Closes what `create` gave; then all of it outlives a crash."""
 

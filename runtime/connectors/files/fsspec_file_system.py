@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _NOTE_END = b"\n"
+_FOLDER = ".folder"
 
 
 def fsspec_file_system(url: str) -> FsspecFileSystem:
@@ -76,6 +77,13 @@ class FsspecFileSystem(FileSystem):
         """A new file. Its name must be one that nobody else takes: an older file is replaced."""
         self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
         return cast("BinaryIO", self._fs.open(path, "wb"))
+
+    def make_folder(self, path: str) -> None:
+        """Makes a folder; where there are only files, an empty one whose name hides it."""
+        self._fs.makedirs(path, exist_ok=True)
+        self._fs.invalidate_cache()
+        if not self._fs.isdir(path):
+            self._fs.pipe_file(f"{path.rstrip('/')}/{_FOLDER}", b"")
 
     def complete(self, stream: BinaryIO) -> None:
         """Closes: an upload is over then."""

@@ -46,8 +46,12 @@ class LocalFileSystem(FileSystem):
 
     def create(self, path: str) -> BinaryIO:
         """A new file; FileExistsError where there is one."""
-        os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120
+        self.make_folder(os.path.dirname(path))  # noqa: PTH120
         return open(path, "xb", buffering=_BUFFER_SIZE)  # noqa: PTH123 - the caller closes it
+
+    def make_folder(self, path: str) -> None:
+        """Makes a folder."""
+        os.makedirs(path, exist_ok=True)  # noqa: PTH103
 
     def complete(self, stream: BinaryIO) -> None:
         """Syncs and closes."""

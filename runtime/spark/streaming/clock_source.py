@@ -11,6 +11,7 @@ When the next timer is due, the driver writes to a file: Spark runs the reader i
 
 from __future__ import annotations
 
+import json
 import pickle
 import time
 from pathlib import Path
@@ -20,7 +21,11 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 
 try:
     from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+
+    TELLS_WHERE = True
+    """Whether Spark says where the stream is when it asks for the latest offset."""
 except ImportError:  # before Spark 4.2
+    TELLS_WHERE = False
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
         """Spark runs such a trigger as one micro-batch then."""
@@ -38,7 +43,10 @@ POSITIONS, DUE = "positions", "due"
 
 
 class ClockSource(DataSource):
-    """See the module. Options: `sources`, a path of pickled [(number, source, parallelism)], and `due`."""
+    """See the module. Options: `sources`, a path of pickled [(number, source, parallelism)], `due`, and `start`.
+
+    The last one is the offset from which the query goes on, for a Spark that does not say it.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -52,7 +60,10 @@ class ClockSource(DataSource):
     def streamReader(self, schema: Any) -> ClockReader:  # noqa: ARG002, N802 - Spark's signature
         """The reader."""
         sources = pickle.loads(Path(self.options["sources"]).read_bytes())
-        return ClockReader(sources, Path(self.options["due"]))
+        start = self.options.get("start")
+        return ClockReader(
+            sources, Path(self.options["due"]), None if start is None else json.loads(start)
+        )
 
 
 class Deliveries(InputPartition):
@@ -65,9 +76,16 @@ class Deliveries(InputPartition):
 class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Says how far each source has come, and whether a timer is due."""
 
-    def __init__(self, sources: Sequence[tuple[int, UnboundedSource[Any], int]], due: Path) -> None:
+    def __init__(
+        self,
+        sources: Sequence[tuple[int, UnboundedSource[Any], int]],
+        due: Path,
+        start: dict[str, Any] | None = None,
+    ) -> None:
         self._sources = sources
         self._due = due
+        self._start = start
+        self._initial: dict[str, Any] | None = None
         self._until_ms: int | None = None
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
@@ -75,19 +93,24 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._until_ms = _now_ms()
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Where a new job begins."""
-        now_ms = _now_ms()
-        return {
-            POSITIONS: [source.initial_position(now_ms) for _, source, _ in self._sources],
-            DUE: 0,
-        }
+        """Where a new job begins; the same each time it is asked for."""
+        if self._initial is None:
+            now_ms = _now_ms()
+            positions = [source.initial_position(now_ms) for _, source, _ in self._sources]
+            self._initial = {POSITIONS: positions, DUE: 0}
+        return self._initial
 
     def latestOffset(  # noqa: N802 - Spark's name
         self,
-        start: dict[str, Any],
-        limit: Any,  # noqa: ARG002 - a source limits itself
+        start: dict[str, Any] | None = None,
+        limit: Any = None,  # noqa: ARG002 - a source limits itself
     ) -> dict[str, Any]:
-        """Where the sources are now; another time where a timer has come due since."""
+        """Where the sources are now; another time where a timer has come due since.
+
+        Without `start` it goes on from the last micro-batch that was planned.
+        """
+        if start is None:
+            start = self.initialOffset() if self._start is None else self._start
         now_ms = _now_ms() if self._until_ms is None else self._until_ms
         positions = [
             source.latest_position(position, now_ms)
@@ -99,6 +122,7 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """All splits between two offsets, in one partition: they are few and short."""
+        self._start = end
         rows = [
             (number, subtask, pickle.dumps(split, 5))
             for place, (number, source, parallelism) in enumerate(self._sources)

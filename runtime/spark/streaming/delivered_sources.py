@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -12,6 +13,7 @@ from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.operators.specs import LegacySourceSpec, SourceSpec
 from opchain.runtime.shipping.functions import ship
 from opchain.runtime.spark.streaming.deliver import rows_column
+from opchain.runtime.spark.streaming.offset_log import last_offset
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,8 +51,8 @@ def unbounded_sources(job: JobProgram) -> tuple[DeliveredSource, ...]:
             if isinstance(sink, RelayedSink) and not getattr(sink, "has_stream_writer", False):
                 _refuse(
                     operator,
-                    f"writes to {sink!r}, which only a bounded job can; an unbounded one appends to the class "
-                    "of a Python Data Source with a streamWriter",
+                    f"writes to {sink!r}, which only a bounded job can; an unbounded one has to_dataframe() and "
+                    "writeStream, or appends to the class of a Python Data Source with a streamWriter",
                 )
         head = vertex.operators[0]
         source = _delivered(head)
@@ -82,13 +84,19 @@ def _delivered(operator: OperatorProgram) -> UnboundedSource[Any] | FedSource | 
 
 
 def delivered_rows(
-    session: SparkSession, sources: Sequence[DeliveredSource], folder: Path, due: Path
+    session: SparkSession, sources: Sequence[DeliveredSource], folder: Path, due: Path, log: str
 ) -> DataFrame:
-    """The streaming DataFrame; `folder` is where the reader finds the sources, `due` the next timer.
+    """The streaming DataFrame.
 
+    `folder` is where the reader finds the sources, `due` the next timer, and `log` Spark's log of offsets.
     A delivery of a DataFrame is a row of it, in a column of its own (`rows_column`).
     """
-    from opchain.runtime.spark.streaming.clock_source import NAME, ClockSource  # noqa: PLC0415
+    from opchain.runtime.spark.streaming.clock_source import (  # noqa: PLC0415
+        NAME,
+        POSITIONS,
+        TELLS_WHERE,
+        ClockSource,
+    )
     from pyspark.sql import functions as sql  # noqa: PLC0415 - it may be missing
 
     positioned = [
@@ -100,6 +108,9 @@ def delivered_rows(
     described.write_bytes(ship(positioned))
     session.dataSource.register(ClockSource)
     reader = session.readStream.format(NAME)
+    start = None if TELLS_WHERE else last_offset(log, POSITIONS)
+    if start is not None:
+        reader = reader.option("start", json.dumps(start))
     rows = reader.option("sources", str(described)).option("due", str(due)).load()
     for number, item in enumerate(sources):
         if isinstance(item.source, FedSource):

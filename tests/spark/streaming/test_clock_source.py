@@ -113,3 +113,17 @@ def test_spark_finds_it_by_its_options(tmp_path: Path) -> None:
     assert source.name() == "opchain-clock"
     assert source.streamReader(None).initialOffset() == {"positions": [], "due": 0}
     assert source.schema() == "source INT, subtask INT, data BINARY"
+
+
+def test_a_spark_that_does_not_say_where_the_stream_is(tmp_path: Path) -> None:
+    """Before 4.2 the reader goes on from what was planned last, or from what the driver has found."""
+    found = reader(tmp_path, 5)
+    end = found.latestOffset()
+    assert end == found.latestOffset() == {"positions": [5], "due": 0}
+    found.partitions(found.initialOffset(), end)
+    assert found.latestOffset() == {"positions": [10], "due": 0}
+
+    (tmp_path / "sources").write_bytes(pickle.dumps([(10, Steps(5), 2)]))
+    options = {"sources": str(tmp_path / "sources"), "due": str(tmp_path / "due")}
+    resumed = ClockSource(options | {"start": '{"positions": [30], "due": 4}'}).streamReader(None)
+    assert resumed.latestOffset() == {"positions": [35], "due": 4}
