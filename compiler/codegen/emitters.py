@@ -16,7 +16,8 @@ from opchain.compiler.codegen.map_batches import emit_map_batches
 from opchain.compiler.codegen.place import Place
 from opchain.compiler.codegen.process import emit_keyed_process, emit_process
 from opchain.compiler.codegen.record_code import comment, key_code, method_name
-from opchain.compiler.codegen.reduce import emit_reduce, pair_left_apart
+from opchain.compiler.codegen.reduce import emit_reduce
+from opchain.compiler.codegen.sending import fields_left_apart
 from opchain.compiler.codegen.static_types import item_type
 from opchain.compiler.codegen.windows import emit_aligned_window, is_written_out
 from opchain.runtime.operators import specs
@@ -42,7 +43,7 @@ def emit_map(
     _set_key(generator, body, operator, place)
     call, is_fresh = _applied(generator, operator, place.value)
     generator.types[result] = _result_type(generator, operator, place)
-    apart = pair_left_apart(generator, body, operator, place)
+    apart = fields_left_apart(generator, body, operator, place)
     if apart is not None:
         return apart
     body.add(place.depth, f"{result} = {call}{comment(operator)}", operator.index)
@@ -88,9 +89,11 @@ def emit_flat_map(
     """`for value_3 in words_3(value_2):`."""
     _set_key(generator, body, operator, place)
     call, is_fresh = _applied(generator, operator, place.value, is_iterated=True)
-    items = item_type(_result_type(generator, operator, place, is_iterated=True))
-    generator.types[f"value_{operator.index}"] = items
-    return _loop(generator, body, operator, place, call, is_fresh=is_fresh)
+    iterable = _result_type(generator, operator, place, is_iterated=True)
+    generator.types[f"value_{operator.index}"] = item_type(iterable)
+    return _loop(
+        generator, body, operator, place, call, is_fresh=is_fresh, is_plain=iterable is not None
+    )
 
 
 def emit_co_map(
@@ -256,10 +259,15 @@ def _loop(
     iterable: str,
     *,
     is_fresh: bool = False,
+    is_plain: bool = False,
 ) -> Place:
     result = f"value_{operator.index}"
     counter, counted = generator.counter(operator, place)
-    body.add(place.depth, f"for {result} in {iterable}:{comment(operator)}", operator.index)
+    index, where = operator.index, comment(operator)
+    if is_plain:
+        body.add_loop(place.depth, result, iterable, operator=index, comment=where)
+    else:
+        body.add(place.depth, f"for {result} in {iterable}:{where}", index)
     depth = place.depth + 1
     if not is_fresh:
         generator.keep_private(body, depth, result, operator.index)

@@ -85,16 +85,13 @@ def expression_of(function: Any, *, is_iterated: bool = False) -> Expression | N
     if code.co_kwonlyargcount or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
         return None
     source = _parsed(code.co_filename)
-    if source is None:
+    body = None if source is None else _body_in(source, code, is_iterated)
+    if source is None or body is None:
         return None
-    for definition in source.definitions.get(code.co_firstlineno, []):
-        body = _body_of(definition, is_iterated=is_iterated)
-        if body is not None and _same_code(definition, code):
-            return _checked(body, parameters, function, source, is_iterated=is_iterated)
-    return None
+    return _checked(body, parameters, function, source, is_iterated=is_iterated)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Source:
     definitions: dict[int, list[ast.Lambda | ast.FunctionDef]]
     rebound: frozenset[str]
@@ -117,6 +114,16 @@ def _parsed(path: str) -> _Source | None:
         elif isinstance(node, (ast.Global, ast.Nonlocal)):
             declared.update(node.names)
     return _Source(definitions, frozenset(declared))
+
+
+@lru_cache(maxsize=256)  # one program is often compiled again: in notebooks, in tests
+def _body_in(source: _Source, code: CodeType, is_iterated: bool) -> ast.expr | None:
+    """The expression that a function with this code returns."""
+    for definition in source.definitions.get(code.co_firstlineno, []):
+        body = _body_of(definition, is_iterated=is_iterated)
+        if body is not None and _same_code(definition, code):
+            return body
+    return None
 
 
 def _body_of(definition: ast.Lambda | ast.FunctionDef, *, is_iterated: bool) -> ast.expr | None:

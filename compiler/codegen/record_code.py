@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from opchain.runtime.state.key_identity import key_identity
+
 if TYPE_CHECKING:
     from opchain.compiler.codegen.place import Place
     from opchain.compiler.codegen.vertex import VertexGenerator
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.task.vertex_program import KeyProgram, OperatorProgram
 
 
 def key_code(
@@ -36,3 +38,12 @@ def method_name(generator: VertexGenerator, operator: OperatorProgram, method: s
 def comment(operator: OperatorProgram) -> str:
     """The comment at the first line of an operator."""
     return f"  # {operator.index} {operator.name} ({operator.call_site})".replace("\n", " ")
+
+
+def is_plain_key(generator: VertexGenerator, key: KeyProgram, place: Place) -> bool:
+    """Whether keys are known to stand for themselves in tables."""
+    expression = generator.expression(key.selector)
+    if expression is None:
+        return False
+    known = generator.type_of(expression, generator.types.get(place.value))
+    return known in key_identity(key.hasher).plain

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen.static_types import TupleOf, never_raises, type_of
 from opchain.runtime.state.key_identity import key_identity
@@ -22,6 +22,7 @@ from opchain.runtime.state.key_identity import key_identity
 if TYPE_CHECKING:
     from opchain.compiler.codegen.inline import Expression
     from opchain.compiler.codegen.static_types import StaticType
+    from opchain.compiler.codegen.vertex import VertexGenerator
     from opchain.runtime.task.vertex_program import KeyProgram
 
 _FIELDS = 2
@@ -45,6 +46,10 @@ class RunningSum:
         tree = ast.parse(self.reduce.text, mode="eval").body
         assert isinstance(tree, ast.Tuple)
         return ast.unparse(_Fields({first: total, second: addend}).visit(tree.elts[self.sum_field]))
+
+    def counts(self, addend: str) -> bool:
+        """Whether adding the expression `addend` is counting."""
+        return self.added("n", addend) in ("n + 1", "1 + n")
 
     def pair(self, key: str, total: str) -> str:
         """The pair again, as an expression."""
@@ -89,6 +94,17 @@ def running_sum(
         and never_raises(changed, names)
     )
     return found if is_safe else None
+
+
+def summed_pairs(
+    generator: VertexGenerator, key: KeyProgram, reduce: Any, records: StaticType | None
+) -> RunningSum | None:
+    """How `reduce` sums up records of a known type by key, if it does."""
+    if not isinstance(records, TupleOf):
+        return None
+    return running_sum(
+        key, generator.expression(key.selector), generator.expression(reduce), records
+    )
 
 
 def _field(node: ast.expr, parameter: str) -> int | None:

@@ -35,7 +35,20 @@ class IterableOf:
     item: StaticType
 
 
-StaticType: TypeAlias = "type | TupleOf | IterableOf"
+@dataclass(frozen=True, slots=True)
+class KeyAlone:
+    """What travels of pairs that all hold the same `constant` beside the key, in field `key_field`: the key."""
+
+    pair: TupleOf
+    key_field: int
+    constant: str
+
+    def fields(self, key: str) -> tuple[str, str]:
+        """The fields of the pair, as expressions."""
+        return (key, self.constant) if self.key_field == 0 else (self.constant, key)
+
+
+StaticType: TypeAlias = "type | TupleOf | IterableOf | KeyAlone"
 Names: TypeAlias = "Mapping[str, StaticType | None]"
 
 _RECORDS: dict[type, type] = {NumberSequenceSource: int, TextLineSource: str}

@@ -29,11 +29,10 @@ from opchain.compiler.codegen.emitters import EMITTERS, call_operator
 from opchain.compiler.codegen.inline import expression_of
 from opchain.compiler.codegen.names import Names
 from opchain.compiler.codegen.place import Place
-from opchain.compiler.codegen.reduce import write_combine
+from opchain.compiler.codegen.sending import keys_counted, write_append
 from opchain.compiler.codegen.source_text import SourceText
-from opchain.compiler.codegen.static_types import is_frozen, records_of, type_of
+from opchain.compiler.codegen.static_types import KeyAlone, is_frozen, records_of, type_of
 from opchain.runtime.task.generated_code import side_tags
-from opchain.runtime.task.vertex_program import FIRST_OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,16 +60,21 @@ def generate_vertex(
     *,
     inline: bool = True,
     received: Mapping[int, StaticType | None] | None = None,
+    readers: Mapping[int, OperatorProgram] | None = None,
 ) -> GeneratedVertex:
     """The source of a vertex's chain.
 
     `inline` writes simple functions into the loop where that is provably the same. `received` has the
-    type of the records of each input, where it is known.
+    type of the records of each input, where it is known, `readers` the operator at the other end of each
+    output, where that operator reads nothing else.
     """
-    generator = VertexGenerator(program, inline=inline, received=received or {})
+    generator = VertexGenerator(program, inline=inline, received=received, readers=readers)
     generated = generator.generate()
     if generator.is_undecided:
-        generated = VertexGenerator(program, inline=inline).generate()
+        generator = VertexGenerator(
+            program, inline=inline, received=received, readers=readers, knows_types=False
+        )
+        generated = generator.generate()
     return generated
 
 
@@ -83,12 +87,17 @@ class VertexGenerator:
         *,
         inline: bool,
         received: Mapping[int, StaticType | None] | None = None,
+        readers: Mapping[int, OperatorProgram] | None = None,
+        knows_types: bool = True,
     ) -> None:
         self.program = program
         self.inline = inline
+        self.readers = readers or {}
         self.types: dict[str, StaticType | None] = {}
         self.is_undecided = False
-        self._received = received
+        self._received = received or {}
+        self._knows_types = knows_types
+        self._expressions: dict[tuple[int, bool], Expression | None] = {}
         self._decisions: dict[str, Any] = {}
         self._sent: dict[int, list[StaticType | None]] = {}
         self.names = Names()
@@ -132,7 +141,12 @@ class VertexGenerator:
 
     def expression(self, function: Any, *, is_iterated: bool = False) -> Expression | None:
         """The expression that stands for calling a function, where inlining is on and safe."""
-        return expression_of(function, is_iterated=is_iterated) if self.inline else None
+        if not self.inline:
+            return None
+        which = id(function), is_iterated
+        if which not in self._expressions:
+            self._expressions[which] = expression_of(function, is_iterated=is_iterated)
+        return self._expressions[which]
 
     def type_of(self, expression: Expression, *arguments: StaticType | None) -> StaticType | None:
         """The type of an expression over arguments of known types."""
@@ -198,7 +212,8 @@ class VertexGenerator:
         if place.counted is None:
             return None, None
         # The results of one batch may wait in a list for those of another.
-        leaf = self._list_behind(operator) if self._has_empty_lists else None
+        known = self.types.get(f"value_{operator.index}", self.types.get(place.value))
+        leaf = self._list_behind(operator, known) if self._has_empty_lists else None
         if leaf is not None:
             return None, f"len({leaf})"
         name = f"count_{operator.index}"
@@ -225,28 +240,43 @@ class VertexGenerator:
 
     def _write_batch_function(self, number: int, head: OperatorProgram) -> None:
         timestamp = "timestamp" if head.timestamps else None
-        self.types = {}
-        if self._received is not None:  # else types are left out of account
-            self.types["value"] = records_of(head.spec) or self._received.get(number)
-        body = self._body_of(head, Place("value", timestamp, 2, "continue", "len(values)"), number)
+        place = Place("value", timestamp, 2, "continue", "len(values)")
+        received = records_of(head.spec) or self._received.get(number)
+        self.types = {"value": received} if self._knows_types else {}
+        pair = None
+        if isinstance(received, KeyAlone):
+            fields = received.fields("value")
+            if self._knows_types:
+                self.types["value"] = received.pair
+                place = replace(place, fields=fields)
+            else:
+                pair = f"value = ({', '.join(fields)})"
+        body = self._body_of(head, place, number)
         self._open_function(
             f"process_{number}",
             "values, timestamps" if timestamp else "values",
             self.program.name,
         )
-        self._write_loop(body, has_timestamps=timestamp is not None)
+        self._write_loop(body, has_timestamps=timestamp is not None, first=pair)
         for call, index in self._at_end:
             self.text.add(1, call, index)
 
-    def _write_loop(self, body: SourceText, *, has_timestamps: bool) -> None:
+    def _write_loop(
+        self, body: SourceText, *, has_timestamps: bool, first: str | None = None
+    ) -> None:
         for line in self._before:
             self.text.add(1, line)
         if body.lines:
-            loop = "value in values"
+            loop = SourceText()
             if has_timestamps:
-                loop = "value, timestamp in zip(values, timestamps)"
-            self.text.add(1, f"for {loop}:")
-            self.text.extend(body)
+                loop.add(1, "for value, timestamp in zip(values, timestamps):")
+            else:
+                loop.add_loop(1, "value", "values")
+            if first is not None:
+                loop.add(2, first)
+            loop.extend(body)
+            loop.join_loops()
+            self.text.extend(loop)
         for line in self._after:
             self.text.add(1, line)
 
@@ -290,6 +320,7 @@ class VertexGenerator:
             self.keep_private(body, 1, "value", operator.index)
             self._write_all(body, self._consumers(body, operator, tag, place))
         self._open_function(name, "value, timestamp", about)
+        body.join_loops()
         self.text.extend(body)
 
     def _open_function(self, name: str, arguments: str, about: str) -> None:
@@ -361,7 +392,9 @@ class VertexGenerator:
                 value = f"{place.value}_to_{number}"
                 body.add(place.depth, f"{value} = {place.value}", operator.index)
                 self.keep_private(body, place.depth, value, operator.index)
-            self._write_append(body, operator, number, output, replace(place, value=value))
+            known = write_append(self, body, operator, number, output, replace(place, value=value))
+            self._sent.setdefault(number, []).append(known)
+            self.decide(f"sent {number}", known if isinstance(known, KeyAlone) else None)
         last = len(children) - 1
         return [
             (
@@ -376,48 +409,13 @@ class VertexGenerator:
         """Gives a record the form of its declared type."""
         index = operator.index
         convert = self.names.bind(f"as_declared_{index}", "attribute", index, "as_declared")
-        value = place.value if place.fields is None else f"({', '.join(place.fields)})"
         declared = f"row_{index}"
-        body.add(place.depth, f"{declared} = {convert}({value})", index)
-        return replace(place, value=declared, fields=None)
-
-    def _write_append(
-        self,
-        body: SourceText,
-        operator: OperatorProgram,
-        number: int,
-        output: OutputProgram,
-        place: Place,
-    ) -> None:
-        depth, value, index = place.depth, place.value, operator.index
-        self._sent.setdefault(number, []).append(self.types.get(value))
-        if output.key is not None:
-            if output.combine is not None:
-                write_combine(self, body, number, output, place)
-                return
-            key = self.output_key(number, output, value)
-            keys = self.names.bind(f"keys_{number}", "keys", number)
-            body.add(depth, f"{keys}.append({key})", FIRST_OUTPUT - number)
-        values = self.names.bind(f"values_{number}", "values", number)
-        body.add(depth, f"{values}.append({value})  # -> {output.label}", index)
-        if output.carries_timestamps:
-            timestamps = self.names.bind(f"timestamps_{number}", "timestamps", number)
-            body.add(depth, f"{timestamps}.append({place.timestamp})", index)
-
-    def output_key(self, number: int, output: OutputProgram, value: str) -> str:
-        """The expression for the key of a record of an output."""
-        assert output.key is not None
-        expression = self.expression(output.key.selector)
-        if expression is not None:
-            return expression.applied_to(value)
-        name = self.names.function(output.key.selector, "key", f"to_{number}")
-        self.names.bind(name, "output_key", number)
-        return f"{name}({value})"
+        body.add(place.depth, f"{declared} = {convert}({place.value})", index)
+        return replace(place, value=declared)
 
     def _type_sent(self, number: int) -> StaticType | None:
         found = self._sent.get(number, [None])
-        is_known = self._received is not None and self.program.outputs[number].combine is None
-        return found[0] if is_known and all(item == found[0] for item in found) else None
+        return found[0] if all(item == found[0] for item in found) else None
 
     # Counting
 
@@ -429,8 +427,8 @@ class VertexGenerator:
         elif behind is not None:
             body.add(behind.depth, f"{name}.records_out += 1")
 
-    def _list_behind(self, operator: OperatorProgram) -> str | None:
-        """A list that grows by one for each record that an operator lets through, if there is one."""
+    def _list_behind(self, operator: OperatorProgram, known: StaticType | None) -> str | None:
+        """A list that grows by one for each record, of a type, that an operator lets through, if there is one."""
         while True:
             for number, output in self._outputs.get((operator.index, None), []):
                 if output.combine is None:
@@ -444,3 +442,8 @@ class VertexGenerator:
             if not one_to_one:
                 return None
             operator = one_to_one[0]
+            expression = self.expression(operator.spec.function)  # type: ignore[attr-defined]
+            known = None if expression is None else self.type_of(expression, known)
+            keys = keys_counted(self, operator, known)
+            if keys is not None:
+                return keys

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from opchain.compiler.codegen.static_types import StaticType
     from opchain.compiler.graph.plan import Plan
-    from opchain.runtime.task.vertex_program import VertexProgram
+    from opchain.runtime.task.vertex_program import OperatorProgram, VertexProgram
 
 
 def generate_code(plan: Plan) -> Plan:
@@ -24,10 +24,20 @@ def generate_code(plan: Plan) -> Plan:
         return plan
     program = made(plan.job_program)
     vertices = []
+    heads = {
+        (vertex.first_task, vertex.inputs[0].channel_base): vertex.operators[0]
+        for vertex in program.vertices
+        if len(vertex.inputs) == 1 and not vertex.chained_sources
+    }
     sent: dict[tuple[int, int], StaticType | None] = {}
     for vertex in program.vertices:
         received = _received(vertex, sent)
-        code = generate_vertex(vertex, inline=settings.inline_functions, received=received)
+        code = generate_vertex(
+            vertex,
+            inline=settings.inline_functions,
+            received=received,
+            readers=_readers(vertex, heads),
+        )
         for output, known in zip(vertex.outputs, code.sent, strict=True):
             sent[output.first_target, output.channel_base] = known
         vertices.append(replace(vertex, source=code.source, names=code.names, lines=code.lines))
@@ -48,6 +58,17 @@ def _received(
         number: known
         for number, types in found.items()
         if len(types) == 1 and (known := next(iter(types))) is not None
+    }
+
+
+def _readers(
+    vertex: VertexProgram, heads: Mapping[tuple[int, int], OperatorProgram]
+) -> dict[int, OperatorProgram]:
+    """The operator that reads each output, where it reads nothing else."""
+    return {
+        number: heads[output.first_target, output.channel_base]
+        for number, output in enumerate(vertex.outputs)
+        if (output.first_target, output.channel_base) in heads
     }
 
 

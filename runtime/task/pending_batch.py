@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.operators.reduce import ABSENT, pairs_of
@@ -60,6 +61,11 @@ class PendingBatch:
         if self.timestamps is not None:
             self.timestamps.append(timestamp)
 
+    def send_keys_alone(self) -> list[Any]:
+        """The list for both records and keys, where keys are all that travels."""
+        self.keys = self.values
+        return self.values
+
     def flush(self) -> None:
         """Hands over what is here; cheap where there is nothing."""
         values = self.values
@@ -84,7 +90,7 @@ class CombiningBatch(PendingBatch):
     way is `append`. Of pairs that hold the key in a field, generated code may keep the other field only.
     """
 
-    __slots__ = ("combined", "identity", "key_field", "reduce")
+    __slots__ = ("_counted", "combined", "identity", "key_field", "reduce")
 
     def __init__(
         self,
@@ -100,11 +106,18 @@ class CombiningBatch(PendingBatch):
         self.combined: dict[Any, Any] = {}
         self.reduce = reduce
         self.key_field: int | None = None
+        self._counted: Counter[Any] | None = None
 
     def keep_sums(self, key_field: int) -> dict[Any, Any]:
         """Has `combined`, which it gives, hold one field of pairs; the field `key_field` is the key."""
         self.key_field = key_field
         return self.combined
+
+    def count_keys(self, key_field: int) -> list[Any]:
+        """A list of keys, each of which adds 1 to its sum."""
+        self.key_field = key_field
+        self._counted = self.combined = Counter()
+        return self.values
 
     def append(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - the contract
         """Folds one record in."""
@@ -115,12 +128,20 @@ class CombiningBatch(PendingBatch):
 
     def flush(self) -> None:
         """Lets go of what was combined when there are too many keys to go on."""
+        self._count()
         if len(self.combined) >= COMBINED_KEYS:
             self._hand_over()
 
     def finish(self) -> None:
         """Sends what was combined."""
+        self._count()
         self._hand_over()
+
+    def _count(self) -> None:
+        if self.values:
+            assert self._counted is not None
+            self._counted.update(self.values)
+            self.values.clear()
 
     def _hand_over(self) -> None:
         combined = self.combined

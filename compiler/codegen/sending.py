@@ -1,0 +1,235 @@
+"""The lines that hand a record to an exchange.
+
+    keys_0.append(user_0(value_1))
+    values_0.append(value_1)  # -> Keyed Process (hash by user)
+
+Before a reduce in batch mode records of one key are folded into one first:
+
+    key_0 = user_0(value_1)  # -> Keyed Reduce (hash by user), combined here
+    sum_0 = combined_0.get(key_0, ABSENT)
+    combined_0[key_0] = (
+        value_1 if sum_0 is ABSENT else largest_to_0(sum_0, value_1)
+    )
+
+Where pairs are summed up (running_sum.py), a map that makes the pairs need not make them: their fields go
+on as they are, and of a pair whose other field is a constant, such as (word, 1), only the key goes on.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.codegen.record_code import comment, is_plain_key
+from opchain.compiler.codegen.running_sum import summed_pairs
+from opchain.compiler.codegen.static_types import KeyAlone, TupleOf
+from opchain.runtime.operators import specs
+from opchain.runtime.task.vertex_program import FIRST_OUTPUT
+
+if TYPE_CHECKING:
+    from opchain.compiler.codegen.inline import Expression
+    from opchain.compiler.codegen.place import Place
+    from opchain.compiler.codegen.running_sum import RunningSum
+    from opchain.compiler.codegen.source_text import SourceText
+    from opchain.compiler.codegen.static_types import StaticType
+    from opchain.compiler.codegen.vertex import VertexGenerator
+    from opchain.runtime.task.vertex_program import OperatorProgram, OutputProgram
+
+
+def write_append(
+    generator: VertexGenerator,
+    body: SourceText,
+    operator: OperatorProgram,
+    number: int,
+    output: OutputProgram,
+    place: Place,
+) -> StaticType | None:
+    """Hands a record to output `number`; gives the type of what travels, None where it is unknown."""
+    depth, value, index, names = place.depth, place.value, operator.index, generator.names
+    known = generator.types.get(value)
+    if output.combine is not None:
+        _write_combine(generator, body, number, output, place)
+        return None
+    if place.fields is not None:
+        assert isinstance(known, TupleOf)
+        pairs = _pairs_of(generator, operator, known)
+        assert pairs is not None
+        assert pairs.constant is not None
+        known = KeyAlone(known, pairs.summed.key_field, pairs.constant)
+        keys = names.bind(f"keys_{number}", "lone_keys", number)
+        key = place.fields[pairs.summed.key_field]
+        body.add(depth, f"{keys}.append({key})  # -> {output.label}, the key alone", index)
+    else:
+        if output.key is not None:
+            key = _key_of_output(generator, number, output, value)
+            keys = names.bind(f"keys_{number}", "keys", number)
+            body.add(depth, f"{keys}.append({key})", FIRST_OUTPUT - number)
+        values = names.bind(f"values_{number}", "values", number)
+        body.add(depth, f"{values}.append({value})  # -> {output.label}", index)
+    if output.carries_timestamps:
+        timestamps = names.bind(f"timestamps_{number}", "timestamps", number)
+        body.add(depth, f"{timestamps}.append({place.timestamp})", index)
+    return known
+
+
+def fields_left_apart(
+    generator: VertexGenerator, body: SourceText, operator: OperatorProgram, place: Place
+) -> Place | None:
+    """Writes the two fields of the pair that a map makes, where the pair itself is never seen."""
+    made = replace(place, value=f"value_{operator.index}")
+    pairs = _pairs_of(generator, operator, generator.types.get(made.value))
+    if pairs is None:
+        return None
+    applied = ast.parse(pairs.expression.applied_to(place.value), mode="eval").body
+    assert isinstance(applied, ast.Tuple)
+    fields = []
+    for position, item in enumerate(applied.elts):
+        text = ast.unparse(item)
+        if not isinstance(item, (ast.Name, ast.Constant)):
+            field = f"field_{pairs.number}_{position}"
+            body.add(place.depth, f"{field} = {text}{comment(operator)}", operator.index)
+            text = field
+        fields.append(text)
+    return replace(made, fields=tuple(fields))
+
+
+def keys_counted(
+    generator: VertexGenerator, operator: OperatorProgram, made: StaticType | None
+) -> str | None:
+    """The list that gets a key for each record, of type `made`, that a map makes to be counted."""
+    pairs = _pairs_of(generator, operator, made)
+    if pairs is None or pairs.output.combine is None:
+        return None
+    if pairs.constant is None or not pairs.summed.counts(pairs.constant):
+        return None
+    generator.decide(f"combine {pairs.number}", pairs.summed)
+    return _counted_keys(generator, pairs.number, pairs.summed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """The pairs that a map makes for output `number` alone, where they are summed up by key.
+
+    `tree` is the map's expression, over its parameter.
+    """
+
+    number: int
+    output: OutputProgram
+    summed: RunningSum
+    expression: Expression
+    tree: ast.Tuple
+
+    @property
+    def constant(self) -> str | None:
+        """The field that is summed up, where it is the same in all pairs."""
+        item = self.tree.elts[self.summed.sum_field]
+        return ast.unparse(item) if isinstance(item, ast.Constant) else None
+
+
+def _pairs_of(
+    generator: VertexGenerator, operator: OperatorProgram, made: StaticType | None
+) -> _Pairs | None:
+    """What a map makes, of type `made`, where nobody sees the pairs themselves."""
+    number, output = generator.only_output(operator)
+    if output is None or output.key is None or operator.record_type is not None:
+        return None
+    if not isinstance(operator.spec, specs.MapSpec):
+        return None
+    reduce = output.combine or _reduce_behind(generator, number)
+    expression = generator.expression(operator.spec.function)
+    if reduce is None or expression is None:
+        return None
+    tree = ast.parse(expression.text, mode="eval").body
+    summed = summed_pairs(generator, output.key, reduce, made)
+    if summed is None or not isinstance(tree, ast.Tuple):
+        return None
+    pairs = _Pairs(number, output, summed, expression, tree)
+    return None if output.combine is None and pairs.constant is None else pairs
+
+
+def _reduce_behind(generator: VertexGenerator, number: int) -> Any:
+    """The function of a rolling reduce that reads output `number` and nothing else."""
+    reader = generator.readers.get(number)
+    if reader is None or generator.program.is_batch or type(reader.spec) is not specs.ReduceSpec:
+        return None
+    return reader.spec.function
+
+
+def _write_combine(
+    generator: VertexGenerator, body: SourceText, number: int, output: OutputProgram, place: Place
+) -> None:
+    """Folds a record into its key's entry before an exchange."""
+    depth, index, names = place.depth, FIRST_OUTPUT - number, generator.names
+    assert output.key is not None
+    key, total = f"key_{number}", f"sum_{number}"
+    summed = summed_pairs(generator, output.key, output.combine, generator.types.get(place.value))
+    generator.decide(f"combine {number}", summed)
+    where = f"  # -> {output.label}, combined here"
+    if summed is not None:
+        _write_sum(generator, body, number, place, summed, where)
+        return
+    combined = names.bind(f"combined_{number}", "combined", number)
+    names.bind("ABSENT", "shared")
+    selected = _key_of_output(generator, number, output, place.value)
+    body.add(depth, f"{key} = {selected}{where}", index)
+    if not is_plain_key(generator, output.key, place):
+        plain_keys = names.bind(f"plain_keys_to_{number}", "output_plain_keys", number)
+        body.add(depth, f"if {key}.__class__ not in {plain_keys}:", index)
+        identify = names.bind(f"identify_to_{number}", "output_identify", number)
+        body.add(depth + 1, f"{key} = {identify}({key})", index)
+    body.add(depth, f"{total} = {combined}.get({key}, ABSENT)", index)
+    expression = generator.expression(output.combine)
+    if expression is not None:
+        reduced = expression.applied_to(total, place.value)
+    else:
+        name = names.function(output.combine, "reduce", f"to_{number}")
+        names.bind(name, "combine", number)
+        reduced = f"{name}({total}, {place.value})"
+    body.add(depth, f"{combined}[{key}] = (", index)
+    body.add(depth + 1, f"{place.value} if {total} is ABSENT else {reduced}", index)
+    body.add(depth, ")", index)
+
+
+def _write_sum(
+    generator: VertexGenerator,
+    body: SourceText,
+    number: int,
+    place: Place,
+    summed: RunningSum,
+    where: str,
+) -> None:
+    """Adds a pair's field to its key's sum, or notes the key where sums are counts."""
+    depth, index, names = place.depth, FIRST_OUTPUT - number, generator.names
+    key, total = f"key_{number}", f"sum_{number}"
+    if place.fields is not None and summed.counts(place.fields[summed.sum_field]):
+        keys = _counted_keys(generator, number, summed)
+        where = where.replace("combined", "counted")
+        body.add(depth, f"{keys}.append({place.fields[summed.key_field]}){where}", index)
+        return
+    combined = names.bind(f"combined_{number}", "combined_sums", number, summed.key_field)
+    fields = place.fields or tuple(f"{place.value}[{field}]" for field in (0, 1))
+    selected, addend = fields[summed.key_field], fields[summed.sum_field]
+    if place.fields is None:
+        body.add(depth, f"{key} = {selected}{where}", index)
+        selected, where = key, ""
+    body.add(depth, f"{total} = {combined}.get({selected}){where}", index)
+    added = f"{addend} if {total} is None else {summed.added(total, addend)}"
+    body.add(depth, f"{combined}[{selected}] = {added}", index)
+
+
+def _counted_keys(generator: VertexGenerator, number: int, summed: RunningSum) -> str:
+    return generator.names.bind(f"keys_{number}", "counted_keys", number, summed.key_field)
+
+
+def _key_of_output(
+    generator: VertexGenerator, number: int, output: OutputProgram, value: str
+) -> str:
+    """The expression for the key of a record of an output."""
+    assert output.key is not None
+    expression = generator.expression(output.key.selector)
+    if expression is not None:
+        return expression.applied_to(value)
+    name = generator.names.function(output.key.selector, "key", f"to_{number}")
+    generator.names.bind(name, "output_key", number)
+    return f"{name}({value})"
