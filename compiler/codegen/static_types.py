@@ -163,7 +163,12 @@ def _of_call(node: ast.Call, names: Names) -> StaticType | None:
         if called.attr in _LIST_METHODS:
             return IterableOf(str)
         return str if called.attr in _TEXT_METHODS else None
-    return _BUILTINS.get(called.id) if isinstance(called, ast.Name) else None
+    if not isinstance(called, ast.Name):
+        return None
+    if called.id == "str":
+        is_text = len(node.args) == 1 and type_of(node.args[0], names) in (int, float, str)
+        return str if is_text else None
+    return _BUILTINS.get(called.id)
 
 
 _BUILTINS: dict[str, StaticType] = {"len": int, "ord": int, "range": IterableOf(int)}
