@@ -1,18 +1,23 @@
-"""Ctrl-C: the job is cancelled, one line says so, and the exit code is the shell's for an interrupt."""
+"""Ctrl-C: jobs are cancelled, a line says so, and the exit code is the shell's for an interrupt.
+
+An unbounded job ends its epoch first, unless Ctrl-C comes again; another line says from where it can go on.
+"""
 
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import click
+from opchain.runtime.job.run import JobRun
 from opchain.runtime.job.status import JobStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from opchain.compiler.dsl.interception import StartedJob
+    from opchain.runtime.job.client import JobClient
 
 INTERRUPTED = 130
 """128 and the number of SIGINT, as shells count."""
@@ -29,13 +34,26 @@ def ends_on_interrupt(jobs: Sequence[StartedJob]) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        for job in jobs:
-            if job.client.get_job_status().result() not in _ENDED:
-                job.client.cancel()
-        names = [f"'{job.name}'" for job in jobs if _was_cancelled(job)]
-        what = f"; cancelled: {', '.join(names)}" if names else ""
-        click.echo(f"opchain: interrupted{what}", err=True)
+        # Ctrl-C again: whoever waits for the job's epoch has heard of it.
+        with suppress(KeyboardInterrupt):
+            for job in jobs:
+                if job.client.get_job_status().result() not in (*_ENDED, JobStatus.CANCELLING):
+                    _end(job.client)
+        cancelled = [job for job in jobs if _was_cancelled(job)]
+        names = ", ".join(f"'{job.name}'" for job in cancelled)
+        click.echo(f"opchain: interrupted{names and f'; cancelled: {names}'}", err=True)
+        for job in cancelled:
+            left = job.client.what_is_left() if isinstance(job.client, JobRun) else None
+            if left is not None:
+                click.echo(f"opchain: job '{job.name}': {left}", err=True)
         sys.exit(INTERRUPTED)
+
+
+def _end(client: JobClient) -> None:
+    if isinstance(client, JobRun):
+        client.end_on_interrupt()
+    else:
+        client.cancel()
 
 
 def _was_cancelled(job: StartedJob) -> bool:

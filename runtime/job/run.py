@@ -99,10 +99,22 @@ class JobRun(JobClient):
             self.start()
             self._ended.wait()
         except KeyboardInterrupt:
-            self.cancel()
-            self._ended.wait(CANCELLING_S)
+            self.end_on_interrupt()
             raise
         return self
+
+    def end_on_interrupt(self) -> None:
+        """What Ctrl-C does to a job: cancels it, and waits for its end.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C came again; the job ends by itself, if the process lives so long.
+        """
+        self.cancel()
+        self._ended.wait(CANCELLING_S)
+
+    def what_is_left(self) -> str | None:
+        """Of a job that was stopped: from where it can go on; None where there is nothing to say."""
+        return None
 
     def _run_to_the_end(self) -> None:
         self._status = JobStatus.RUNNING

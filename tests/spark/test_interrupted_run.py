@@ -125,3 +125,73 @@ def test_a_job_in_process_is_cancelled_too(start: Start) -> None:
     process = start(WAITS, "--local")
     process.send_signal(signal.SIGINT)
     assert ended(process) == (130, CANCELLED)
+
+
+UNBOUNDED = """
+import sys, time
+from pathlib import Path
+from opchain import StreamExecutionEnvironment
+from opchain.common import Configuration, Encoder, WatermarkStrategy
+from opchain.datastream.connectors.datagen import DataGeneratorSource
+from opchain.datastream.connectors.file_system import FileSink
+
+folder = Path(sys.argv[0]).parent
+
+def wait(number):
+    (folder / "running").touch()
+    while not (folder / "go").exists():
+        time.sleep(0.05)
+    return str(number)
+
+configuration = Configuration()
+configuration.set_string("execution.checkpointing.dir", str(folder / "checkpoints"))
+env = StreamExecutionEnvironment.get_execution_environment(configuration)
+numbers = DataGeneratorSource(lambda index: index, records_per_second=50)
+waited = env.from_source(numbers, WatermarkStrategy.no_watermarks(), "numbers").uid("numbers").map(wait)
+waited.sink_to(FileSink.for_row_format(str(folder / "output"), Encoder.simple_string_encoder()).build()).uid("files")
+env.execute('endless')
+"""
+
+
+def output_of(folder: Path) -> list[int]:
+    """The numbers in the files that are not hidden."""
+    files = [path for path in (folder / "output").rglob("part-*") if path.is_file()]
+    return sorted(int(line) for path in files for line in path.read_text("utf-8").split())
+
+
+def test_control_c_lets_an_epoch_end_and_says_where_the_job_goes_on(
+    start: Start, tmp_path: Path
+) -> None:
+    process = start(UNBOUNDED)
+    os.killpg(process.pid, signal.SIGINT)
+    line = process.stderr.readline()
+    while "stops when its epoch has ended; Ctrl-C again" not in line:
+        assert line, "it ended without a word"
+        line = process.stderr.readline()
+    assert output_of(tmp_path) == []
+    (tmp_path / "go").touch()
+    code, err = ended(process)
+    (checkpoint,) = (tmp_path / "checkpoints").glob("chk-*")
+    assert code == 130
+    assert f"\n{CANCELLED}\n" in f"\n{err}\n"
+    assert err.splitlines()[-1] == (
+        f"opchain: job 'endless': started again, it goes on from {checkpoint}"
+    )
+    assert "job 'endless' was stopped" in err
+    written = output_of(tmp_path)
+    assert written == list(range(len(written)))
+    assert written
+    check_all_ended(process)
+
+
+def test_control_c_twice_breaks_the_epoch_off(start: Start, tmp_path: Path) -> None:
+    process = start(UNBOUNDED)
+    os.killpg(process.pid, signal.SIGINT)
+    while "Ctrl-C again" not in process.stderr.readline():
+        assert process.poll() is None
+    os.killpg(process.pid, signal.SIGINT)
+    code, err = ended(process)
+    assert code == 130
+    assert CANCELLED in err.splitlines()
+    assert output_of(tmp_path) == []
+    check_all_ended(process)

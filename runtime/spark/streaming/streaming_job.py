@@ -55,6 +55,9 @@ if TYPE_CHECKING:
 PATIENCE_S = 20.0
 """How long a job that is cancelled may go on with its epoch."""
 
+NO_LIMIT = -1.0
+"""For as long as it takes."""
+
 
 class StreamingJob:
     """One unbounded job on a session. `run` may be called once, `cancel` at any time, from any thread.
@@ -154,11 +157,20 @@ class StreamingJob:
             coordinator.close()
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def cancel(self) -> None:
-        """Ends the query between two epochs; one that takes long is broken off, and run again some day."""
+    @property
+    def checkpoints(self) -> str | None:
+        """Where they stay when the job has ended; None if they don't."""
+        return self._settings.checkpoints
+
+    def cancel(self, patience_s: float = PATIENCE_S) -> None:
+        """Ends the query between two epochs; one that takes longer is broken off, and run again some day.
+
+        Args:
+            patience_s: How long the epoch that runs now may take; less than 0 for ever.
+        """
         self._cancelled.set()
         self.records.end()
-        is_between = self._between_epochs.acquire(timeout=PATIENCE_S)
+        is_between = self._between_epochs.acquire(timeout=max(patience_s, NO_LIMIT))
         try:
             if not is_between:
                 self._context.cancelJobGroup(self.group)

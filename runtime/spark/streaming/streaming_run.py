@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import logging
+import signal
+import threading
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
-from opchain.runtime.job.run import JobRun
+from opchain.runtime.job.run import CANCELLING_S, JobRun
+from opchain.runtime.job.status import JobStatus
 from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.spark.session import active_or_new_session
-from opchain.runtime.spark.streaming.streaming_job import StreamingJob
+from opchain.runtime.spark.streaming.streaming_job import NO_LIMIT, StreamingJob
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from opchain.runtime.epochs.epoch_history import EpochListener
     from opchain.runtime.job.dependencies import JobDependencies
     from opchain.runtime.job.slot_resources import SlotResources
     from opchain.runtime.spark.streaming.settings import StreamingSettings
     from opchain.runtime.task.vertex_program import JobProgram
+
+
+_LOG = logging.getLogger("opchain.job")
 
 
 class StreamingRun(JobRun):
@@ -31,12 +38,56 @@ class StreamingRun(JobRun):
             name=streaming.job.job_name,
             history=streaming.history,
         )
+        self._streaming = streaming
         self._records = streaming.records
+
+    def end_on_interrupt(self) -> None:
+        """Lets the epoch that runs end, however long it takes; Ctrl-C again breaks it off.
+
+        An epoch that is broken off leaves nothing behind, and is run again when the job is started again.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C came again.
+        """
+        _LOG.warning(
+            "job '%s' stops when its epoch has ended; Ctrl-C again stops it at once", self._name
+        )
+        self._is_cancelled.set()
+        self._status = JobStatus.CANCELLING
+        # Threads of their own: Ctrl-C in the midst of a call would break the connection to the JVM.
+        _on_a_thread(self._streaming.cancel, NO_LIMIT)
+        try:
+            self._ended.wait()
+        except KeyboardInterrupt:
+            _on_a_thread(self._streaming.cancel, 0.0)
+            self._ended.wait(CANCELLING_S)
+            raise
+
+    def what_is_left(self) -> str:
+        """The last checkpoint, and how to go on from there."""
+        last = self.last_progress
+        if self._streaming.checkpoints is None:
+            return "its checkpoints are gone: execution.checkpointing.dir names no place for them"
+        if last is None:
+            return "no epoch of this run has ended: started again, it goes on where this run began"
+        return f"started again, it goes on from {last.checkpoint}"
 
     def collected(self, sink_uid: str) -> Iterator[Any]:
         """The records of a collecting sink as they come; behind the last of a job that failed, its error."""
         yield from self._records.read(sink_uid)
         self._outcome.result()
+
+
+def _on_a_thread(cancel: Callable[[float], None], patience_s: float) -> None:
+    threading.Thread(target=cancel, args=(patience_s,), name="stop", daemon=True).start()
+
+
+def _leave_interrupts_to_python() -> None:
+    """Takes SIGINT back from pyspark, whose handler breaks off all of Spark's jobs, and so an epoch."""
+    if threading.current_thread() is threading.main_thread():
+        module = getattr(signal.getsignal(signal.SIGINT), "__module__", None) or ""
+        if module.startswith("pyspark."):
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def streaming_run(
@@ -63,6 +114,7 @@ def streaming_run(
     """
     shipped = ship_vertices(job)
     session = active_or_new_session()
+    _leave_interrupts_to_python()
     streaming = StreamingJob(
         session, job, shipped, settings, dependencies, resources, listeners=listeners
     )

@@ -2,17 +2,24 @@ from __future__ import annotations
 
 import io
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
+from epoch_runs import EpochRun, given
+from example_epoch import PROGRESS
+from forms import seen
 from opchain import StreamExecutionEnvironment
 from opchain.common import Configuration
 from opchain.compiler.commands.finished_jobs import show_finished, write_pages
 from opchain.compiler.dsl.interception import StartedJob, watching_jobs
+from opchain.runtime.epochs.epoch_history import EpochHistory
+from opchain.runtime.job.run import JobRun
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
+    from opchain.runtime.job.outcome import JobOutcome
 
 
 class Terminal(io.StringIO):
@@ -70,3 +77,32 @@ def test_the_first_page_has_the_given_name_and_the_others_a_number(tmp_path: Pat
     write_pages([job, job], tmp_path / "plan.v1.html")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.v1-2.html", "plan.v1.html"]
     assert '"recordsIn":3,' in (tmp_path / "plan.v1.html").read_text(encoding="ascii")
+
+
+def stopped_job(tmp_path: Path) -> StartedJob:
+    """An unbounded job that was cancelled after an epoch with three records."""
+    epochs = EpochRun(lambda env: seen(given(env, "words"), "words"), tmp_path / "state")
+    history = EpochHistory(epochs.job)
+    history.add(PROGRESS, epochs.run(words=["a", "b", "c"]).outcome)
+    epochs.close()
+    let_go = threading.Event()
+
+    def run() -> JobOutcome:
+        assert let_go.wait(10)
+        raise RuntimeError("stopped")
+
+    client = JobRun(run, let_go.set, history=history).start()
+    client.cancel().result(10)
+    return StartedJob("words", client, finished_job().plan)
+
+
+def test_what_a_job_without_end_has_counted_is_shown_when_it_is_stopped(
+    tmp_path: Path, capsys: Any
+) -> None:
+    job = stopped_job(tmp_path)
+    capsys.readouterr()
+    show_finished([job])
+    title, header, _, row, *_ = capsys.readouterr().err.strip().splitlines()
+    assert title == "job 'words' was stopped"
+    assert header.split()[:2] == ["vertex,", "operator"]
+    assert [cell for cell in row.split() if cell.isdecimal()][:2] == ["1", "3"]  # tasks, records

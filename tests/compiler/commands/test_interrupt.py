@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+import threading
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from opchain.compiler.commands.interrupt import INTERRUPTED, ends_on_interrupt
 from opchain.compiler.dsl.interception import StartedJob
 from opchain.runtime.job.completable_future import CompletableFuture
+from opchain.runtime.job.run import JobRun
 from opchain.runtime.job.status import JobStatus
+
+if TYPE_CHECKING:
+    from opchain.runtime.job.outcome import JobOutcome
 
 
 class Client:
@@ -58,3 +63,46 @@ def test_other_ends_pass_through() -> None:
         raise ZeroDivisionError
     with ends_on_interrupt([]):
         pass
+
+
+class EndsWithCheckpoint(JobRun):
+    """A job that runs until it is stopped, and leaves something behind."""
+
+    def __init__(self) -> None:
+        self.let_go = threading.Event()
+        super().__init__(self._wait, self.let_go.set)
+
+    def _wait(self) -> JobOutcome:
+        assert self.let_go.wait(10)
+        raise RuntimeError("stopped")
+
+    def what_is_left(self) -> str:
+        return "started again, it goes on from chk-3"
+
+
+def test_it_is_said_from_where_a_job_can_go_on(capsys: Any) -> None:
+    run = EndsWithCheckpoint()
+    run.start()
+    jobs = [StartedJob("visits", run, cast("Any", None))]
+    with pytest.raises(SystemExit) as ended, ends_on_interrupt(jobs):
+        raise KeyboardInterrupt
+    assert ended.value.code == INTERRUPTED
+    assert capsys.readouterr().err.splitlines() == [
+        "opchain: interrupted; cancelled: 'visits'",
+        "opchain: job 'visits': started again, it goes on from chk-3",
+    ]
+
+
+def test_control_c_again_ends_the_waiting(capsys: Any) -> None:
+    class Impatient(EndsWithCheckpoint):
+        def end_on_interrupt(self) -> None:
+            self.cancel()
+            raise KeyboardInterrupt
+
+    with (
+        pytest.raises(SystemExit) as ended,
+        ends_on_interrupt([StartedJob("visits", Impatient().start(), cast("Any", None))]),
+    ):
+        raise KeyboardInterrupt
+    assert ended.value.code == INTERRUPTED
+    assert "cancelled: 'visits'" in capsys.readouterr().err
