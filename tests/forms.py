@@ -171,6 +171,7 @@ def notes_of(error: BaseException) -> str:
 
 
 KEYS = {
+    "state_backend": "state.backend.type",
     "batch_size": "opchain.batch-size",
     "chaining": "pipeline.operator-chaining.enabled",
     "mode": "execution.runtime-mode",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from opchain.compiler.settings.execution_config import ExecutionConfig
     from opchain.compiler.settings.execution_mode import RuntimeExecutionMode
     from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
+    from opchain.compiler.settings.state_backend import StateBackend
     from typing_extensions import Self
 
 _FLUSH_WHEN_FULL = -1
@@ -221,6 +222,26 @@ class EnvironmentSettings(DrawnProgram):
     def is_force_unaligned_checkpoints(self) -> bool:
         """Whether unaligned checkpoints are forced; see `is_unaligned_checkpoints_enabled`."""
         return self.get_checkpoint_config().is_force_unaligned_checkpoints()
+
+    def set_state_backend(self, state_backend: StateBackend) -> Self:
+        """Chooses where keyed state is kept: in memory, unless set, or on the executors' disks.
+
+        PyFlink 2 has the configuration key `state.backend.type` alone; this is as in PyFlink 1.
+        """
+        from opchain.compiler.settings.state_backend import (
+            EmbeddedRocksDBStateBackend,
+            StateBackend,
+        )
+
+        checked(state_backend, StateBackend, "set_state_backend", "the backend")
+        if isinstance(state_backend, EmbeddedRocksDBStateBackend):
+            self._configuration.set(graph_options.STATE_BACKEND, "rocksdb")
+            folders = state_backend.get_db_storage_paths()
+            if folders:
+                self._configuration.set(graph_options.STATE_FOLDERS, ",".join(folders))
+        else:
+            self._configuration.set(graph_options.STATE_BACKEND, "hashmap")
+        return self
 
     def enable_changelog_state_backend(self, enabled: bool) -> Self:
         """Asks for a changelog of keyed state; see `is_changelog_state_backend_enabled`."""

@@ -96,6 +96,13 @@ class _Assembly:
             made(self.plan.job_graph).job_name, tuple(vertices), tuple(stages), parameters
         )
 
+    def _state_folders(self) -> tuple[str, ...] | None:
+        """In batch mode one key's state is all there is at a time: it is in memory, as in Flink."""
+        settings = self.settings
+        if settings.state_backend == "hashmap" or made(self.plan.job_graph).is_batch:
+            return None
+        return tuple(filter(None, (settings.state_folders or "").split(",")))
+
     def _vertex(self, placed: PlacedVertex) -> VertexProgram:
         vertex = placed.vertex
         settings = self.settings
@@ -132,6 +139,7 @@ class _Assembly:
             batch_size=settings.batch_size,
             auto_watermark_interval_ms=settings.auto_watermark_interval_ms,
             latency_interval_ms=max(0, settings.latency_interval_ms),
+            state_folders=self._state_folders(),
         )
 
     def _carries(self, vertex: JobVertex) -> set[int]:

@@ -29,6 +29,13 @@ BUFFER_TIMEOUT = (
     .default_value(Duration.of_millis(100))
     .with_fallback_keys("execution.buffer-timeout")
 )
+STATE_BACKEND = (
+    ConfigOptions.key("state.backend.type")
+    .string_type()
+    .default_value("hashmap")
+    .with_fallback_keys("state.backend")
+)
+STATE_FOLDERS = ConfigOptions.key("state.backend.rocksdb.localdir").string_type().no_default_value()
 CHANGELOG_ENABLED = ConfigOptions.key("state.changelog.enabled").boolean_type().no_default_value()
 SAVEPOINT_DIRECTORY = (
     ConfigOptions.key("execution.checkpointing.savepoint-dir")

@@ -107,6 +107,16 @@ class JobSettings(BaseModel):
         json_schema_extra={"key": "opchain.streaming.progress-log"},
         description="a file that gets a line of JSON for each epoch of an unbounded job",
     )
+    state_backend: Literal["hashmap", "rocksdb"] = Field(
+        "hashmap",
+        json_schema_extra={"key": "state.backend.type"},
+        description="where keyed state is: in memory, or on the executors' disks",
+    )
+    state_folders: str | None = Field(
+        None,
+        json_schema_extra={"key": "state.backend.rocksdb.localdir"},
+        description="folders on the executors' disks, between commas; None: Spark's own",
+    )
     generate_code: bool = Field(True, json_schema_extra={"key": "opchain.codegen.enabled"})
     inline_functions: bool = Field(True, json_schema_extra={"key": "opchain.codegen.inline"})
     batch_size: int = Field(4096, ge=1, json_schema_extra={"key": "opchain.batch-size"})

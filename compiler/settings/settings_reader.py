@@ -21,6 +21,7 @@ _FALLBACK_KEYS = {
     },
     "execution.checkpointing.dir": ("state.checkpoints.dir",),
     "execution.checkpointing.num-retained": ("state.checkpoints.num-retained",),
+    "state.backend.type": ("state.backend",),
     "execution.state-recovery.path": ("execution.savepoint.path",),
     "execution.state-recovery.ignore-unclaimed-state": (
         "execution.savepoint.ignore-unclaimed-state",

@@ -17,7 +17,10 @@ class StateBackend(ABC):  # noqa: B024 - the kinds have nothing in common but th
 
 
 class HashMapStateBackend(StateBackend):
-    """Keeps state as objects in the memory of the Python worker."""
+    """Keeps state as objects in the memory of the Python worker.
+
+    Values are not copied: who changes one in place changes the state.
+    """
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, HashMapStateBackend)
@@ -30,7 +33,7 @@ class HashMapStateBackend(StateBackend):
 
 
 class PredefinedOptions(Enum):
-    """RocksDB's settings for kinds of machines. Remembered for programs that name them."""
+    """RocksDB's settings for kinds of machines. Remembered for programs that name them, and not used."""
 
     DEFAULT = 0
     SPINNING_DISK_OPTIMIZED = 1
@@ -41,9 +44,14 @@ class PredefinedOptions(Enum):
 class EmbeddedRocksDBStateBackend(StateBackend):
     """Keeps state on the local disk of the executor, for more of it than memory holds.
 
+    Needs `pip install 'opchain[rocksdb]'` on the executors. Values are copied, going in and coming out: who
+    changes one in place has to give it back. The list or map of a key is one entry, read and written as a
+    whole. Timers are in memory. Batch mode keeps its state in memory. Checkpoints and savepoints are the same
+    as with HashMapStateBackend, and hold changes only: a job may go on with the other one.
+
     Args:
         enable_incremental_checkpointing: Whether a checkpoint holds the changes since the last one
-            only; None leaves it to the configuration.
+            only; it does anyway.
 
     Raises:
         TypeError: it is something else.

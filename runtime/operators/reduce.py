@@ -9,7 +9,7 @@ from opchain.runtime.operators.operator import UserFunctionOperator
 from opchain.runtime.state.key_identity import key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, MutableMapping
 
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
@@ -48,7 +48,7 @@ class ReduceOperator(UserFunctionOperator):
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
-        self.table: dict[Any, Any] = context.keyed_state.table("_op_state")
+        self.table: MutableMapping[Any, Any] = context.keyed_state.table("_op_state")
         key = program.keys[0]
         assert key is not None
         self.select_key = key.selector

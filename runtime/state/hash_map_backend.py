@@ -18,13 +18,13 @@ from opchain.runtime.state.incremental_cleanup import IncrementalCleanup
 from opchain.runtime.state.key_groups import KeyGroupRange
 from opchain.runtime.state.key_identity import KeyIdentity, key_identity, key_of
 from opchain.runtime.state.keyed_backend import VOID
-from opchain.runtime.state.state_table import RAW, StateTable, has_ttl, kind_of
+from opchain.runtime.state.state_table import RAW, has_ttl, kind_of
 from opchain.runtime.state.touched_state import TouchedNamespaces
 from opchain.runtime.state.ttl_states import TTL_STATES, TimeToLive, unstamped
 from opchain.runtime.task.mailbox.timer_service import wall_clock_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, MutableMapping
 
     from opchain.runtime.state.descriptors import (
         AggregatingStateDescriptor,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         ReducingState,
         ValueState,
     )
+    from opchain.runtime.state.state_table import StateTable
     from opchain.runtime.type_variables import IN_contra, K, OUT_co, T, V
 
 
@@ -84,6 +85,9 @@ class HashMapKeyedStateBackend(HashMapSnapshots):
         "current_key",
         "state_key",
     )
+
+    _kinds: Mapping[str, Any] = STATES
+    _kinds_with_ttl: Mapping[str, Any] = TTL_STATES
 
     def __init__(
         self,
@@ -231,10 +235,9 @@ class HashMapKeyedStateBackend(HashMapSnapshots):
         self, name: str, kind: str, descriptor: StateDescriptor[Any] | None = None
     ) -> StateTable:
         expires = descriptor is not None and has_ttl(descriptor)
-        table = StateTable(name, kind, has_ttl=expires, descriptor=descriptor)
+        table = self._tables.add(name, kind, has_ttl=expires, descriptor=descriptor)
         if self._touched is not None:
             table.touched = TouchedNamespaces()
-        self._tables[name] = table
         return table
 
     def _convert(self, table: StateTable, descriptor: StateDescriptor[Any]) -> None:
@@ -254,8 +257,7 @@ class HashMapKeyedStateBackend(HashMapSnapshots):
         function = (descriptor,) if table.kind in WITH_FUNCTION else ()
         state: HashMapState
         if config is None or not table.has_ttl:
-            kind: Any = STATES[table.kind]
-            state = kind(self, table, *function)
+            state = self._kinds[table.kind](self, table, *function)
             return state
         ttl = TimeToLive(config, self._now)
         incremental = config.get_cleanup_strategies().get_incremental_cleanup_strategy()
@@ -265,12 +267,12 @@ class HashMapKeyedStateBackend(HashMapSnapshots):
             )
             if incremental.run_cleanup_for_every_record():
                 self.on_key_selected(table.cleanup.run)
-        state = TTL_STATES[table.kind](self, table, ttl, *function)
+        state = self._kinds_with_ttl[table.kind](self, table, ttl, *function)
         return state
 
     # Tables and keys
 
-    def table(self, name: str, namespace: Any = VOID) -> dict[Any, Any]:
+    def table(self, name: str, namespace: Any = VOID) -> MutableMapping[Any, Any]:
         """See KeyedStateBackend."""
         table = self._tables.get(name)
         if table is None:
@@ -336,6 +338,9 @@ class HashMapKeyedStateBackend(HashMapSnapshots):
             for namespace in list(table.spaces):
                 table.spaces[namespace].clear()
                 table.leave(namespace)
+
+    def close(self) -> None:
+        """See KeyedStateBackend."""
 
     def entry_count(self) -> int:
         """See KeyedStateBackend."""

@@ -16,6 +16,7 @@ from opchain.runtime.state.keyed_backend import VOID, KeyedStateBackend
 from opchain.runtime.state.keyed_changes import apply_frames, write_changes
 from opchain.runtime.state.keyed_frames import in_order
 from opchain.runtime.state.keyed_snapshot import read_tables, write_tables
+from opchain.runtime.state.state_table import StateTables
 from opchain.runtime.state.touched_state import TouchedNamespaces
 
 if TYPE_CHECKING:
@@ -58,12 +59,15 @@ class HashMapSnapshots(KeyedStateBackend):
         self._hasher = hasher
         self._now = now
         self._where = where
-        self._tables: dict[str, StateTable] = {}
+        self._tables = self._new_tables()
         self._made_router: KeyRouter | None = None
         # The keys that were touched since the last snapshot; None while changes are not tracked. The number
         # of the next changes is 0 where they would not be complete.
         self._touched: dict[Any, None] | None = None
         self._next_number = 0
+
+    def _new_tables(self) -> StateTables:
+        return StateTables()
 
     def snapshot(self) -> dict[int, bytes]:
         """See KeyedStateBackend."""

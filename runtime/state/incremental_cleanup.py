@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, MutableMapping
 
     from opchain.runtime.state.state_table import StateTable
     from opchain.runtime.state.ttl_states import TimeToLive
@@ -35,7 +35,7 @@ class IncrementalCleanup:
         self._note = note
         self._ttl = ttl
         self._size = size
-        self._round: Iterator[tuple[Any, dict[Any, Any], Any]] = iter(())
+        self._round: Iterator[tuple[Any, MutableMapping[Any, Any], Any]] = iter(())
 
     def run(self) -> None:
         """Looks at the next keys; the run that reaches the end of a round stops there."""
@@ -62,9 +62,9 @@ class IncrementalCleanup:
                 break
         return looked_at > 0
 
-    def _all_keys(self) -> Iterator[tuple[Any, dict[Any, Any], Any]]:
+    def _all_keys(self) -> Iterator[tuple[Any, MutableMapping[Any, Any], Any]]:
         for namespace in list(self._table.spaces):
             entries = self._table.spaces.get(namespace, {})
-            for key in list(entries):
+            for key in self._table.keys_in(namespace):
                 yield namespace, entries, key
             self._table.leave(namespace)

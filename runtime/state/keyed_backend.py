@@ -19,8 +19,10 @@
   reduced value; the accumulator (with a time to live, pairs of the time of last access and that).
   The table of VOID is the same dictionary for ever; that of another namespace until it is left empty,
   so operators get it anew when they change the namespace.
-- Values are not copied, neither in nor out: whoever changes a value in place changes the state, and
-  whoever keeps changing an object after handing it over does, too. Flink's heap backend is the same.
+- The hash map backend copies no values, neither in nor out: whoever changes a value in place changes the
+  state, and whoever keeps changing an object after handing it over does, too. The backend on disk hands out
+  and keeps copies: what is changed is not kept before it is given back. Flink's are the same.
+  Contents of a `table` are never copied; on disk they may be changed in place until the next key.
 - Before any key is set every access raises StateError.
 - A snapshot is bytes per key group; a restore takes the snapshots of any number of subtasks and keeps
   the key groups of this one. It keeps the order in which keys came, too: exactly where the
@@ -37,7 +39,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from opchain.runtime.state.state_stores import KeyedStateStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import (
+        Callable,
+        Collection,
+        Iterable,
+        Iterator,
+        Mapping,
+        MutableMapping,
+    )
 
     from opchain.runtime.state.descriptors import StateDescriptor
     from opchain.runtime.state.key_groups import KeyGroupRange
@@ -132,7 +141,7 @@ class KeyedStateBackend(KeyedStateStore):
         """`namespaced_state`, in this namespace: valid until the next call for the same name."""
 
     @abstractmethod
-    def table(self, name: str, namespace: Any = VOID) -> dict[Any, Any]:
+    def table(self, name: str, namespace: Any = VOID) -> MutableMapping[Any, Any]:
         """The dictionary of a state in a namespace, made on first use; keys are state keys."""
 
     @abstractmethod
@@ -167,6 +176,10 @@ class KeyedStateBackend(KeyedStateStore):
     @abstractmethod
     def entry_count(self) -> int:
         """How many (state, key, namespace) hold something. Flink: `numKeyValueStateEntries`."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Gives back what is not memory: files. Nothing can be asked for afterwards."""
 
     @abstractmethod
     def snapshot(self) -> dict[int, bytes]:

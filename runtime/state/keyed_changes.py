@@ -27,12 +27,12 @@ from opchain.runtime.state.keyed_snapshot import pickled, require
 from opchain.runtime.state.touched_state import newest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 
     from opchain.runtime.state.key_identity import KeyIdentity
     from opchain.runtime.state.key_router import KeyRouter
     from opchain.runtime.state.keyed_frames import Frame
-    from opchain.runtime.state.state_table import StateTable
+    from opchain.runtime.state.state_table import StateTable, StateTables
 
     Row = tuple[int, Any, Any]
     Space = tuple[Any, list[Any] | None, list[Row]]
@@ -112,7 +112,7 @@ class _Writer:
 
 def apply_frames(
     frames: Sequence[tuple[int, Frame]],
-    tables: dict[str, StateTable],
+    tables: StateTables,
     identity: KeyIdentity,
     router: KeyRouter,
     where: str,
@@ -146,7 +146,7 @@ def apply_frames(
 class _Target:
     """Tables that take changes in; keys that come last wait until all key groups are there."""
 
-    def __init__(self, tables: dict[str, StateTable]) -> None:
+    def __init__(self, tables: StateTables) -> None:
         self._tables = tables
         self._last: dict[tuple[str, Any], list[tuple[int, int, Any, Any]]] = {}
 
@@ -187,7 +187,9 @@ def _group_of(
     return dict(zip(keys, router.key_groups_of([key_of(key) for key in keys]), strict=True))
 
 
-def _rows(entries: dict[Any, Any], touched: dict[Any, None]) -> Iterator[tuple[Any, int, Any]]:
+def _rows(
+    entries: MutableMapping[Any, Any], touched: dict[Any, None]
+) -> Iterator[tuple[Any, int, Any]]:
     """(state key, place, contents) of the touched keys in a dictionary."""
     place_of = {key: place for place, key in enumerate(newest(entries, touched))}
     smaller, larger = (touched, entries) if len(touched) < len(entries) else (entries, touched)
@@ -196,9 +198,7 @@ def _rows(entries: dict[Any, Any], touched: dict[Any, None]) -> Iterator[tuple[A
             yield key, place_of.get(key, KEEPS_PLACE), entries[key]
 
 
-def _drop(
-    frames: Sequence[tuple[int, Frame]], tables: dict[str, StateTable], router: KeyRouter
-) -> None:
+def _drop(frames: Sequence[tuple[int, Frame]], tables: StateTables, router: KeyRouter) -> None:
     """Takes out of namespaces all keys of the key groups that dropped them."""
     dropped: dict[tuple[str, Any], set[int]] = {}
     for group, (_, _, _, states) in frames:

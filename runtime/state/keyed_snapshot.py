@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.errors import StateError, short_repr
 from opchain.runtime.state.key_identity import key_of
 from opchain.runtime.state.keyed_frames import WHOLE
-from opchain.runtime.state.state_table import StateTable
 from opchain.runtime.state.ttl_states import TimeToLive
 from opchain.runtime.task.record_pickle import dump_records
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from opchain.runtime.state.key_identity import KeyIdentity
     from opchain.runtime.state.key_router import KeyRouter
     from opchain.runtime.state.keyed_frames import Frame
+    from opchain.runtime.state.state_table import StateTable, StateTables
 
     Row = tuple[int, Any, Any, Any]
 
@@ -51,7 +51,7 @@ def write_tables(
 
 def read_tables(
     frames: Sequence[tuple[int, Frame]],
-    tables: dict[str, StateTable],
+    tables: StateTables,
     identity: KeyIdentity,
     where: str,
 ) -> None:
@@ -76,11 +76,16 @@ def read_tables(
             table.space(namespace)[state_key] = contents
 
 
-def _rows(table: StateTable, now: Callable[[], int]) -> list[Row]:
+def ttl_of_snapshot(table: StateTable, now: Callable[[], int]) -> TimeToLive | None:
+    """By which entries are left out of a snapshot; None where all are in it."""
     config = None if table.descriptor is None else table.descriptor.ttl_config
-    ttl = None
     if table.has_ttl and config is not None and config.get_cleanup_strategies().in_full_snapshot():
-        ttl = TimeToLive(config, now)
+        return TimeToLive(config, now)
+    return None
+
+
+def _rows(table: StateTable, now: Callable[[], int]) -> list[Row]:
+    ttl = ttl_of_snapshot(table, now)
     position = count()
     return [
         (next(position), namespace, key_of(state_key), contents if ttl is None else kept)
@@ -90,9 +95,7 @@ def _rows(table: StateTable, now: Callable[[], int]) -> list[Row]:
     ]
 
 
-def require(
-    tables: dict[str, StateTable], name: str, kind: str, where: str, *, has_ttl: bool
-) -> None:
+def require(tables: StateTables, name: str, kind: str, where: str, *, has_ttl: bool) -> None:
     """Has a table for a state of a snapshot.
 
     Raises:
@@ -100,7 +103,7 @@ def require(
     """
     table = tables.get(name)
     if table is None:
-        tables[name] = StateTable(name, kind, has_ttl=has_ttl, descriptor=None)
+        tables.add(name, kind, has_ttl=has_ttl)
     elif (table.kind, table.has_ttl) != (kind, has_ttl):
         raise StateError(
             f"{where}: state '{name}' was a {kind} {'with' if has_ttl else 'without'} a time to live "

@@ -13,6 +13,8 @@ from opchain.runtime.errors import StateError
 from opchain.runtime.state.keyed_backend import VOID
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, MutableMapping
+
     from opchain.runtime.state.descriptors import StateDescriptor
     from opchain.runtime.state.incremental_cleanup import IncrementalCleanup
     from opchain.runtime.state.touched_state import TouchedNamespaces
@@ -49,23 +51,30 @@ class StateTable:
         self.kind = kind
         self.has_ttl = has_ttl
         self.descriptor = descriptor
-        self.spaces: dict[Any, dict[Any, Any]] = {VOID: {}}
+        self.spaces: dict[Any, MutableMapping[Any, Any]] = {VOID: self._new_space()}
         self.current: Any = VOID
         self.cleanup: IncrementalCleanup | None = None
         self.touched: TouchedNamespaces | None = None
 
-    def space(self, namespace: Any) -> dict[Any, Any]:
+    def space(self, namespace: Any) -> MutableMapping[Any, Any]:
         """The dictionary of a namespace, made where there is none."""
         found = self.spaces.get(namespace)
         if found is None:
-            found = self.spaces[namespace] = {}
+            found = self.spaces[namespace] = self._new_space()
         return found
+
+    def keys_in(self, namespace: Any) -> Iterable[Any]:
+        """The keys of a namespace, to go over while it changes."""
+        return list(self.spaces.get(namespace, ()))
 
     def leave(self, namespace: Any) -> None:
         """Forgets a namespace that is empty; VOID stays, and so does the current one."""
         if namespace is VOID or self.spaces.get(namespace, True) or namespace == self.current:
             return
         del self.spaces[namespace]
+
+    def _new_space(self) -> MutableMapping[Any, Any]:
+        return {}
 
     def require(self, descriptor: StateDescriptor[Any], where: str) -> None:
         """Takes the descriptor of whoever asks for the state.
@@ -88,6 +97,27 @@ class StateTable:
                 "state another name"
             )
         self.descriptor = descriptor
+
+
+class StateTables(dict[str, StateTable]):
+    """The states of one backend by name, in the order in which they were first asked for or restored."""
+
+    def add(
+        self,
+        name: str,
+        kind: str,
+        *,
+        has_ttl: bool,
+        descriptor: StateDescriptor[Any] | None = None,
+    ) -> StateTable:
+        """Makes the table of a state that is not known yet."""
+        table = self[name] = self._made(name, kind, has_ttl, descriptor)
+        return table
+
+    def _made(
+        self, name: str, kind: str, has_ttl: bool, descriptor: StateDescriptor[Any] | None
+    ) -> StateTable:
+        return StateTable(name, kind, has_ttl=has_ttl, descriptor=descriptor)
 
 
 def kind_of(descriptor: StateDescriptor[Any]) -> str:

@@ -55,7 +55,7 @@ class TouchedNamespaces:
         self.dropped.clear()
 
 
-def newest(entries: dict[Any, Any], touched: dict[Any, Any]) -> list[Any]:
+def newest(entries: Any, touched: dict[Any, Any]) -> list[Any]:
     """The keys at the end of a dictionary that were touched, in order.
 
     A dictionary keeps the place of a key whose value is replaced, and puts a new one last. So what came

@@ -25,7 +25,7 @@ from opchain.runtime.state.ttl import StateTtlConfig
 from opchain.runtime.type_variables import IN_contra, K, OUT_co, T, V
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping
 
     from opchain.runtime.state.descriptors import (
         AggregatingStateDescriptor,
@@ -48,9 +48,9 @@ class TimeToLive:
             config.state_visibility is StateTtlConfig.StateVisibility.ReturnExpiredIfNotCleanedUp
         )
 
-    def read(self, entries: dict[Any, Stamped], key: Any) -> Stamped | None:
+    def read(self, entries: MutableMapping[Any, Any], key: Any) -> Stamped | None:
         """The entry of a key if it may be seen; removes an expired one, renews another."""
-        entry = entries.get(key)
+        entry: Stamped | None = entries.get(key)
         if entry is None:
             return None
         now = self.now()

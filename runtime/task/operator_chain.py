@@ -147,7 +147,11 @@ class OperatorChain:
         failure: BaseException | None = None
         for operator in self.operators:
             try:
-                operator.close()
+                try:
+                    operator.close()
+                finally:
+                    if operator.context.keyed_state is not None:
+                        operator.context.keyed_state.close()
             except BaseException as error:  # noqa: BLE001, PERF203 - the others must be closed too
                 if failure is None:
                     failure = error

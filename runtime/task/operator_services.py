@@ -86,14 +86,31 @@ def _keyed_state(
     if vertex.parallelism > 1 and _comes_without_exchange(program, vertex):
         own_keys = OwnKeys(identity, groups, vertex.max_parallelism, key.hasher, where)
         identity = own_keys.identity
-    return HashMapKeyedStateBackend(
+    if vertex.state_folders is None:
+        return HashMapKeyedStateBackend(
+            vertex.max_parallelism,
+            groups,
+            identity=identity,
+            hasher=key.hasher,
+            now=timers.current_processing_time,
+            where=where,
+        )
+    from opchain.runtime.state.rocksdb_backend import RocksDBKeyedStateBackend  # noqa: PLC0415 - few need it
+
+    return RocksDBKeyedStateBackend(
         vertex.max_parallelism,
         groups,
         identity=identity,
         hasher=key.hasher,
         now=timers.current_processing_time,
         where=where,
+        folders=_folder(vertex.state_folders, task.subtask),
     )
+
+
+def _folder(folders: tuple[str, ...], subtask: int) -> tuple[str, ...]:
+    """The folder of a subtask: they take turns, so that disks have as many each."""
+    return (folders[subtask % len(folders)],) if folders else ()
 
 
 def _comes_without_exchange(program: OperatorProgram, vertex: VertexProgram) -> bool:

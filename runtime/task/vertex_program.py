@@ -171,7 +171,8 @@ class VertexProgram:
     that `task.generated_code` resolves: ("call", 2) is the function of operator 2. `lines` has the
     operator that each line of the text runs (NO_OPERATOR for none, FIRST_OUTPUT - n where it readies a
     record for output n), `file_name` shows in tracebacks. Sources send latency markers every
-    `latency_interval_ms`, 0 for never.
+    `latency_interval_ms`, 0 for never. `state_folders` are the folders for keyed state on disk, empty for
+    the usual one; None keeps it in memory.
     """
 
     vertex_id: str
@@ -192,6 +193,7 @@ class VertexProgram:
     batch_size: int = 4096
     auto_watermark_interval_ms: int = 200
     latency_interval_ms: int = 0
+    state_folders: tuple[str, ...] | None = None
 
     @property
     def all_operators(self) -> tuple[OperatorProgram, ...]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from epoch_runs import EpochRun, given
 from forms import seen
 from hypothesis import given as drawn
@@ -30,7 +32,7 @@ from opchain.datastream.window import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 Record = tuple[int, int, int]
 """Key, event time, number."""
@@ -112,16 +114,17 @@ def run_epochs(
     *,
     restarts: bool,
     form: str,
+    backends: Sequence[str] = ("hashmap",),
     **more: Any,
 ) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
-        run = EpochRun(
-            draw_all, Path(folder), parallelisms[0], form, settings={"max_parallelism": 8}, **more
-        )
+        settings = {"max_parallelism": 8, "state_backend": backends[0]}
+        run = EpochRun(draw_all, Path(folder), parallelisms[0], form, settings=settings, **more)
         results = []
         try:
             for number, records in enumerate(inputs):
                 parallelism = parallelisms[number % len(parallelisms)]
+                settings["state_backend"] = backends[number % len(backends)]
                 if number and (restarts or parallelism != run.parallelism):
                     run = run.restarted(parallelism)
                 ran = run.run(1_000 + 100 * number, events=records)
@@ -144,6 +147,19 @@ def test_restored_is_as_live(
     inputs = numbered(lists)
     live = run_epochs(inputs, [parallelism], restarts=False, form=form)
     assert run_epochs(inputs, [parallelism], restarts=True, form=form) == live
+
+
+@pytest.mark.skipif(find_spec("rocksdict") is None, reason="rocksdict is missing")
+@pytest.mark.parametrize("backends", [["rocksdb"], ["rocksdb", "hashmap"]], ids="-".join)
+@settings(max_examples=4, deadline=None)
+@drawn(epochs, st.sampled_from(["interpreted", "inlined"]))
+def test_state_on_disk_is_as_state_in_memory(
+    backends: list[str], lists: list[list[tuple[int, int]]], form: str
+) -> None:
+    inputs = numbered(lists)
+    live = run_epochs(inputs, [2], restarts=False, form=form)
+    on_disk = run_epochs(inputs, [2], restarts=len(backends) > 1, form=form, backends=backends)
+    assert on_disk == live
 
 
 @settings(max_examples=12)

@@ -36,7 +36,7 @@ from opchain.runtime.windows.time_windows import (
 from opchain.runtime.windows.window import TimeWindow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, MutableMapping
 
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
@@ -71,7 +71,7 @@ class _KeptPane:
 
     __slots__ = ("pane", "pending")
 
-    def __init__(self, pane: dict[Any, Any]) -> None:
+    def __init__(self, pane: MutableMapping[Any, Any]) -> None:
         self.pane = pane
         self.pending: dict[Any, None] = {}
 
@@ -94,7 +94,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
         assert isinstance(assigner, (TumblingEventTimeWindows, SlidingEventTimeWindows))
         self.size, self.slide, self.offset = assigner.pace
         self.contents = contents_of(self.spec)
-        self.panes: dict[int, dict[Any, Any]] = {}
+        self.panes: dict[int, MutableMapping[Any, Any]] = {}
         self._kept: dict[int, _KeptPane] = {}
         # Starts of windows that are to fire, and of those that are kept, the earliest first.
         self._starts: list[int] = []
@@ -136,7 +136,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
         check_timestamp(value, MIN_LONG_VALUE, self.spec.assigner)
         raise AssertionError
 
-    def pane_for(self, start: int, key: Any, value: Any, timestamp: int) -> dict[Any, Any] | None:
+    def pane_for(self, start: int, key: Any, value: Any, timestamp: int) -> MutableMapping[Any, Any] | None:
         """The pane of a window that is not open; None where the record needs none any more.
 
         A window that is new is opened. One that has fired takes the record and fires again, for this
@@ -195,11 +195,11 @@ class AlignedWindowOperator(KeyedWindowOperator):
             self.backend.drop(CONTENTS, window)
         super().process_watermark(watermark)
 
-    def _open(self, start: int, pane: dict[Any, Any]) -> None:
+    def _open(self, start: int, pane: MutableMapping[Any, Any]) -> None:
         self.panes[start] = pane
         heapq.heappush(self._starts, start)
 
-    def _keep(self, start: int, pane: dict[Any, Any]) -> _KeptPane:
+    def _keep(self, start: int, pane: MutableMapping[Any, Any]) -> _KeptPane:
         kept = self._kept[start] = _KeptPane(pane)
         heapq.heappush(self._kept_starts, start)
         return kept
@@ -209,7 +209,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
             heapq.heappush(self._starts, start)
         kept.pending[key] = None
 
-    def _fire(self, window: TimeWindow, pane: dict[Any, Any]) -> None:
+    def _fire(self, window: TimeWindow, pane: MutableMapping[Any, Any]) -> None:
         contents = self.contents
         if isinstance(contents, BufferedContents) or self.evaluation.has_function:
             self._evaluate(window, pane)
@@ -221,7 +221,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
             if result is not None:
                 collect(result, last)
 
-    def _evaluate(self, window: TimeWindow, pane: dict[Any, Any]) -> None:
+    def _evaluate(self, window: TimeWindow, pane: MutableMapping[Any, Any]) -> None:
         backend, evaluation = self.backend, self.evaluation
         # With lateness, a function that clears is none of this operator's: see is_aligned.
         clears = evaluation.clears
@@ -281,7 +281,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
         self.backend.write_to(CONTENTS, windows)
         return super().snapshot_changes(checkpoint_id, timestamp_ms)
 
-    def _waiting(self) -> Iterator[tuple[int, TimeWindow, dict[Any, Any]]]:
+    def _waiting(self) -> Iterator[tuple[int, TimeWindow, MutableMapping[Any, Any]]]:
         """The timers that the general operator would have: time, window, and the keys that have one."""
         for start in sorted(self._starts):
             kept = self._kept.get(start)
@@ -297,7 +297,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
                 kept = self._kept.get(start)
                 yield time, window, self.panes[start] if kept is None else kept.pane
 
-    def _timers_are_over(self, window: TimeWindow, time: int, keys: dict[Any, Any]) -> None:
+    def _timers_are_over(self, window: TimeWindow, time: int, keys: Collection[Any]) -> None:
         """Notes that the timers of a window at a time are no more, where changes are tracked."""
         if self.backend.tracks_changes:
             key_groups = self.backend.key_groups_of(keys)

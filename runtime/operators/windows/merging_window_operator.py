@@ -13,7 +13,7 @@ from opchain.runtime.operators.windows.merging_window_set import MergingWindowSe
 from opchain.runtime.operators.windows.window_operator import WindowOperator
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, MutableMapping
 
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
@@ -30,7 +30,7 @@ class MergingWindowOperator(WindowOperator):
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
         self.merging_assigner: MergingWindowAssigner[Any, Any] = self.spec.assigner  # type: ignore[assignment]
-        self.mappings: dict[Any, dict[Any, Any]]
+        self.mappings: MutableMapping[Any, dict[Any, Any]]
 
     def open(self) -> None:
         """Opens the functions, and takes over restored windows and timers."""

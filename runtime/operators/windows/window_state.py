@@ -17,7 +17,7 @@ from opchain.runtime.state.descriptors import (
 from opchain.runtime.windows.evictors import TimestampedValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, MutableMapping
 
     from opchain.runtime.operators.specs import WindowSpec
     from opchain.runtime.operators.windows.contents import Contents
@@ -38,7 +38,7 @@ class WindowState:
         self._evaluation = operator.evaluation
         self._contents: Contents = contents_of(operator.spec)
         self._window: Any = None
-        self._pane: dict[Any, Any] = {}
+        self._pane: MutableMapping[Any, Any] = {}
 
     def select(self, window: Any) -> None:
         """Makes a window's contents those at hand; for merged windows its state window."""

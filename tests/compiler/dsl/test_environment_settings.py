@@ -4,6 +4,11 @@ from typing import Any
 
 import pytest
 from opchain.common import Configuration
+from opchain.compiler.settings.settings_reader import read_settings
+from opchain.compiler.settings.state_backend import (
+    EmbeddedRocksDBStateBackend,
+    HashMapStateBackend,
+)
 from opchain.datastream import (
     CheckpointingMode,
     RuntimeExecutionMode,
@@ -83,6 +88,22 @@ def test_a_key_is_another_name_of_a_setter(
 ) -> None:
     bare.configure(Configuration.from_dict({key: text}))
     assert getattr(bare, getter)() == expected
+
+
+def test_the_state_backend_is_two_keys(bare: StreamExecutionEnvironment) -> None:
+    on_disk = EmbeddedRocksDBStateBackend()
+    assert bare.set_state_backend(on_disk) is bare
+    configuration = bare.get_configuration()
+    assert read_settings(configuration).state_backend == "rocksdb"
+    on_disk.set_db_storage_paths("/fast", "/faster")
+    bare.set_state_backend(on_disk)
+    assert read_settings(configuration).state_folders == "/fast,/faster"
+    bare.set_state_backend(HashMapStateBackend())
+    assert read_settings(configuration).state_backend == "hashmap"
+    with pytest.raises(TypeError, match="set_state_backend"):
+        bare.set_state_backend("rocksdb")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"'state\.backend\.type'.*'forst'"):
+        bare.configure(Configuration.from_dict({"state.backend.type": "forst"}))
 
 
 def test_what_is_set_last_counts(bare: StreamExecutionEnvironment) -> None:
