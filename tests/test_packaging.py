@@ -108,6 +108,34 @@ def test_the_zip_for_spark_is_the_same_from_a_wheel_and_from_a_checkout(
     assert (tmp_path / "wheel.zip").read_bytes() == (tmp_path / "checkout.zip").read_bytes()
 
 
+PLAN_PAGE = """
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+from opchain import StreamExecutionEnvironment
+env = StreamExecutionEnvironment.get_execution_environment()
+env.from_sequence(1, 3).print()
+assert env.explain()._repr_html_().startswith("<iframe")
+from opchain.compiler.cli import main
+import opchain
+assert "opchain.zip" in opchain.__file__
+main()
+"""
+
+
+def test_the_zip_for_spark_submit_draws_the_plan_page(tmp_path: Path) -> None:
+    zipped = tmp_path / "opchain.zip"
+    command = [sys.executable, "-m", "opchain", "package", "-o", str(zipped)]
+    subprocess.run(command, check=True, capture_output=True)
+    page = tmp_path / "page.html"
+    example = ROOT / "examples" / "word_count.py"
+    asked = ["plan", str(example), "--format", "html", "-o", str(page)]
+    subprocess.run([sys.executable, "-c", PLAN_PAGE, str(zipped), *asked], check=True)
+    installed = tmp_path / "installed.html"
+    asked[-1] = str(installed)
+    subprocess.run([sys.executable, "-m", "opchain", *asked], check=True, capture_output=True)
+    assert page.read_bytes() == installed.read_bytes()
+
+
 RUN_TASKS = """
 import pickle, sys
 sys.path.insert(0, sys.argv[1])

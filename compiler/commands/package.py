@@ -27,7 +27,7 @@ def package(output: Path) -> None:
     Executors need nothing else of it. The same version gives the same bytes, whether it was installed from a
     wheel or as a checkout.
     """
-    write_archive(output, zipped(opchain_sources()))
+    write_archive(output, zipped(opchain_sources(with_page=True)))
     note(f"{output} written")
 
 

@@ -146,7 +146,7 @@ def _import_path_keys(master: str, is_cluster_mode: bool) -> list[str]:
 def _own_files(program: Path, folder: Path) -> list[str]:
     """The zips of opchain and of the modules beside the program."""
     written = [folder / "opchain.zip"]
-    write_archive(written[0], zipped(opchain_sources()))
+    write_archive(written[0], zipped(opchain_sources(with_page=True)))
     modules = modules_beside(program)
     if modules:
         written.append(folder / f"{program.stem}-modules.zip")

@@ -27,6 +27,9 @@ _PACKAGES = ("opchain", "opchain.compiler", "opchain.runtime", "cloudpickle")
 _FOLDER_OF_ROOT = "opchain/runtime/_root/"
 """Where a checkout has the files of the package opchain itself, which are packed as such."""
 
+_PAGE = "opchain/compiler/plan/page/static/"
+"""Where the parts of the plan page are, which only a driver can need."""
+
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -40,16 +43,21 @@ def archive_of(sources: Mapping[str, Path], name: str) -> Path:
     return _written(name, {place: file.read_bytes() for place, file in sources.items()})
 
 
-def opchain_sources() -> dict[str, bytes]:
+def opchain_sources(*, with_page: bool = False) -> dict[str, bytes]:
     """The sources of the installed opchain, and of cloudpickle, by their places in an import root.
 
     They are the same for a wheel, an editable install, and a zip on the path.
+
+    Args:
+        with_page: Whether the parts of the plan page go along, for a driver that has nothing but a zip.
     """
     contents: dict[str, bytes] = {}
     for package in _PACKAGES:
         contents |= dict(_files_below(files(package), package.replace(".", "/")))
     return {
-        place: data for place, data in contents.items() if not place.startswith(_FOLDER_OF_ROOT)
+        place: data
+        for place, data in contents.items()
+        if not place.startswith(_FOLDER_OF_ROOT) and (with_page or not place.startswith(_PAGE))
     }
 
 
@@ -59,12 +67,12 @@ def _opchain_archive() -> Path:
 
 
 def _files_below(folder: Traversable, place: str) -> Iterator[tuple[str, bytes]]:
-    """The sources of an installed package, which may itself be in a zip."""
+    """The sources of an installed package, which may itself be in a zip, and the parts of the page."""
     for item in sorted(folder.iterdir(), key=lambda item: item.name):
         if item.is_dir():
             if item.name != "__pycache__":
                 yield from _files_below(item, f"{place}/{item.name}")
-        elif item.name.endswith((".py", ".typed")):
+        elif item.name.endswith((".py", ".typed")) or f"{place}/".startswith(_PAGE):
             yield f"{place}/{item.name}", item.read_bytes()
 
 

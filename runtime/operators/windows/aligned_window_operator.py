@@ -136,7 +136,9 @@ class AlignedWindowOperator(KeyedWindowOperator):
         check_timestamp(value, MIN_LONG_VALUE, self.spec.assigner)
         raise AssertionError
 
-    def pane_for(self, start: int, key: Any, value: Any, timestamp: int) -> MutableMapping[Any, Any] | None:
+    def pane_for(
+        self, start: int, key: Any, value: Any, timestamp: int
+    ) -> MutableMapping[Any, Any] | None:
         """The pane of a window that is not open; None where the record needs none any more.
 
         A window that is new is opened. One that has fired takes the record and fires again, for this
