@@ -77,6 +77,7 @@ def streaming_settings(settings: JobSettings) -> StreamingSettings:
         retained=settings.retained_checkpoints,
         tolerable_failures=settings.tolerable_checkpoint_failures,
         progress_log=settings.progress_log,
+        records_epochs=settings.record_epochs,
     )
 
 

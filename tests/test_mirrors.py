@@ -34,6 +34,14 @@ ELSEWHERE = {
         "compiler/settings/test_settings_reader.py",
         "fields with defaults, which the reader fills",
     ),
+    "runtime/checkpoint/positions.py": (
+        "spark/streaming/test_streaming_job.py",
+        "names, and a look-up by them",
+    ),
+    "runtime/checkpoint/recorded.py": (
+        "runtime/epochs/test_recording.py",
+        "values without behaviour",
+    ),
     "runtime/connectors/source.py": (
         "runtime/operators/test_source.py",
         "an abstract class without behaviour",
@@ -49,6 +57,14 @@ ELSEWHERE = {
     "runtime/epochs/local_epochs.py": (
         "runtime/epochs/test_epoch_task.py",
         "all tests of epochs run by it",
+    ),
+    "runtime/epochs/muted_sinks.py": (
+        "runtime/epochs/test_replay.py",
+        "what is muted is what a replay must not write",
+    ),
+    "runtime/epochs/task_contents.py": (
+        "runtime/epochs/test_replay.py",
+        "what is read is what a replay compares",
     ),
     "runtime/job/dependencies.py": (
         "compiler/settings/test_dependencies_reader.py",
@@ -97,10 +113,6 @@ ELSEWHERE = {
     "runtime/spark/streaming/epochs.py": (
         "spark/streaming/test_streaming_job.py",
         "an epoch is a part of a job",
-    ),
-    "runtime/spark/streaming/positions.py": (
-        "spark/streaming/test_streaming_job.py",
-        "names, and a look-up by them",
     ),
     "runtime/spark/streaming/settings.py": (
         "spark/streaming/test_streaming_job.py",

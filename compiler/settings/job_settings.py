@@ -102,6 +102,11 @@ class JobSettings(BaseModel):
         json_schema_extra={"key": "opchain.streaming.trigger"},
         description="when epochs of an unbounded job begin",
     )
+    record_epochs: bool = Field(
+        False,
+        json_schema_extra={"key": "opchain.streaming.record-epochs"},
+        description="whether checkpoints keep what `opchain replay` needs to run their epochs again",
+    )
     progress_log: str | None = Field(
         None,
         json_schema_extra={"key": "opchain.streaming.progress-log"},

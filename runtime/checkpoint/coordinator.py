@@ -318,6 +318,7 @@ class CheckpointCoordinator:
             subtask=found.subtask,
             state=self._compacted(found.state),
             rest=found.rest,
+            recorded=found.recorded,
         )
 
     def _compacted(self, state: TaskState) -> TaskState:

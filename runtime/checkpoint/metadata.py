@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from opchain.runtime.checkpoint.recorded import RecordedTask  # noqa: TC002 - pydantic needs it
 from opchain.runtime.checkpoint.state_files import TaskState  # noqa: TC002 - pydantic needs it
 from opchain.runtime.checkpoint.storage import checksum
 from opchain.runtime.errors import CorruptCheckpointError
@@ -81,6 +82,7 @@ class TaskMetadata(_Checked):
     """One task: where its state is, and what else it wants back, which nobody else looks into.
 
     The rest (watermark valves, channel selectors) is given back to the same task at the same parallelism.
+    `recorded` is what its epoch was, where epochs are recorded.
     """
 
     task: int
@@ -88,6 +90,7 @@ class TaskMetadata(_Checked):
     subtask: int
     state: TaskState
     rest: bytes = b""
+    recorded: RecordedTask | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,17 @@ class CheckpointMetadata(_Checked):
     def files(self) -> dict[str, StoredFile]:
         """All state files that the checkpoint refers to, by name."""
         return {file.name: file for task in self.tasks for file in task.state.files}
+
+    @property
+    def recorded_files(self) -> dict[str, StoredFile]:
+        """The files with what sources read in the epoch, by name; none where it was not recorded."""
+        inputs = (None if task.recorded is None else task.recorded.input for task in self.tasks)
+        return {file.name: file for file in inputs if file is not None}
+
+    @property
+    def all_files(self) -> dict[str, StoredFile]:
+        """All files that must stay as long as the checkpoint does, by name."""
+        return {**self.files, **self.recorded_files}
 
 
 def checkpoint_name(epoch: int) -> str:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from opchain.runtime.checkpoint.metadata import Committable
+    from opchain.runtime.checkpoint.recorded import RecordedTask
     from opchain.runtime.checkpoint.state_files import TaskState
 
 _SHOWN_TASKS = 10
@@ -22,7 +23,7 @@ class Acknowledgement:
     """What a task says at the end of an epoch: where its state is, and what its sinks prepared.
 
     `rest` is what the task wants back and nobody else looks into. `duration_ms` is how long it took to
-    snapshot and write the state.
+    snapshot and write the state. `recorded` is what the epoch was, where epochs are recorded.
     """
 
     task: int
@@ -32,6 +33,7 @@ class Acknowledgement:
     rest: bytes = b""
     committables: tuple[Committable, ...] = ()
     duration_ms: float = 0.0
+    recorded: RecordedTask | None = None
 
     @property
     def state_bytes(self) -> int:

@@ -72,6 +72,11 @@ def problems_of(checkpoint: Located) -> list[CorruptCheckpointError]:
             decode(checkpoint.storage.get(file), checkpoint.storage.full_name(file.name))
         except CorruptCheckpointError as error:  # noqa: PERF203 - files that are fine don't raise
             found.append(error)
+    for file in checkpoint.metadata.recorded_files.values():
+        try:
+            checkpoint.storage.get(file)
+        except CorruptCheckpointError as error:  # noqa: PERF203 - likewise
+            found.append(error)
     return found
 
 
@@ -87,7 +92,7 @@ def write_savepoint(checkpoint: Located, target: str) -> CheckpointMetadata:
     storage = checkpoint_storage(target)
     if storage.children():
         raise CheckpointError(f"{target} is not empty; give a savepoint a directory of its own")
-    for file in checkpoint.metadata.files.values():
+    for file in checkpoint.metadata.all_files.values():
         storage.write(file.name, checkpoint.storage.get(file))
     for name in checkpoint.storage.names(OFFSETS):
         storage.write(name, checkpoint.storage.read(name))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from opchain.runtime.checkpoint.metadata import StateDescription
+    from opchain.runtime.checkpoint.recorded import RecordedTask
     from opchain.runtime.checkpoint.state_files import TaskState
     from opchain.runtime.epochs.state_size import StateSize
 
@@ -20,11 +21,13 @@ class Epoch:
         timestamp_ms: The time that the clock of processing time shows throughout the epoch.
         is_first: Whether nothing ran before, in this run of the job or in the one that it goes on with:
             bounded sources are read now.
+        is_recorded: Whether tasks keep what it takes to run the epoch again.
     """
 
     checkpoint_id: int
     timestamp_ms: int
     is_first: bool = False
+    is_recorded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class TaskSnapshot:
         states: The states that operators have, by operator id; those without any are left out.
         duration_ms: How long it took to take the snapshot and to write it.
         sizes: How much state its operators hold and wrote, by operator id; those without any are left out.
+        recorded: What it takes to run its epoch again; None where that is not asked for.
     """
 
     state: TaskState
@@ -46,3 +50,4 @@ class TaskSnapshot:
     states: dict[str, tuple[StateDescription, ...]]
     duration_ms: float
     sizes: dict[str, StateSize] = field(default_factory=dict)
+    recorded: RecordedTask | None = None

@@ -19,10 +19,16 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.fault_points import reach
 from opchain.runtime.checkpoint.state_descriptions import describe_states, require_same_states
-from opchain.runtime.checkpoint.state_files import TaskState, read_changes, write_task_state
+from opchain.runtime.checkpoint.state_files import (
+    RecentFiles,
+    TaskState,
+    read_changes,
+    write_task_state,
+)
 from opchain.runtime.epochs.epoch import TaskSnapshot
 from opchain.runtime.epochs.epoch_input import EpochGateInput, source_input
 from opchain.runtime.epochs.progress import restore_progress, take_progress
+from opchain.runtime.epochs.recording import EpochRecorder
 from opchain.runtime.epochs.state_size import EntryCount, StateSize, snapshot_bytes
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.metrics.measure_task import measure_task
@@ -39,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from opchain.runtime.checkpoint.metadata import StateDescription
+    from opchain.runtime.checkpoint.recorded import RecordedTask
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.epochs.epoch import Epoch
     from opchain.runtime.operators.context import OperatorContext
@@ -71,6 +78,8 @@ class EpochTask(StreamTask):
         self._turns_of_epoch = _TurnsOfEpoch(self.processor)
         self._valves = InputValves(vertex.inputs, self.info.subtask, vertex.parallelism)
         self.state: TaskState | None = None
+        self._recent_files = RecentFiles()
+        self._recorder: EpochRecorder | None = None
         self._sizes: dict[str, StateSize] = {}
         self._entries: defaultdict[str, EntryCount] = defaultdict(EntryCount)
 
@@ -181,6 +190,9 @@ class EpochTask(StreamTask):
         for writer in self.writers:
             writer.begin_epoch(epoch.checkpoint_id)
         self._driver.begin_epoch()
+        if epoch.is_recorded:
+            self._recorder = self._recorder or EpochRecorder(self.chain)
+            buffers = self._recorder.begin(buffers)
         self._input = self._input_of(epoch, buffers)
         self.clock.advance_to(max(epoch.timestamp_ms, self.clock.current_processing_time()))
 
@@ -217,8 +229,16 @@ class EpochTask(StreamTask):
             {operator_id: states for operator_id, states in described.items() if states},
             1000 * (perf_counter() - started),
             self._sizes,
+            self._recorded(epoch, storage, attempt_id),
         )
         self._driver.acknowledge(("snapshot", None, snapshot))
+
+    def _recorded(
+        self, epoch: Epoch, storage: CheckpointStorage, attempt_id: str
+    ) -> RecordedTask | None:
+        if not epoch.is_recorded or self._recorder is None:
+            return None
+        return self._recorder.recorded(storage, epoch.checkpoint_id, self.info.task, attempt_id)
 
     def _written_state(
         self, epoch: Epoch, storage: CheckpointStorage, attempt_id: str
@@ -240,7 +260,9 @@ class EpochTask(StreamTask):
             if not snapshot.is_empty() or (not snapshot.is_changes and operator_id in known):
                 states[operator_id] = snapshot
         if states:
-            return write_task_state(storage, number, self.info.task, attempt_id, states, previous)
+            return write_task_state(
+                storage, number, self.info.task, attempt_id, states, previous, self._recent_files
+            )
         return replace(previous or TaskState(self.info.task, number), epoch=number)
 
     def _note_size(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.epochs.epoch import Epoch
+    from opchain.runtime.epochs.epoch_task import EpochTask
     from opchain.runtime.job.outcome import JobOutcome
     from opchain.runtime.task.vertex_program import JobProgram
 
@@ -36,6 +37,7 @@ class LocalEpochs:
         storage: Where its tasks write their state.
         processes: How many processes there are to keep tasks; `run` says which has which.
         environment: What tasks get from outside.
+        prepare: Called with each task before it runs an epoch.
     """
 
     def __init__(
@@ -44,7 +46,9 @@ class LocalEpochs:
         storage: CheckpointStorage,
         processes: int = 1,
         environment: TaskEnvironment | None = None,
+        prepare: Callable[[EpochTask], None] = lambda _: None,
     ) -> None:
+        self._prepare = prepare
         self._job = job
         self._storage = storage
         self._shipped = ship_vertices(job)
@@ -104,6 +108,7 @@ class LocalEpochs:
                         self._environment,
                     ),
                 )
+                self._prepare(running)
                 buffers = iter(sorted(waiting.pop(task, []), key=reading_order))
                 for buffer in running.run_epoch(epoch, buffers, self._storage, "local"):
                     if buffer.target == DRIVER:

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opchain.runtime.checkpoint.metadata import SourcePosition, encode, metadata_name
+from opchain.runtime.checkpoint.positions import BATCH, position
 from opchain.runtime.checkpoint.savepoint import OFFSETS, find_checkpoint
-from opchain.runtime.spark.streaming.positions import BATCH, position
 
 if TYPE_CHECKING:
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
@@ -32,7 +32,7 @@ def adopt(storage: CheckpointStorage, url: str) -> CheckpointMetadata:
     """
     found = find_checkpoint(url)
     metadata = replace(found.metadata, kind="checkpoint")
-    for file in metadata.files.values():
+    for file in metadata.all_files.values():
         storage.write(file.name, found.storage.get(file))
     if not _copy_log(found.storage, storage, position(metadata, BATCH)):
         _LOG.warning(

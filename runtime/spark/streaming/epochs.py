@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.checkpoint.coordinator import Acknowledgement
 from opchain.runtime.checkpoint.fault_points import reach
 from opchain.runtime.checkpoint.metadata import Committable, SourcePosition, checkpoint_name
+from opchain.runtime.checkpoint.positions import BATCH, CLOCK, TIMER, position
 from opchain.runtime.checkpoint.restore_plan import match_state, operators_of, plan_restore
 from opchain.runtime.epochs.epoch import Epoch
 from opchain.runtime.epochs.epoch_progress import (
@@ -31,7 +32,6 @@ from opchain.runtime.spark.job_failure import failure_of
 from opchain.runtime.spark.job_label import stage_name
 from opchain.runtime.spark.streaming.deliver import Deliver
 from opchain.runtime.spark.streaming.epoch_stages import EpochStageTasks
-from opchain.runtime.spark.streaming.positions import BATCH, TIMER, position
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,6 +69,7 @@ class Epochs:
         history: Hears of each epoch that is over.
         plan: The job's plan, for the metadata.
         allow_non_restored_state: Whether state may be dropped that no operator takes.
+        records_epochs: Whether checkpoints keep what it takes to run their epochs again.
 
     Raises:
         CheckpointError: The job can't go on from the last checkpoint.
@@ -92,8 +93,10 @@ class Epochs:
         history: EpochHistory,
         plan: Mapping[str, Any] | None = None,
         allow_non_restored_state: bool = False,
+        records_epochs: bool = False,
     ) -> None:
         self._job = job
+        self._records_epochs = records_epochs
         self._run_id = run_id
         self._line = line
         self._shipped = shipped
@@ -142,7 +145,9 @@ class Epochs:
         checkpoint_id = 1 if latest is None else latest.epoch + 1
         if latest is not None:
             now_ms = max(now_ms, latest.timestamp_ms)
-        epoch = Epoch(checkpoint_id, now_ms, is_first=latest is None)
+        epoch = Epoch(
+            checkpoint_id, now_ms, is_first=latest is None, is_recorded=self._records_epochs
+        )
         tasks = range(sum(vertex.parallelism for vertex in job.vertices))
         pending = self._coordinator.begin(checkpoint_id, tasks)
         reach("epoch-begun", checkpoint_id)
@@ -160,7 +165,11 @@ class Epochs:
         self._latest = self._coordinator.complete(
             pending,
             operators_with_state(job, outcome.snapshots),
-            sources=[SourcePosition(BATCH, batch), SourcePosition(TIMER, _first_timer(outcome))],
+            sources=[
+                SourcePosition(BATCH, batch),
+                SourcePosition(TIMER, _first_timer(outcome)),
+                SourcePosition(CLOCK, now_ms),
+            ],
             plan=self._plan,
         )
         reach("completed", checkpoint_id)
@@ -278,6 +287,7 @@ def _acknowledgements(job: JobProgram, outcome: JobOutcome) -> list[Acknowledgem
                     snapshot.progress,
                     tuple(committables.get(task, ())),
                     snapshot.duration_ms,
+                    snapshot.recorded,
                 )
             )
     return found

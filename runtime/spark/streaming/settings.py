@@ -22,11 +22,13 @@ class StreamingSettings:
         checkpoints: Path or URL of the job's checkpoints; None for a temporary folder, without restart.
         interval_ms: At least so long from the begin of an epoch to the next; 0 for as soon as possible.
         trigger: When epochs begin.
-        restore_from: A checkpoint or savepoint to start from, where `checkpoints` holds none yet.
+        restore_from: A checkpoint or savepoint to start from, where `checkpoints` holds none yet; or one of
+            those that it holds, to go on from where later ones are damaged.
         allow_non_restored_state: Whether state may be dropped that no operator of the program takes.
         retained: How many checkpoints are kept.
         tolerable_failures: How many checkpoints in a row may fail.
         progress_log: A file that gets a line of JSON per epoch.
+        records_epochs: Whether checkpoints keep what `opchain replay` needs.
     """
 
     checkpoints: str | None = None
@@ -37,3 +39,4 @@ class StreamingSettings:
     retained: int = 1
     tolerable_failures: int = 0
     progress_log: str | None = None
+    records_epochs: bool = False

@@ -118,7 +118,8 @@ class StreamingJob:
             storage,
             self.job.job_name,
             self.run_id,
-            retained=self._settings.retained,
+            # An epoch is run again from the checkpoint before its own.
+            retained=max(self._settings.retained, 2 if self._settings.records_epochs else 1),
             tolerable_failures=self._settings.tolerable_failures,
         )
         line = StageLine(self._context, self.job, self._shipped, self._resources)
@@ -146,6 +147,7 @@ class StreamingJob:
                 history=self.history,
                 plan=self._plan,
                 allow_non_restored_state=self._settings.allow_non_restored_state,
+                records_epochs=self._settings.records_epochs,
             )
             self._run_query(epochs, f"{storage.url}/{OFFSETS}")
             outcome = epochs.outcome or JobOutcome()

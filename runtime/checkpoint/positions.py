@@ -1,4 +1,4 @@
-"""What a checkpoint of an unbounded job says of its input: a micro-batch of Spark's, and the next timer."""
+"""What a checkpoint of an unbounded job says of its epoch: what Spark calls it, and its times."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ BATCH = "spark batch"
 
 TIMER = "next timer"
 """The name under which it keeps when the first processing-time timer is due."""
+
+CLOCK = "clock"
+"""The name under which it keeps what the clock of processing time showed in its epoch, in milliseconds."""
 
 
 def position(metadata: CheckpointMetadata, name: str) -> Any:

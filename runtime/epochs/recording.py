@@ -1,0 +1,149 @@
+"""Records what a task reads and sends in an epoch: the input of sources as it is, all output as digests."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.checkpoint.recorded import RecordedOutput, RecordedTask
+from opchain.runtime.checkpoint.state_files import FOLDER
+from opchain.runtime.connectors.sink import SinkWriter
+from opchain.runtime.epochs.canonical import canonical
+from opchain.runtime.operators.sinks import SinkWriterOperator
+from opchain.runtime.operators.source import SourceOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
+    from opchain.runtime.task.buffer import Buffer
+    from opchain.runtime.task.operator_chain import OperatorChain
+    from opchain.runtime.task.pending_batch import BatchTarget
+
+_RECORDS = ("collect", "print")
+"""What tasks send to the driver that is records."""
+
+
+class EpochRecorder:
+    """Notes what passes through a task's open chain; made once for a task, `begin` starts an epoch."""
+
+    def __init__(self, chain: OperatorChain) -> None:
+        self._is_source = isinstance(chain.head, SourceOperator)
+        self._payloads: list[bytes] = []
+        self._digests: dict[str, _Digest] = {}
+        for number, pending in enumerate(chain.pending):
+            pending.target = _NotedTarget(pending.target, self._digest(f"exchange {number}"))
+        for operator in chain.operators:
+            digest = self._digest(f"sink {operator.program.index}")
+            if isinstance(operator, SinkWriterOperator) and operator.writer is not None:
+                operator.writer = _NotedWriter(operator.writer, digest)
+            context: Any = operator.context
+            context.acknowledge = _noted(context.acknowledge, digest)
+            runtime: Any = context.runtime_context
+            runtime.acknowledge = _noted(runtime.acknowledge, digest)
+
+    def begin(self, buffers: Iterator[Buffer]) -> Iterator[Buffer]:
+        """Begins an epoch, whose input it gives back."""
+        self._payloads.clear()
+        for digest in self._digests.values():
+            digest.begin()
+        return self._kept(buffers) if self._is_source else buffers
+
+    def recorded(
+        self, storage: CheckpointStorage, epoch: int, task: int, attempt_id: str
+    ) -> RecordedTask:
+        """What the epoch was; a source's input is written to a file."""
+        file = None
+        if self._payloads:
+            name = f"{FOLDER}/{epoch}/{task}-{attempt_id}-{secrets.token_hex(4)}.input"
+            file = storage.put(name, pickle.dumps(self._payloads, 5))
+        outputs = (digest.output(name) for name, digest in self._digests.items())
+        return RecordedTask(file, tuple(output for output in outputs if output.records))
+
+    def _kept(self, buffers: Iterator[Buffer]) -> Iterator[Buffer]:
+        for buffer in buffers:
+            self._payloads.append(bytes(buffer.payload))
+            yield buffer
+
+    def _digest(self, name: str) -> _Digest:
+        return self._digests.setdefault(name, _Digest())
+
+
+class _Digest:
+    """Of records, in their order."""
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        self._records = 0
+        self._hash = hashlib.blake2b(digest_size=16)
+
+    def add(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
+        self._records += len(values)
+        update = self._hash.update
+        for value in values:
+            update(canonical(value))
+        if timestamps is not None:
+            update(canonical(list(timestamps)))
+
+    def output(self, name: str) -> RecordedOutput:
+        return RecordedOutput(name, self._records, self._hash.hexdigest())
+
+
+class _NotedTarget:
+    """An exchange's writer, as a batch that is let go sees it."""
+
+    def __init__(self, target: BatchTarget, digest: _Digest) -> None:
+        self._target = target
+        self._digest = digest
+
+    def write_batch(
+        self,
+        values: Sequence[Any],
+        timestamps: Sequence[int | None] | None,
+        keys: Sequence[Any] | None,
+    ) -> None:
+        self._digest.add(values, timestamps)
+        self._target.write_batch(values, timestamps, keys)
+
+
+class _NotedWriter(SinkWriter[Any]):
+    """A sink's writer."""
+
+    def __init__(self, writer: SinkWriter[Any], digest: _Digest) -> None:
+        self._writer = writer
+        self._digest = digest
+
+    def write(self, value: Any, timestamp: int | None) -> None:
+        self._digest.add([value], None)
+        self._writer.write(value, timestamp)
+
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
+        self._digest.add(values, None)
+        self._writer.write_batch(values, timestamps)
+
+    def flush(self, *, end_of_input: bool) -> None:
+        self._writer.flush(end_of_input=end_of_input)
+
+    def prepare_commit(self) -> Sequence[Any]:
+        return self._writer.prepare_commit()
+
+    def prepare_commit_of(self, checkpoint_id: int | None) -> Sequence[Any]:
+        return self._writer.prepare_commit_of(checkpoint_id)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def _noted(acknowledge: Callable[..., None], digest: _Digest) -> Callable[..., None]:
+    """Notes records on their way to the driver."""
+
+    def note(item: Any, *others: Any) -> None:
+        if item[0] in _RECORDS:
+            digest.add(item[2], None)
+        acknowledge(item, *others)
+
+    return note

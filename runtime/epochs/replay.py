@@ -1,0 +1,271 @@
+"""Runs an epoch again, in this process: on the input that was recorded, from the checkpoint before it.
+
+Nothing is written, neither by sinks nor to the checkpoints. What tasks send and what state they end with is compared
+with what the epoch gave. Output is compared by digests, so it is known from where on it differs, and not in what;
+state is compared entry by entry.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.checkpoint.metadata import completed_epochs, read_metadata
+from opchain.runtime.checkpoint.overlay_storage import OverlayStorage
+from opchain.runtime.checkpoint.positions import CLOCK, position
+from opchain.runtime.epochs.canonical import canonical
+from opchain.runtime.epochs.epoch import Epoch
+from opchain.runtime.epochs.local_epochs import LocalEpochs
+from opchain.runtime.epochs.muted_sinks import is_muted, muted, muted_environment
+from opchain.runtime.epochs.task_contents import NO_KEY, StateEntry, task_contents
+from opchain.runtime.errors import CheckpointError, short_repr
+from opchain.runtime.shipping.functions import ship_vertices, shipped_task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from opchain.runtime.checkpoint.metadata import CheckpointMetadata, TaskMetadata
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
+    from opchain.runtime.epochs.epoch import TaskSnapshot
+    from opchain.runtime.epochs.epoch_task import EpochTask
+    from opchain.runtime.job.outcome import JobOutcome
+    from opchain.runtime.task.stream_task import TaskEnvironment
+    from opchain.runtime.task.vertex_program import JobProgram
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedEpoch:
+    """A recorded epoch: its checkpoint, and the one that it went on from, None for the first."""
+
+    storage: CheckpointStorage
+    metadata: CheckpointMetadata
+    before: CheckpointMetadata | None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something that the epoch gave and its replay did not, or the other way round."""
+
+    vertex: str
+    subtask: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"'{self.vertex}' subtask {self.subtask}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What was compared, and what differs: upstream first.
+
+    `keyed` has the entries of the key that was asked for: before the epoch, recorded after it, replayed.
+    """
+
+    differences: tuple[Difference, ...]
+    tasks: int
+    records: int
+    entries: int
+    keyed: tuple[tuple[StateEntry | None, StateEntry | None, StateEntry | None], ...] = ()
+
+
+def recorded_epoch(storage: CheckpointStorage, epoch: int) -> RecordedEpoch:
+    """What there is of an epoch.
+
+    Raises:
+        CheckpointError: Its checkpoint or the one before is there no more, or it was not recorded.
+    """
+    epochs = completed_epochs(storage)
+    if epoch not in epochs:
+        known = f"there are {', '.join(map(str, epochs))}" if epochs else "there are none"
+        raise CheckpointError(f"{storage.url} has no checkpoint of epoch {epoch}; {known}")
+    metadata = read_metadata(storage, epoch)
+    if position(metadata, CLOCK) is None or any(task.recorded is None for task in metadata.tasks):
+        raise CheckpointError(
+            f"epoch {epoch} of {storage.url} was not recorded: run the job with "
+            "opchain.streaming.record-epochs = true"
+        )
+    if epoch - 1 not in epochs and epoch > 1:
+        raise CheckpointError(
+            f"epoch {epoch} of {storage.url} went on from checkpoint {epoch - 1}, which is retained no more: "
+            "raise execution.checkpointing.num-retained"
+        )
+    before = read_metadata(storage, epoch - 1) if epoch > 1 else None
+    return RecordedEpoch(storage, metadata, before)
+
+
+def replay(
+    job: JobProgram,
+    recorded: RecordedEpoch,
+    tasks: Sequence[int] | None = None,
+    key: Any = NO_KEY,
+    prepare: Callable[[EpochTask], None] = lambda _: None,
+) -> Replayed:
+    """Runs an epoch again, and compares.
+
+    Args:
+        job: The program, compiled.
+        recorded: The epoch.
+        tasks: Which tasks are compared; None for all. All of them run.
+        key: Whose state is compared; NO_KEY for everybody's.
+        prepare: Called with each task before it runs.
+
+    Raises:
+        CheckpointError: The program is not the one that ran.
+        Exception: What a function raises.
+    """
+    _require_same_tasks(job, recorded.metadata)
+    silent = muted(job)
+    environment = muted_environment(silent)
+    storage = OverlayStorage(recorded.storage)
+    run = LocalEpochs(silent, storage, environment=environment, prepare=prepare)
+    try:
+        outcome = run.run(_epoch(recorded), _deliveries(recorded), recorded.before)
+        comparison = _Comparison(silent, recorded, outcome, storage, environment, key)
+        chosen = range(len(recorded.metadata.tasks)) if tasks is None else tasks
+        return comparison.of([task for task in _in_order(job) if task in chosen])
+    finally:
+        run.close()
+
+
+class _Comparison:
+    """Of tasks, one by one."""
+
+    def __init__(
+        self,
+        job: JobProgram,
+        recorded: RecordedEpoch,
+        outcome: JobOutcome,
+        storage: CheckpointStorage,
+        environment: TaskEnvironment,
+        key: Any,
+    ) -> None:
+        self._job = job
+        self._shipped = ship_vertices(job)
+        self._recorded = {task.task: task for task in recorded.metadata.tasks}
+        before = recorded.before
+        self._before = {} if before is None else {task.task: task for task in before.tasks}
+        self._snapshots = outcome.snapshots
+        self._storage = storage
+        self._environment = environment
+        self._key = key
+        self._records = self._entries = 0
+        self._keyed: list[tuple[StateEntry | None, StateEntry | None, StateEntry | None]] = []
+
+    def of(self, tasks: Sequence[int]) -> Replayed:
+        found = tuple(
+            Difference(self._job.vertex_of(task)[0].name, self._recorded[task].subtask, text)
+            for task in tasks
+            for text in self._task(task)
+        )
+        return Replayed(found, len(tasks), self._records, self._entries, tuple(self._keyed))
+
+    def _task(self, task: int) -> Iterator[str]:
+        recorded, snapshot = self._recorded[task], self._snapshots[task]
+        if self._key is NO_KEY:
+            yield from self._outputs(recorded, snapshot)
+            if canonical(pickle.loads(recorded.rest)) != canonical(pickle.loads(snapshot.progress)):
+                yield "watermarks differ"
+        yield from self._state(task, recorded, snapshot)
+
+    def _outputs(self, recorded: TaskMetadata, snapshot: TaskSnapshot) -> Iterator[str]:
+        assert recorded.recorded is not None
+        assert snapshot.recorded is not None
+        theirs = {output.name: output for output in recorded.recorded.outputs}
+        ours = {output.name: output for output in snapshot.recorded.outputs}
+        for name in dict.fromkeys((*theirs, *ours)):
+            their, our = theirs.get(name), ours.get(name)
+            counts = [0 if output is None else output.records for output in (their, our)]
+            self._records += counts[0]
+            where = self._named(recorded.task, name)
+            if counts[0] != counts[1]:
+                yield f"sends {counts[1]} records {where}, and {counts[0]} were recorded"
+            elif their != our:
+                yield f"sends other records {where}, {counts[0]} as were recorded"
+
+    def _named(self, task: int, output: str) -> str:
+        vertex, _ = self._job.vertex_of(task)
+        kind, _, number = output.partition(" ")
+        if kind == "sink":
+            return f"to '{vertex.operators[int(number)].name}'"
+        target, _ = self._job.vertex_of(vertex.outputs[int(number)].first_target)
+        return f"to vertex '{target.name}'"
+
+    def _state(self, task: int, recorded: TaskMetadata, snapshot: TaskSnapshot) -> Iterator[str]:
+        theirs, ours = self._contents(task, recorded.state), self._contents(task, snapshot.state)
+        before = self._before.get(task)
+        start = {} if before is None else self._contents(task, before.state)
+        for place in dict.fromkeys((*theirs, *ours)):
+            their, our = theirs.get(place), ours.get(place)
+            self._entries += 1
+            if self._key is not NO_KEY:
+                self._keyed.append((start.get(place), their, our))
+            if their is None or our is None:
+                entry = our if their is None else their
+                assert entry is not None
+                yield f"{_described(entry)}: {_shown(our)}, and {_shown(their)} was recorded"
+            elif canonical(their.value) != canonical(our.value):
+                yield f"{_described(our)}: {_shown(our)}, and {_shown(their)} was recorded"
+
+    def _contents(self, task: int, state: Any) -> dict[Any, StateEntry]:
+        job = shipped_task(self._job, self._shipped, task)
+        silent = {
+            operator.operator_id
+            for operator in self._job.vertex_of(task)[0].operators
+            if is_muted(operator)
+        }
+        found = task_contents(job, task, state, self._storage, self._environment)
+        return {
+            place: entry
+            for place, entry in found.items()
+            if entry.operator_id not in silent
+            and (self._key is NO_KEY or canonical(entry.key) == canonical(self._key))
+        }
+
+
+def _described(entry: StateEntry) -> str:
+    of_key = "" if entry.key is NO_KEY else f" of key {short_repr(entry.key)}"
+    return f"{entry.name} of '{entry.operator}'{of_key}"
+
+
+def _shown(entry: StateEntry | None) -> str:
+    return "nothing" if entry is None else short_repr(entry.value)
+
+
+def _epoch(recorded: RecordedEpoch) -> Epoch:
+    metadata = recorded.metadata
+    return Epoch(
+        metadata.epoch,
+        position(metadata, CLOCK),
+        is_first=recorded.before is None,
+        is_recorded=True,
+    )
+
+
+def _deliveries(recorded: RecordedEpoch) -> dict[int, list[bytes]]:
+    return {
+        task.task: pickle.loads(recorded.storage.get(task.recorded.input))
+        for task in recorded.metadata.tasks
+        if task.recorded is not None and task.recorded.input is not None
+    }
+
+
+def _in_order(job: JobProgram) -> Iterable[int]:
+    """The tasks as they run: stage after stage."""
+    for stage in job.stages:
+        yield from range(stage.first_task, stage.first_task + stage.parallelism)
+
+
+def _require_same_tasks(job: JobProgram, metadata: CheckpointMetadata) -> None:
+    found = {
+        (vertex.first_task + subtask, vertex.vertex_id, subtask)
+        for vertex in job.vertices
+        for subtask in range(vertex.parallelism)
+    }
+    recorded = {(task.task, task.vertex_id, task.subtask) for task in metadata.tasks}
+    if found != recorded:
+        raise CheckpointError(
+            f"epoch {metadata.epoch} of '{metadata.job_name}' was run by another program, or one of another "
+            f"parallelism: {len(recorded - found)} of its {len(recorded)} tasks are none of this program, "
+            f"which has {len(found)}. 'opchain checkpoint diff' says which operators differ"
+        )
