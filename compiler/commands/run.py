@@ -5,7 +5,7 @@ from __future__ import annotations
 import runpy
 import sys
 import traceback
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,8 @@ from opchain.compiler.commands.finished_jobs import show_finished, write_pages
 from opchain.compiler.commands.interrupt import ends_on_interrupt
 from opchain.compiler.commands.log_output import logging_to_stderr
 from opchain.compiler.commands.main_program import as_main_program, check_is_python
+from opchain.compiler.commands.output import note
+from opchain.compiler.commands.page_server import serving_pages
 from opchain.compiler.commands.program_arguments import (
     PASSES_ARGUMENTS_ON,
     takes_arguments,
@@ -27,6 +29,7 @@ from opchain.runtime.errors import StreamError
 from opchain.runtime.job.status import JobStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from types import TracebackType
 
     from opchain.compiler.dsl.interception import StartedJob
@@ -43,6 +46,20 @@ if TYPE_CHECKING:
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="PAGE",
     help="Write the plan with its numbers as an HTML page; PAGE-2 and so on for further jobs.",
+)
+@click.option(
+    "--serve",
+    "port",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="Serve the plan page on this machine while the program runs, with its numbers as they come; 0 "
+    "for any free port.",
+)
+@click.option(
+    "--progress-log",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Append a line of JSON for each epoch of unbounded jobs.",
 )
 @click.option(
     "--from",
@@ -65,6 +82,8 @@ def run(
     settings: dict[str, str],
     local: bool,
     page: Path | None,
+    port: int | None,
+    progress_log: str | None,
     restore_from: str | None,
     allow_non_restored_state: bool,
     quiet: bool,
@@ -73,7 +92,8 @@ def run(
     """Runs FILE as 'python FILE ARGUMENTS' would, its jobs on Spark.
 
     A terminal shows how far the job is; at the end standard error shows what the operators of each finished
-    job have counted. Ctrl-C cancels the job.
+    job have counted. Ctrl-C cancels the job; an unbounded one ends its epoch first, unless Ctrl-C comes
+    again.
 
     Exit codes: that of FILE if it ends itself, 0 done, 1 FILE failed, 2 opchain refuses it, 130 Ctrl-C.
 
@@ -82,13 +102,15 @@ def run(
     """
     path = program_file(file).path
     check_is_python(path)
-    values = dict(settings)
-    if local:
-        values["execution.target"] = "local"
-    if restore_from is not None:
-        values["execution.state-recovery.path"] = restore_from
-    if allow_non_restored_state:
-        values["execution.state-recovery.ignore-unclaimed-state"] = "true"
+    chosen = {
+        "execution.target": "local" if local else None,
+        "opchain.streaming.progress-log": progress_log,
+        "execution.state-recovery.path": restore_from,
+        "execution.state-recovery.ignore-unclaimed-state": (
+            "true" if allow_non_restored_state else None
+        ),
+    }
+    values = settings | {key: value for key, value in chosen.items() if value is not None}
     with (
         logging_to_stderr(verbose),
         configuring(values),
@@ -97,7 +119,10 @@ def run(
         as_main_program(path, arguments),
     ):
         try:
-            with nullcontext() if quiet else showing_progress(jobs):
+            with (
+                nullcontext() if port is None else _serving(jobs, port),
+                nullcontext() if quiet else showing_progress(jobs),
+            ):
                 runpy.run_path(str(path), run_name="__main__")
         except StreamError as error:
             raise failure_of(error, path, while_it_ran=any(map(has_failed, jobs))) from error
@@ -109,6 +134,13 @@ def run(
                 show_finished(jobs)
             if page is not None:
                 write_pages(jobs, page)
+
+
+@contextmanager
+def _serving(jobs: Sequence[StartedJob], port: int) -> Iterator[None]:
+    with serving_pages(jobs, port) as address:
+        note(f"the plan page is at {address}")
+        yield
 
 
 def has_failed(job: StartedJob) -> bool:

@@ -74,9 +74,10 @@ class EpochHistory:
 
     def add(self, progress: EpochProgress, outcome: JobOutcome) -> None:
         """Takes in an epoch that is over, and tells the listeners."""
+        tasks = {task: report.metrics for task, report in outcome.reports.items()}
         with self._lock:
             self._recent.append(progress)
-            self._totals.add({task: report.metrics for task, report in outcome.reports.items()})
+            self._totals.add(tasks)
             self._of_last_epoch = outcome.metrics
             listeners = list(self._listeners)
         for listener in listeners:

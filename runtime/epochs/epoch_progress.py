@@ -79,7 +79,8 @@ class VertexProgress:
         records_out: What went to other vertices.
         bytes_in: Of the buffers that came.
         bytes_out: Of the buffers that went out.
-        busy: Share of its tasks' time, from 0 to 1, that they worked; None where that is unknown.
+        busy: Share of its tasks' time since the epoch before, from 0 to 1, that they worked; None where that is
+            unknown.
         back_pressured: Share that they waited until buffers were taken.
         idle: Share that they waited for input.
         skew: The records of the busiest subtask over the mean.

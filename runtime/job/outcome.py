@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import InternalError, add_note
@@ -12,6 +12,7 @@ from opchain.runtime.metrics.job_metrics import (
     merge_task_accumulators,
     merge_task_metrics,
 )
+from opchain.runtime.metrics.run_totals import over_span
 from opchain.runtime.task.buffer_store import BufferStore
 from opchain.runtime.task.report import TaskReport, read_items, read_records, record_key
 from opchain.runtime.task.wire import PayloadKind, kind_of
@@ -63,6 +64,23 @@ class JobOutcome:
             with store:
                 for buffer in store:
                     yield from read_records(buffer)
+
+
+def with_waiting(job: JobProgram, outcome: JobOutcome, span_ms: float) -> JobOutcome:
+    """The outcome of an epoch, its tasks idle for the rest of the time since the epoch before.
+
+    Args:
+        job: The job.
+        outcome: Whose metrics have the time that tasks were at work alone.
+        span_ms: From the end of the epoch before to the end of this one.
+    """
+    span_ns = int(span_ms * 1_000_000)
+    reports = {
+        task: replace(report, metrics=over_span(report.metrics, span_ns))
+        for task, report in outcome.reports.items()
+    }
+    tasks = {task: report.metrics for task, report in reports.items()}
+    return replace(outcome, reports=reports, metrics=merge_task_metrics(job, tasks))
 
 
 def read_outcome(job: JobProgram, buffers: Iterable[Buffer]) -> JobOutcome:

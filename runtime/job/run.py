@@ -32,6 +32,9 @@ _LIBRARY = logging.getLogger("opchain")
 CANCELLING_S = 30
 """How long Ctrl-C waits for the job's end before the program goes on."""
 
+LOOK_EVERY_S = 0.5
+"""How late Ctrl-C may be seen."""
+
 
 def log_warnings_only() -> None:
     """Lets opchain log warnings only, unless its logger was configured.
@@ -97,11 +100,16 @@ class JobRun(JobClient):
             return self
         try:
             self.start()
-            self._ended.wait()
+            self._wait_for_end()
         except KeyboardInterrupt:
             self.end_on_interrupt()
             raise
         return self
+
+    def _wait_for_end(self) -> None:
+        # By turns: a signal that comes right before a lock is waited for is not seen until it is free.
+        while not self._ended.wait(LOOK_EVERY_S):
+            pass
 
     def end_on_interrupt(self) -> None:
         """What Ctrl-C does to a job: cancels it, and waits for its end.

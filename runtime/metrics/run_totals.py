@@ -39,6 +39,19 @@ def _operator_added(before: OperatorCounts, epoch: OperatorCounts) -> OperatorCo
     )
 
 
+def over_span(metrics: TaskMetrics, span_ns: int) -> TaskMetrics:
+    """A task's metrics of an epoch, with the time between epochs counted as idle.
+
+    Args:
+        metrics: Of the epoch, whose times are those of its turns.
+        span_ns: From the end of the epoch before to the end of this one.
+    """
+    waited_ns = max(0, span_ns - metrics.elapsed_ns)
+    return replace(
+        metrics, elapsed_ns=metrics.elapsed_ns + waited_ns, idle_ns=metrics.idle_ns + waited_ns
+    )
+
+
 class RunTotals:
     """The totals of one run, by task number."""
 

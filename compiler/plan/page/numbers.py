@@ -1,4 +1,4 @@
-"""What a job has counted, as the page takes it: plain values that a live view could send again."""
+"""What a job has counted, as the page takes it: plain values, which a live page gets again and again."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from opchain.compiler.plan.model import JobPlan
     from opchain.runtime.metrics.job_metrics import JobMetrics
     from opchain.runtime.metrics.operator_metrics import OperatorMetrics
     from opchain.runtime.metrics.task_metrics import TaskMetrics
@@ -17,28 +18,53 @@ _LEAST, _GREATEST = -(2**63), 2**63 - 1
 _SECOND_MS = 1000
 
 
-def page_numbers(metrics: JobMetrics) -> dict[str, Any]:
+def page_numbers(metrics: JobMetrics, lately: JobMetrics | None = None) -> dict[str, Any]:
     """The numbers by vertex id, and below it by operator id.
+
+    Args:
+        metrics: What is counted.
+        lately: From where the shares of time are taken, such as the last epoch; `metrics` itself if not given.
 
     Shares of time are between 0 and 1, `busy` None where a source runs on a thread of its own.
     A watermark is in milliseconds, "end" behind all records, None before the first one. `skew` is
     the greatest subtask's records over the mean.
     """
-    return {vertex.id: _vertex(vertex) for vertex in metrics.vertices}
+    return {
+        vertex.id: _vertex(vertex, recent)
+        for vertex, recent in zip(metrics.vertices, (lately or metrics).vertices, strict=True)
+    }
 
 
-def _vertex(vertex: VertexMetrics) -> dict[str, Any]:
+def no_numbers_yet(plan: JobPlan) -> dict[str, Any]:
+    """The numbers of a job that begins, so that its page has room for those to come."""
+    nothing = {"recordsIn": 0, "recordsOut": 0, "watermark": None, "skew": 1.0}
+    rest = {"bytesIn": 0, "bytesOut": 0, "busy": 0.0, "backPressured": 0.0, "idle": 0.0}
+    return {
+        vertex.id: nothing
+        | rest
+        | {
+            "subtasks": [],
+            "operators": {
+                plan.operator_at[node].id: nothing
+                for node in (*vertex.chained_sources, *vertex.operators)
+            },
+        }
+        for vertex in plan.vertices
+    }
+
+
+def _vertex(vertex: VertexMetrics, lately: VertexMetrics) -> dict[str, Any]:
     return {
         "recordsIn": vertex.records_in,
         "recordsOut": vertex.records_out,
         "bytesIn": vertex.bytes_in,
         "bytesOut": vertex.bytes_out,
-        "busy": _share(vertex.busy_time_ms_per_second),
-        "backPressured": _share(vertex.back_pressured_time_ms_per_second),
-        "idle": _share(vertex.idle_time_ms_per_second),
+        "busy": _share(lately.busy_time_ms_per_second),
+        "backPressured": _share(lately.back_pressured_time_ms_per_second),
+        "idle": _share(lately.idle_time_ms_per_second),
         "skew": round(vertex.skew, 3),
         "watermark": _least_watermark(operator.output_watermark for operator in vertex.operators),
-        "subtasks": [_subtask(task) for task in vertex.subtasks],
+        "subtasks": list(map(_subtask, vertex.subtasks, lately.subtasks)),
         "operators": {operator.operator_id: _operator(operator) for operator in vertex.operators},
     }
 
@@ -52,15 +78,15 @@ def _operator(operator: OperatorMetrics) -> dict[str, Any]:
     }
 
 
-def _subtask(task: TaskMetrics) -> dict[str, Any]:
-    elapsed = task.elapsed_ns or 1
+def _subtask(task: TaskMetrics, lately: TaskMetrics) -> dict[str, Any]:
+    elapsed = lately.elapsed_ns or 1
     return {
         "recordsIn": task.records_in,
         "recordsOut": task.records_out,
         "bytesIn": task.bytes_in,
         "bytesOut": task.bytes_out,
-        "busy": round(task.busy_ns / elapsed, 4) if task.knows_busy_time else None,
-        "backPressured": round(task.back_pressured_ns / elapsed, 4),
+        "busy": round(lately.busy_ns / elapsed, 4) if lately.knows_busy_time else None,
+        "backPressured": round(lately.back_pressured_ns / elapsed, 4),
         "watermark": _least_watermark(counts.output_watermark for counts in task.operators),
     }
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.page.contents import page_contents, vertex_details
-from opchain.compiler.plan.page.numbers import page_numbers
+from opchain.compiler.plan.page.numbers import no_numbers_yet, page_numbers
 from opchain.compiler.plan.text import plan_text
 from opchain.runtime.errors import StreamError
 
@@ -37,6 +37,7 @@ SCRIPTS = (
     "search.js",
     "keys.js",
     "printing.js",
+    "live.js",
     "page.js",
 )
 """In the order in which they stand on the page; a script uses those before it."""
@@ -60,8 +61,21 @@ def compiled_page(plan: Plan, metrics: JobMetrics | None = None) -> str:
     return plan_page(job_plan(plan), vertex_details(plan), metrics)
 
 
+def live_page(plan: Plan, news: str) -> str:
+    """The page of a job that runs, for whoever serves it: it asks for numbers, and loads nothing else.
+
+    Args:
+        plan: Compiled to its end.
+        news: The address below the page's own from which server-sent events come: see static/live.js.
+    """
+    return plan_page(job_plan(plan), vertex_details(plan), news=news)
+
+
 def plan_page(
-    plan: JobPlan, details: Sequence[VertexDetails] = (), metrics: JobMetrics | None = None
+    plan: JobPlan,
+    details: Sequence[VertexDetails] = (),
+    metrics: JobMetrics | None = None,
+    news: str | None = None,
 ) -> str:
     """The page as HTML, in ASCII whatever the names hold; same plan and numbers, same bytes.
 
@@ -69,9 +83,14 @@ def plan_page(
         plan: What is drawn.
         details: One entry a vertex, or none for a saved plan, which holds neither stages nor source.
         metrics: What the job has counted, if it is over.
+        news: From where more comes, if it is served; see `live_page`.
     """
     numbers = None if metrics is None or not metrics.vertices else page_numbers(metrics)
+    if news is not None and numbers is None:
+        numbers = no_numbers_yet(plan)
     parts = {
+        "news": "" if news is None else f' data-news="{_in_html(news)}"',
+        "connect": "" if news is None else "; connect-src 'self'",
         "title": _in_html(f"{plan.job_name} - plan"),
         "style": _static("page.css"),
         "text": _in_html(plan_text(plan)),

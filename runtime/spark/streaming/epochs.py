@@ -25,7 +25,13 @@ from opchain.runtime.epochs.phase_clock import PhaseClock
 from opchain.runtime.epochs.restoring import operators_with_state, restored_vertices
 from opchain.runtime.errors import CheckpointError
 from opchain.runtime.job.orphans import abort_epoch, discard_orphans
-from opchain.runtime.job.outcome import JobOutcome, commit, print_lines, read_outcome
+from opchain.runtime.job.outcome import (
+    JobOutcome,
+    commit,
+    print_lines,
+    read_outcome,
+    with_waiting,
+)
 from opchain.runtime.spark.dataframes import arrow_batches, has_large_types
 from opchain.runtime.spark.exchange import collected, from_frame, shuffled, written_raw
 from opchain.runtime.spark.job_failure import failure_of
@@ -182,6 +188,7 @@ class Epochs:
         reach("committed", checkpoint_id)
         phases.ends(COMMIT)
         self.outcome = outcome
+        outcome = with_waiting(job, outcome, sum(phases.durations_ms.values()))
         self._history.add(
             epoch_progress(
                 job,

@@ -57,7 +57,7 @@ class StreamingRun(JobRun):
         # Threads of their own: Ctrl-C in the midst of a call would break the connection to the JVM.
         _on_a_thread(self._streaming.cancel, NO_LIMIT)
         try:
-            self._ended.wait()
+            self._wait_for_end()
         except KeyboardInterrupt:
             _on_a_thread(self._streaming.cancel, 0.0)
             self._ended.wait(CANCELLING_S)

@@ -4,9 +4,10 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from forms import ForgetfulCommitter, job_of
+from epoch_runs import EpochRun, given
+from forms import ForgetfulCommitter, job_of, seen
 from opchain.runtime.errors import InternalError
-from opchain.runtime.job.outcome import commit, print_lines, read_outcome
+from opchain.runtime.job.outcome import commit, print_lines, read_outcome, with_waiting
 from opchain.runtime.local.job import run_tasks
 from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.task.buffer import Buffer
@@ -15,6 +16,8 @@ from opchain.runtime.task.vertex_program import DRIVER
 from opchain.runtime.task.wire import PayloadKind, frame
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from opchain.runtime.task.vertex_program import JobProgram
 
 RECORDS = 3_000
@@ -119,3 +122,15 @@ def test_the_committer_gets_all_committables_once_and_is_closed() -> None:
     job.vertices[vertex].operators[index].spec.sink.create_committer = Committer
     commit(job, outcome)
     assert [len(call) for call in calls] == [2, len("closed")]
+
+
+def test_tasks_were_idle_between_two_epochs(tmp_path: Path) -> None:
+    run = EpochRun(lambda env: seen(given(env, "words"), "words"), tmp_path)
+    ran = run.run(words=["a"])
+    run.close()
+    spread = with_waiting(ran.job, ran.outcome, 3_600_000.0)
+    (vertex,) = spread.metrics.vertices
+    assert vertex.idle_time_ms_per_second > 990
+    assert vertex.records_in == 1
+    assert spread.reports[0].metrics.elapsed_ns == 3_600_000_000_000
+    assert ran.outcome.metrics.vertices[0].idle_time_ms_per_second < 990

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opchain.runtime.metrics.histogram import Histogram
-from opchain.runtime.metrics.run_totals import RunTotals
+from opchain.runtime.metrics.run_totals import RunTotals, over_span
 from opchain.runtime.metrics.task_metrics import OperatorCounts, TaskMetrics
 
 if TYPE_CHECKING:
@@ -44,6 +44,13 @@ def of(counts: int, watermark: int) -> TaskMetrics:
     }
     operator = OperatorCounts(3 * counts, 2 * counts, (watermark + 1,), watermark, {"seen": 5})
     return replace(EPOCH, operators=(operator,), **fields)
+
+
+def test_time_between_epochs_is_idle() -> None:
+    spread = over_span(EPOCH, 5_000)
+    assert (spread.elapsed_ns, spread.idle_ns) == (5_000, 4_400)
+    assert spread.busy_ns == EPOCH.busy_ns
+    assert over_span(EPOCH, 10) == EPOCH  # clocks of two processes
 
 
 def test_counts_and_times_add_up_and_watermarks_are_the_latest() -> None:

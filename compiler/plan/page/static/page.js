@@ -44,7 +44,9 @@ async function show() {
   port.begin();
   document.documentElement.classList.add("drawn");
   // For a view of a running job: the same numbers, as often as they come.
-  window.opchainPlan = { showNumbers: (counts) => showNumbers(plan, page, counts) };
+  const show = (counts) => showNumbers(plan, page, counts);
+  window.opchainPlan = { showNumbers: show };
+  followJob(show);
 }
 
 async function drawPlan(plan) {
@@ -72,7 +74,7 @@ function heading(plan) {
   ].join("  \u00b7  ");
 }
 
-// Boxes have room for numbers only once there are some.
+// Boxes have room for numbers only once there are some, and more once these have grown.
 async function showNumbers(plan, page, counts) {
   const isFirst = !page.counts && counts;
   page.counts = counts;
@@ -80,9 +82,18 @@ async function showNumbers(plan, page, counts) {
   const legend = byId("legend");
   legend.hidden = !counts;
   legend.replaceChildren(...[["busy", "busy"], ["pressed", "back-pressured"], ["idle", "idle"]].map(([kind, name]) => element("span", {}, element(`i.${kind}`), name)));
-  if (isFirst) await page.draw?.();
+  if ((isFirst || outgrown(plan)) && !page.isDrawing) {
+    page.isDrawing = true;
+    await page.draw?.();
+    page.isDrawing = false;
+  }
   if (page.chosen?.kind === "vertex") page.choose.vertex(page.chosen.number);
 }
+
+const outgrown = (plan) => plan.vertices.some(({ box }) => {
+  const numbers = box.querySelector(".numbers");
+  return numbers && numbers.scrollWidth > numbers.clientWidth;
+});
 
 // Opens and closes the panel; what is chosen is marked in the drawing.
 function chooser(plan, page) {

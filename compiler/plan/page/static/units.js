@@ -31,5 +31,14 @@ function shortWatermark(time) {
   return looksLikeDate(time) ? isoTime(time).slice(0, 16) : watermark(time);
 }
 
+function milliseconds(time) {
+  if (time < 1000) return `${Math.round(time)} ms`;
+  if (time < 60000) return `${(time / 1000).toFixed(1)} s`;
+  const [large, small, from] = time < 3.6e6 ? ["min", "s", 1000] : time < 8.64e7 ? ["h", "min", 60000] : ["d", "h", 3.6e6];
+  const parts = from === 3.6e6 ? 24 : 60;
+  const whole = Math.floor(time / from);
+  return `${Math.floor(whole / parts)} ${large} ${whole % parts} ${small}`;
+}
+
 const looksLikeDate = (time) => time > 1e11 && time < 1e13;
 const isoTime = (time) => new Date(time).toISOString().replace("T", " ").replace("Z", "");

@@ -1,0 +1,174 @@
+"""The plan page of a running job on this machine: the page, and its numbers as server-sent events.
+
+A page is the same self-contained file as ever; the one thing that it asks for are the numbers, from where it came
+from. Nobody is asked while no page is open. Only this machine can connect, and only by its own name: a web page
+elsewhere that lets its name point here is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.commands.failures import CommandError
+from opchain.compiler.commands.page_news import PageNews
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from opchain.compiler.dsl.interception import StartedJob
+
+HOST = "127.0.0.1"
+
+PERIOD_S = 0.5
+"""How often a job is asked while a page is open."""
+
+_ALIVE_EVERY = 30
+"""After so many periods without news a comment is sent, which finds out whether somebody listens."""
+
+_LAST_NEWS_S = 3.0
+_PATH = re.compile(r"/(\d*)(/news)?")
+_WAITING = (
+    '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="1">'
+    '<meta name="color-scheme" content="light dark"><title>opchain</title>'
+    '<body style="font: 14px sans-serif; display: grid; place-items: center; height: 90vh">'
+    "<p>The program has not started this job yet.</p></html>"
+)
+
+
+@contextmanager
+def serving_pages(jobs: Sequence[StartedJob], port: int) -> Iterator[str]:
+    """Within the block the pages of a growing list of jobs are served; gives their address.
+
+    `/` is the page of the job that was started last, `/1` that of the first.
+
+    Args:
+        jobs: The jobs.
+        port: Where; 0 for any that is free.
+
+    Raises:
+        CommandError: The port is taken.
+    """
+    try:
+        server = PageServer(jobs, port)
+    except OSError as error:
+        raise CommandError(
+            f"no page can be served at port {port} ({error.strerror}): give another to --serve, 0 for any"
+        ) from error
+    thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="pages", daemon=True)
+    thread.start()
+    try:
+        yield f"http://{HOST}:{server.server_port}/"
+    finally:
+        server.end()
+        thread.join()
+
+
+class PageServer(ThreadingHTTPServer):
+    """Serves the pages of jobs, each request on a thread of its own."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, jobs: Sequence[StartedJob], port: int) -> None:
+        super().__init__((HOST, port), _Handler)
+        self.jobs = jobs
+        self.ended = threading.Event()
+        self._listening = threading.Condition()
+        self._listeners = 0
+
+    def end(self) -> None:
+        """Sends last news to open pages, and closes."""
+        self.ended.set()
+        with self._listening:
+            self._listening.wait_for(lambda: not self._listeners, _LAST_NEWS_S)
+        self.shutdown()
+        self.server_close()
+
+    @contextmanager
+    def listener(self) -> Iterator[None]:
+        """Within the block somebody waits for news."""
+        with self._listening:
+            self._listeners += 1
+        try:
+            yield
+        finally:
+            with self._listening:
+                self._listeners -= 1
+                self._listening.notify_all()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: PageServer
+
+    def do_GET(self) -> None:
+        name = self.headers.get("Host", "").rpartition(":")[0]
+        path = _PATH.fullmatch(self.path)
+        if name not in (HOST, "localhost"):
+            self.send_error(HTTPStatus.FORBIDDEN, "pages are for this machine alone")
+        elif path is None:
+            self.send_error(HTTPStatus.NOT_FOUND)
+        else:
+            number = int(path[1] or len(self.server.jobs))
+            jobs = self.server.jobs
+            job = jobs[number - 1] if 0 < number <= len(jobs) else None
+            if path[2] is None:
+                self._send_page(number, job)
+            elif job is None:
+                self.send_error(HTTPStatus.NOT_FOUND)
+            else:
+                self._send_news(job)
+
+    def _send_page(self, number: int, job: StartedJob | None) -> None:
+        from opchain.compiler.plan.page.render import live_page  # noqa: PLC0415 - it takes a while
+
+        page = _WAITING if job is None else live_page(job.plan, f"{number}/news")
+        data = page.encode("ascii")
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(data)))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _send_news(self, job: StartedJob) -> None:
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        news, silent = PageNews(job), 0
+        with self.server.listener():
+            while True:
+                is_last = self.server.ended.is_set()
+                latest = news.take()
+                if latest is not None:
+                    self._send_event(latest)
+                silent = 0 if latest is not None else silent + 1
+                if is_last or (latest is not None and latest["isOver"]):
+                    return
+                if silent % _ALIVE_EVERY == _ALIVE_EVERY - 1:
+                    self._write(b":\n\n")
+                self.server.ended.wait(PERIOD_S)
+
+    def _send_event(self, news: dict[str, Any]) -> None:
+        text = json.dumps(news, separators=(",", ":"), allow_nan=False)
+        self._write(f"data: {text}\n\n".encode("ascii"))
+
+    def _write(self, data: bytes) -> None:
+        self.wfile.write(data)
+        self.wfile.flush()
+
+    def handle(self) -> None:
+        """Answers; a page that is closed meanwhile breaks the connection."""
+        try:
+            super().handle()
+        except ConnectionError:
+            self.close_connection = True
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the signature of http.server
+        """Nothing: the terminal is the program's."""

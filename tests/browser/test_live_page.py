@@ -1,0 +1,180 @@
+"""The page of a running job in a browser: numbers come by themselves, and stop when the job does."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from epoch_runs import EpochRun, given
+from forms import seen
+from opchain.common import WatermarkStrategy
+from opchain.compiler.commands.page_server import serving_pages
+from opchain.compiler.dsl.interception import StartedJob
+from opchain.compiler.passes.pipeline import compile_program
+from opchain.datastream import StreamExecutionEnvironment
+from opchain.runtime.epochs.epoch import Epoch
+from opchain.runtime.epochs.epoch_history import EpochHistory
+from opchain.runtime.epochs.epoch_progress import epoch_progress
+from opchain.runtime.job.run import JobRun
+from plan_geometry import overlapping, vertices
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from opchain.datastream import DataStream
+    from opchain.runtime.job.outcome import JobOutcome
+
+pytestmark = pytest.mark.browser
+
+START_MS = 1_700_000_000_000
+
+
+def visits(env: StreamExecutionEnvironment) -> DataStream[Any]:
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+        lambda number, _: START_MS + number
+    )
+    numbers = given(env, "visits", strategy)
+    pairs = numbers.map(lambda number: (number % 7 % 3, 1)).name("pair").set_parallelism(2)
+    return pairs.key_by(lambda pair: pair[0]).sum(1).name("count").uid("count")
+
+
+class RunningJob:
+    """A job whose epochs a test runs one by one."""
+
+    def __init__(self, folder: Path) -> None:
+        self.epochs = EpochRun(lambda env: seen(visits(env), "counts"), folder, 2)
+        self.history = EpochHistory(self.epochs.job)
+        self._let_go = threading.Event()
+        self.client = JobRun(self._wait, self._let_go.set, history=self.history).start()
+        self._number = 0
+
+    def started(self) -> StartedJob:
+        """As `opchain run` has it."""
+        env = StreamExecutionEnvironment.get_execution_environment()
+        env.set_parallelism(2)
+        seen(visits(env), "counts")
+        return StartedJob("visits", self.client, compile_program(env.program("visits")))
+
+    def run_epoch(self, records: int) -> None:
+        """Numbers from where the last epoch ended."""
+        first = self.history.last.watermark if self.history.last else None
+        begin = 0 if not isinstance(first, int) else first + 2 - START_MS
+        self._number += 1
+        outcome = self.epochs.run(
+            START_MS + begin, visits=list(range(begin, begin + records))
+        ).outcome
+        progress = epoch_progress(
+            self.epochs.job,
+            outcome,
+            Epoch(self._number, START_MS + begin + 1_500),
+            run_id="run",
+            batch=self._number - 1,
+            checkpoint="",
+            durations_ms={"waiting": 400.0, "tasks": 500.0, "checkpoint": 80.0, "commit": 20.0},
+        )
+        self.history.add(progress, outcome)
+
+    def _wait(self) -> JobOutcome:
+        assert self._let_go.wait(120)
+        raise RuntimeError("stopped")
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Iterator[RunningJob]:
+    running = RunningJob(tmp_path)
+    yield running
+    running.client.cancel().result(10)
+    running.epochs.close()
+
+
+@pytest.fixture
+def opened(chromium: Any, job: RunningJob) -> Iterator[Any]:
+    """The job's page; it must ask for nothing but itself and its news, and stay silent."""
+    complaints: list[str] = []
+    with serving_pages([job.started()], 0) as address:
+        context = chromium.new_context(viewport={"width": 1440, "height": 860})
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
+        allowed = (address, f"{address}1/news")
+        page.on(
+            "request",
+            lambda request: None if request.url in allowed else complaints.append(request.url),
+        )
+        page.goto(address)
+        page.wait_for_selector(".drawn", state="attached")
+        yield page
+        context.close()
+    assert complaints == []
+
+
+def shown(page: Any, vertex: int) -> list[str]:
+    """The numbers on a box: records in and out, skew, bytes in and out, watermark."""
+    found: list[str] = page.locator(f".vertex[data-number='{vertex}'] .numbers b").all_inner_texts()
+    return found
+
+
+def wait_for_epoch(page: Any, number: int) -> str:
+    """Until the page has an epoch; the line that it shows of it."""
+    page.wait_for_function(
+        "(text) => document.querySelector('#live span').textContent.startsWith(text)",
+        arg=f"epoch {number} ",
+    )
+    text: str = page.inner_text("#live span")
+    return " ".join(text.split())
+
+
+def test_numbers_come_while_the_job_runs(opened: Any, job: RunningJob) -> None:
+    page = opened
+    page.wait_for_selector("#live.running")
+    assert shown(page, 1)[:3] == ["0", "0", "1.00"]
+    job.run_epoch(1_000)
+    facts = wait_for_epoch(page, 1)
+    assert facts.startswith("epoch 1 \N{MIDDLE DOT} 1,000 records/s \N{MIDDLE DOT} 600 ms")
+    assert shown(page, 1)[0] == "1,000"
+    assert shown(page, 1)[5].startswith("2023-11-14 22:13")
+    busy = page.evaluate(
+        "() => Number(document.querySelector('.vertex').style.getPropertyValue('--heat-share'))"
+    )
+    assert 0 < busy <= 1
+    job.run_epoch(500)
+    wait_for_epoch(page, 2)
+    assert shown(page, 1)[0] == "1,500"  # the totals of the run
+    skew = float(shown(page, 2)[2])
+    assert skew > 1
+
+
+def test_boxes_grow_with_their_numbers_and_keep_apart(opened: Any, job: RunningJob) -> None:
+    page = opened
+    before = vertices(page)
+    job.run_epoch(20_000)
+    wait_for_epoch(page, 1)
+    page.wait_for_function(
+        """() => [...document.querySelectorAll('.vertex .numbers')]
+          .every((numbers) => numbers.scrollWidth <= numbers.clientWidth)"""
+    )
+    after = vertices(page)
+    assert overlapping(after) == []
+    assert [box.right - box.left for box in after] != [box.right - box.left for box in before]
+
+
+def test_an_open_panel_follows(opened: Any, job: RunningJob) -> None:
+    page = opened
+    page.click(".vertex[data-number='2']")
+    job.run_epoch(100)
+    wait_for_epoch(page, 1)
+    for text in ("2 subtasks, skew", "100 in, 100 out"):
+        page.wait_for_function(
+            "(text) => document.getElementById('details').textContent.includes(text)", arg=text
+        )
+
+
+def test_a_page_says_that_its_job_has_ended(opened: Any, job: RunningJob) -> None:
+    page = opened
+    job.run_epoch(10)
+    job.client.cancel().result(10)
+    page.wait_for_selector("#live.over")
+    assert page.inner_text("#live b") == "canceled"
+    assert shown(page, 1)[0] == "10"

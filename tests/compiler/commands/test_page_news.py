@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, cast
+
+from epoch_runs import EpochRun, given
+from example_epoch import PROGRESS
+from forms import seen
+from opchain.common import Configuration
+from opchain.compiler.commands.page_news import PageNews
+from opchain.compiler.dsl.interception import StartedJob, watching_jobs
+from opchain.datastream import StreamExecutionEnvironment
+from opchain.runtime.epochs.epoch_history import EpochHistory
+from opchain.runtime.job.outcome import JobOutcome
+from opchain.runtime.job.progress import StageProgress
+from opchain.runtime.job.run import JobRun
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def no_plan(client: JobRun) -> StartedJob:
+    return StartedJob("job", client, cast("Any", None))
+
+
+def test_an_unbounded_job_tells_of_each_epoch_once_and_of_its_end(tmp_path: Path) -> None:
+    epochs = EpochRun(lambda env: seen(given(env, "words"), "words"), tmp_path)
+    history = EpochHistory(epochs.job)
+    let_go = threading.Event()
+
+    def run() -> JobOutcome:
+        assert let_go.wait(10)
+        raise RuntimeError("stopped")
+
+    client = JobRun(run, let_go.set, history=history)
+    news = PageNews(no_plan(client))
+    first = news.take()
+    assert first == {
+        "status": "created",
+        "isOver": False,
+        "epoch": None,
+        "tasks": None,
+        "numbers": None,
+    }
+    assert news.take() is None
+    client.start()
+    history.add(PROGRESS, epochs.run(words=["a"] * 3).outcome)
+    told = news.take()
+    assert told is not None
+    assert (told["status"], told["isOver"]) == ("running", False)
+    assert told["epoch"] == {
+        "epoch": 1,
+        "recordsPerSecond": round(PROGRESS.records_per_second, 1),
+        "durationMs": 20.5,
+        "stateBytes": 0,
+        "watermarkLagMs": None,
+    }
+    (vertex,) = told["numbers"].values()
+    assert vertex["recordsIn"] == 3
+    assert news.take() is None
+    client.cancel().result(10)
+    last = news.take()
+    assert last is not None
+    assert (last["status"], last["isOver"]) == ("canceled", True)
+    assert last["numbers"] == told["numbers"]
+    epochs.close()
+
+
+class Stages:
+    """Two of three tasks are done."""
+
+    def stages(self) -> list[StageProgress]:
+        return [StageProgress("read", 1, done=1), StageProgress("count", 2, running=1, done=1)]
+
+
+def test_a_bounded_job_tells_how_many_tasks_are_done() -> None:
+    news = PageNews(no_plan(JobRun(JobOutcome, lambda: None, progress=Stages()))).take()
+    assert news is not None
+    assert news["tasks"] == {"done": 2, "all": 3}
+    assert news["numbers"] is None
+
+
+def test_a_bounded_job_has_its_numbers_at_the_end() -> None:
+    configuration = Configuration()
+    configuration.set_string("execution.target", "local")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.from_collection([1, 2, 3]).print()
+    with watching_jobs() as jobs:
+        env.execute("numbers")
+    news = PageNews(jobs[0]).take()
+    assert news is not None
+    assert (news["status"], news["isOver"]) == ("finished", True)
+    assert sum(vertex["recordsIn"] for vertex in news["numbers"].values()) == 3

@@ -1,0 +1,117 @@
+"""What the server of plan pages answers; tests/browser/test_live_page.py has a browser ask it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from opchain.compiler.commands.failures import CommandError
+from opchain.compiler.commands.page_server import serving_pages
+from opchain.compiler.dsl.interception import StartedJob
+from opchain.compiler.passes.pipeline import compile_program
+from opchain.runtime.job.outcome import JobOutcome
+from opchain.runtime.job.run import JobRun
+from programs import drawn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def job(run: JobRun) -> StartedJob:
+    return StartedJob("words", run, compile_program(drawn("word_count").program()))
+
+
+@contextmanager
+def asked(
+    address: str, path: str, headers: dict[str, str] | None = None
+) -> Iterator[http.client.HTTPResponse]:
+    connection = http.client.HTTPConnection(address.removeprefix("http://").rstrip("/"), timeout=20)
+    try:
+        connection.request("GET", path, headers=headers or {})
+        with connection.getresponse() as answer:
+            yield answer
+    finally:
+        connection.close()
+
+
+def status(address: str, path: str, **headers: str) -> int:
+    with asked(address, path, headers) as answer:
+        return answer.status
+
+
+def test_pages_are_those_of_the_jobs_that_were_started() -> None:
+    jobs: list[StartedJob] = []
+    with serving_pages(jobs, 0) as address:
+        with asked(address, "/") as answer:
+            text = answer.read().decode("ascii")
+        assert "has not started this job yet" in text
+        assert status(address, "/1/news") == 404
+        jobs.append(job(JobRun(JobOutcome, lambda: None)))
+        for path in ("/", "/1"):
+            with asked(address, path) as answer:
+                assert answer.getheader("Content-Type") == "text/html; charset=utf-8"
+                text = answer.read().decode("ascii")
+            assert 'data-news="1/news"' in text
+            assert "connect-src 'self'" in text
+        assert status(address, "/elsewhere") == 404
+
+
+def test_only_this_machine_by_its_own_name_is_answered() -> None:
+    with serving_pages([], 0) as address:
+        port = address.rsplit(":", 1)[1].rstrip("/")
+        assert status(address, "/", Host=f"localhost:{port}") == 200
+        assert status(address, "/", Host=f"evil.example:{port}") == 403
+
+
+def test_news_come_until_the_job_has_ended() -> None:
+    let_go = threading.Event()
+
+    def run() -> JobOutcome:
+        assert let_go.wait(20)
+        return JobOutcome()
+
+    client = JobRun(run, let_go.set).start()
+    with serving_pages([job(client)], 0) as address, asked(address, "/1/news") as answer:
+        assert answer.getheader("Content-Type") == "text/event-stream"
+        first = event(answer)
+        assert (first["status"], first["isOver"]) == ("running", False)
+        let_go.set()
+        last = event(answer)
+        assert (last["status"], last["isOver"]) == ("finished", True)
+        assert answer.read().strip() == b""
+
+
+def test_a_job_that_fails_is_over_too() -> None:
+    let_go = threading.Event()
+
+    def run() -> JobOutcome:
+        assert let_go.wait(20)
+        raise ZeroDivisionError
+
+    client = JobRun(run, let_go.set).start()
+    with serving_pages([job(client)], 0) as address, asked(address, "/1/news") as answer:
+        assert event(answer)["status"] == "running"
+        let_go.set()
+        with pytest.raises(ZeroDivisionError):
+            client.get_job_execution_result().result(20)
+        assert event(answer)["status"] == "failed"
+
+
+def test_a_port_that_is_taken_is_an_error() -> None:
+    with serving_pages([], 0) as address:
+        port = int(address.rsplit(":", 1)[1].rstrip("/"))
+        with pytest.raises(CommandError, match=f"port {port}.*give another to --serve"):
+            serving_pages([], port).__enter__()
+
+
+def event(answer: http.client.HTTPResponse) -> dict[str, Any]:
+    line = answer.readline()
+    while not line.startswith(b"data: "):
+        assert line, "the stream ended"
+        line = answer.readline()
+    found: dict[str, Any] = json.loads(line.removeprefix(b"data: "))
+    return found
