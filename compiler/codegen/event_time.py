@@ -17,6 +17,7 @@ emit after each record: it is called as an object.
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +74,10 @@ def emit_timestamp(
         name = generator.names.bind(f"as_timestamp_{index}", "attribute", index, "as_timestamp")
         body.add(depth, f"if {timestamp}.__class__ is not int:", index)
         body.add(depth + 1, f"{timestamp} = {name}({timestamp}, {place.value})", index)
-        place = replace(place, timestamp=timestamp)
+        item = _item_assigned(generator, strategy.timestamp_assigner)
+        place = replace(
+            place, timestamp=timestamp, time_of=None if item is None else (place.value, item)
+        )
     if place.timestamp is not None and not generator.program.is_batch:
         greatest = generator.greatest(operator)
         known = f"{place.timestamp} > {greatest}"
@@ -82,6 +86,23 @@ def emit_timestamp(
         body.add(depth, f"if {known}:", index)
         body.add(depth + 1, f"{greatest} = {place.timestamp}", index)
     return place
+
+
+def _item_assigned(generator: VertexGenerator, assigner: Any) -> str | None:
+    """The item of a record, as an expression over `value`, that is its timestamp: `value[2]`."""
+    if not isinstance(assigner, FunctionTimestampAssigner):
+        return None
+    expression = generator.expression(assigner.function)
+    if expression is None:
+        return None
+    tree = ast.parse(expression.text, mode="eval").body
+    is_item = (
+        isinstance(tree, ast.Subscript)
+        and isinstance(tree.value, ast.Name)
+        and tree.value.id == expression.parameters[0]
+        and isinstance(tree.slice, ast.Constant)
+    )
+    return expression.applied_to("value", "NO_TIMESTAMP") if is_item else None
 
 
 def _assigned(

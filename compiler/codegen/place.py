@@ -12,8 +12,9 @@ class Place:
     `timestamp` is None where records carry none. `skip` is the statement that drops the record and
     goes on with the next one, or None where more must happen to it afterwards. `counted` is an
     expression for how many records come by, valid after the loop; None where there is no loop and
-    each is counted as it comes. `is_copied` asks for a copy before the record is used. Where `fields` is set
-    the record is a pair that was not made: these are its fields, and nobody reads `value`.
+    each is counted as it comes. `is_copied` asks for a copy before the record is used. `time_of` holds the variable of
+    the record that the timestamp was taken from, and the item it is, as an expression over `value`. Where
+    `fields` is set the record is a pair that was not made: these are its fields, and nobody reads `value`.
     """
 
     value: str
@@ -22,4 +23,5 @@ class Place:
     skip: str | None
     counted: str | None
     is_copied: bool = False
+    time_of: tuple[str, str] | None = None
     fields: tuple[str, ...] | None = None

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen.record_code import comment, is_plain_key
 from opchain.compiler.codegen.running_sum import summed_pairs
-from opchain.compiler.codegen.static_types import KeyAlone, TupleOf
+from opchain.compiler.codegen.static_types import KeyAlone, Traveling, TupleOf
 from opchain.runtime.operators import specs
 from opchain.runtime.task.vertex_program import FIRST_OUTPUT
 
@@ -44,13 +44,13 @@ def write_append(
     number: int,
     output: OutputProgram,
     place: Place,
-) -> StaticType | None:
-    """Hands a record to output `number`; gives the type of what travels, None where it is unknown."""
+) -> Traveling:
+    """Hands a record to output `number`; gives what is known of what travels."""
     depth, value, index, names = place.depth, place.value, operator.index, generator.names
     known = generator.types.get(value)
     if output.combine is not None:
         _write_combine(generator, body, number, output, place)
-        return None
+        return Traveling()
     if place.fields is not None:
         assert isinstance(known, TupleOf)
         pairs = _pairs_of(generator, operator, known)
@@ -67,10 +67,21 @@ def write_append(
             body.add(depth, f"{keys}.append({key})", FIRST_OUTPUT - number)
         values = names.bind(f"values_{number}", "values", number)
         body.add(depth, f"{values}.append({value})  # -> {output.label}", index)
-    if output.carries_timestamps:
+    time = _time_within(generator, number, place)
+    if output.carries_timestamps and time is None:
         timestamps = names.bind(f"timestamps_{number}", "timestamps", number)
         body.add(depth, f"{timestamps}.append({place.timestamp})", index)
-    return known
+    return Traveling(known, time if output.carries_timestamps else None)
+
+
+def _time_within(generator: VertexGenerator, number: int, place: Place) -> str | None:
+    """The item of a record that is its timestamp, where the only reader can take it from there again."""
+    if place.time_of is None or place.fields is not None or not generator.knows_types:
+        return None
+    if number not in generator.readers or generator.program.is_batch:  # which sorts by timestamp
+        return None
+    variable, item = place.time_of
+    return item if variable == place.value else None
 
 
 def fields_left_apart(

@@ -48,6 +48,17 @@ class KeyAlone:
         return (key, self.constant) if self.key_field == 0 else (self.constant, key)
 
 
+@dataclass(frozen=True, slots=True)
+class Traveling:
+    """What is known of the records of an edge: their type, and the item of a record that is its timestamp.
+
+    The item, an expression over `value`, is set where timestamps need not travel beside the records.
+    """
+
+    type: StaticType | None = None
+    time: str | None = None
+
+
 StaticType: TypeAlias = "type | TupleOf | IterableOf | KeyAlone"
 Names: TypeAlias = "Mapping[str, StaticType | None]"
 

@@ -31,11 +31,17 @@ from opchain.compiler.codegen.names import Names
 from opchain.compiler.codegen.place import Place
 from opchain.compiler.codegen.sending import keys_counted, write_append
 from opchain.compiler.codegen.source_text import SourceText
-from opchain.compiler.codegen.static_types import KeyAlone, is_frozen, records_of, type_of
+from opchain.compiler.codegen.static_types import (
+    KeyAlone,
+    Traveling,
+    is_frozen,
+    records_of,
+    type_of,
+)
 from opchain.runtime.task.generated_code import side_tags
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from opchain.compiler.codegen.inline import Expression
     from opchain.compiler.codegen.static_types import StaticType
@@ -47,26 +53,26 @@ DEEPEST = 12
 
 @dataclass(frozen=True, slots=True)
 class GeneratedVertex:
-    """A generated module: its text, the operator of each line, what its names stand for, the types it sends."""
+    """A generated module: its text, the operator of each line, what its names stand for, what it sends."""
 
     source: str
     lines: tuple[int, ...]
     names: dict[str, tuple[Any, ...]]
-    sent: tuple[StaticType | None, ...] = ()
+    sent: tuple[Traveling, ...] = ()
 
 
 def generate_vertex(
     program: VertexProgram,
     *,
     inline: bool = True,
-    received: Mapping[int, StaticType | None] | None = None,
+    received: Mapping[int, Traveling] | None = None,
     readers: Mapping[int, OperatorProgram] | None = None,
 ) -> GeneratedVertex:
     """The source of a vertex's chain.
 
-    `inline` writes simple functions into the loop where that is provably the same. `received` has the
-    type of the records of each input, where it is known, `readers` the operator at the other end of each
-    output, where that operator reads nothing else.
+    `inline` writes simple functions into the loop where that is provably the same. `received` has what
+    is known of the records of each input, `readers` the operator at the other end of each output, where that
+    operator reads nothing else.
     """
     generator = VertexGenerator(program, inline=inline, received=received, readers=readers)
     generated = generator.generate()
@@ -86,7 +92,7 @@ class VertexGenerator:
         program: VertexProgram,
         *,
         inline: bool,
-        received: Mapping[int, StaticType | None] | None = None,
+        received: Mapping[int, Traveling] | None = None,
         readers: Mapping[int, OperatorProgram] | None = None,
         knows_types: bool = True,
     ) -> None:
@@ -96,10 +102,10 @@ class VertexGenerator:
         self.types: dict[str, StaticType | None] = {}
         self.is_undecided = False
         self._received = received or {}
-        self._knows_types = knows_types
+        self.knows_types = knows_types
         self._expressions: dict[tuple[int, bool], Expression | None] = {}
         self._decisions: dict[str, Any] = {}
-        self._sent: dict[int, list[StaticType | None]] = {}
+        self._sent: dict[int, list[Traveling]] = {}
         self.names = Names()
         self.text = SourceText()
         self._functions: deque[tuple[str, OperatorProgram, str | None]] = deque()
@@ -129,7 +135,7 @@ class VertexGenerator:
             str(self.text),
             tuple(self.text.operators),
             dict(sorted(self.names.bindings.items())),
-            tuple(map(self._type_sent, range(len(self.program.outputs)))),
+            tuple(map(self._traveling, range(len(self.program.outputs)))),
         )
 
     # What emitters ask for
@@ -241,28 +247,38 @@ class VertexGenerator:
     def _write_batch_function(self, number: int, head: OperatorProgram) -> None:
         timestamp = "timestamp" if head.timestamps else None
         place = Place("value", timestamp, 2, "continue", "len(values)")
-        received = records_of(head.spec) or self._received.get(number)
-        self.types = {"value": received} if self._knows_types else {}
-        pair = None
+        traveling = self._received.get(number, Traveling())
+        received = records_of(head.spec) or traveling.type
+        self.types = {"value": received} if self.knows_types else {}
+        first = []
+        if traveling.time is not None:
+            self.names.bind("index", "shared")
+            first = [
+                f"timestamp = {traveling.time}",
+                "if timestamp.__class__ is not int:",
+                "    timestamp = index(timestamp)",
+            ]
         if isinstance(received, KeyAlone):
             fields = received.fields("value")
-            if self._knows_types:
+            if self.knows_types:
                 self.types["value"] = received.pair
                 place = replace(place, fields=fields)
             else:
-                pair = f"value = ({', '.join(fields)})"
+                first = [f"value = ({', '.join(fields)})"]
         body = self._body_of(head, place, number)
         self._open_function(
             f"process_{number}",
             "values, timestamps" if timestamp else "values",
             self.program.name,
         )
-        self._write_loop(body, has_timestamps=timestamp is not None, first=pair)
+        self._write_loop(
+            body, has_timestamps=bool(timestamp) and traveling.time is None, first=first
+        )
         for call, index in self._at_end:
             self.text.add(1, call, index)
 
     def _write_loop(
-        self, body: SourceText, *, has_timestamps: bool, first: str | None = None
+        self, body: SourceText, *, has_timestamps: bool, first: Sequence[str] = ()
     ) -> None:
         for line in self._before:
             self.text.add(1, line)
@@ -272,8 +288,8 @@ class VertexGenerator:
                 loop.add(1, "for value, timestamp in zip(values, timestamps):")
             else:
                 loop.add_loop(1, "value", "values")
-            if first is not None:
-                loop.add(2, first)
+            for line in first:
+                loop.add(2, line)
             loop.extend(body)
             loop.join_loops()
             self.text.extend(loop)
@@ -392,9 +408,10 @@ class VertexGenerator:
                 value = f"{place.value}_to_{number}"
                 body.add(place.depth, f"{value} = {place.value}", operator.index)
                 self.keep_private(body, place.depth, value, operator.index)
-            known = write_append(self, body, operator, number, output, replace(place, value=value))
-            self._sent.setdefault(number, []).append(known)
-            self.decide(f"sent {number}", known if isinstance(known, KeyAlone) else None)
+            sent = write_append(self, body, operator, number, output, replace(place, value=value))
+            self._sent.setdefault(number, []).append(sent)
+            alone = sent.type if isinstance(sent.type, KeyAlone) else None
+            self.decide(f"sent {number}", (alone, sent.time))
         last = len(children) - 1
         return [
             (
@@ -413,9 +430,9 @@ class VertexGenerator:
         body.add(place.depth, f"{declared} = {convert}({place.value})", index)
         return replace(place, value=declared)
 
-    def _type_sent(self, number: int) -> StaticType | None:
-        found = self._sent.get(number, [None])
-        return found[0] if all(item == found[0] for item in found) else None
+    def _traveling(self, number: int) -> Traveling:
+        found = self._sent.get(number, [Traveling()])
+        return found[0] if all(item == found[0] for item in found) else Traveling()
 
     # Counting
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from opchain.compiler.codegen.static_types import Traveling
 from opchain.compiler.codegen.vertex import generate_vertex
 from opchain.compiler.graph.plan import made
 from opchain.runtime.errors import InternalError
@@ -12,9 +13,13 @@ from opchain.runtime.errors import InternalError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from opchain.compiler.codegen.static_types import StaticType
     from opchain.compiler.graph.plan import Plan
-    from opchain.runtime.task.vertex_program import OperatorProgram, VertexProgram
+    from opchain.runtime.task.vertex_program import (
+        InputProgram,
+        OperatorProgram,
+        OutputProgram,
+        VertexProgram,
+    )
 
 
 def generate_code(plan: Plan) -> Plan:
@@ -29,7 +34,7 @@ def generate_code(plan: Plan) -> Plan:
         for vertex in program.vertices
         if len(vertex.inputs) == 1 and not vertex.chained_sources
     }
-    sent: dict[tuple[int, int], StaticType | None] = {}
+    sent: dict[tuple[int, int], Traveling] = {}
     for vertex in program.vertices:
         received = _received(vertex, sent)
         code = generate_vertex(
@@ -38,27 +43,41 @@ def generate_code(plan: Plan) -> Plan:
             received=received,
             readers=_readers(vertex, heads),
         )
-        for output, known in zip(vertex.outputs, code.sent, strict=True):
-            sent[output.first_target, output.channel_base] = known
-        vertices.append(replace(vertex, source=code.source, names=code.names, lines=code.lines))
+        for output, traveling in zip(vertex.outputs, code.sent, strict=True):
+            sent[output.first_target, output.channel_base] = traveling
+        vertices.append(
+            replace(
+                vertex,
+                source=code.source,
+                names=code.names,
+                lines=code.lines,
+                outputs=tuple(map(_as_sent, vertex.outputs, code.sent)),
+                inputs=tuple(_as_received(edge, received) for edge in vertex.inputs),
+            )
+        )
     return replace(plan, job_program=replace(program, vertices=tuple(vertices)))
 
 
 def _received(
-    vertex: VertexProgram, sent: Mapping[tuple[int, int], StaticType | None]
-) -> dict[int, StaticType]:
-    """The type of the records of each input, where all of its edges bring the same."""
-    found: dict[int, set[StaticType | None]] = {}
+    vertex: VertexProgram, sent: Mapping[tuple[int, int], Traveling]
+) -> dict[int, Traveling]:
+    """What is known of the records of each input, where all of its edges bring the same."""
+    found: dict[int, set[Traveling]] = {}
     for edge in vertex.inputs:
-        known = sent.get((vertex.first_task, edge.channel_base))
+        known = sent.get((vertex.first_task, edge.channel_base), Traveling())
         found.setdefault(edge.input_number, set()).add(known)
     for source in vertex.chained_sources:
-        found.setdefault(source.input_number, set()).add(None)
-    return {
-        number: known
-        for number, types in found.items()
-        if len(types) == 1 and (known := next(iter(types))) is not None
-    }
+        found.setdefault(source.input_number, set()).add(Traveling())
+    return {number: next(iter(known)) for number, known in found.items() if len(known) == 1}
+
+
+def _as_sent(output: OutputProgram, traveling: Traveling) -> OutputProgram:
+    return output if traveling.time is None else replace(output, carries_timestamps=False)
+
+
+def _as_received(edge: InputProgram, received: Mapping[int, Traveling]) -> InputProgram:
+    has_time = received.get(edge.input_number, Traveling()).time is not None
+    return replace(edge, carries_timestamps=False) if has_time else edge
 
 
 def _readers(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import linecache
+import operator
 from functools import lru_cache
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.constants import MIN_LONG_VALUE
@@ -25,6 +25,7 @@ SHARED_NAMES: dict[str, Any] = {
     "COMBINED_KEYS": COMBINED_KEYS,
     "FROZEN": FROZEN,
     "NO_TIMESTAMP": MIN_LONG_VALUE,
+    "index": operator.index,
     "is_tagged": is_tagged,
     "private": private,
 }
@@ -99,7 +100,7 @@ def _collect_tagged(output: Output) -> Callable[[tuple[Any, Any], int | None], N
 
 _MEANINGS: dict[str, Callable[..., Any]] = {
     "operator": lambda chain, index: chain.operators[index],
-    "attribute": lambda chain, index, name: attrgetter(name)(chain.operators[index]),
+    "attribute": lambda chain, index, name: operator.attrgetter(name)(chain.operators[index]),
     "call": lambda chain, index: chain.operators[index].call,
     "method": lambda chain, index, method: _method(chain.operators[index].function, method),
     "process": lambda chain, index, number: chain.operators[index].input(number),

@@ -228,11 +228,12 @@ class AlignedWindowOperator(KeyedWindowOperator):
         # With lateness, a function that clears is none of this operator's: see is_aligned.
         clears = evaluation.clears
         elements_of = self.contents.elements
+        emit, set_key = evaluation.for_window(window), backend.set_current_state_key
         for self._key, held in pane.items():
-            backend.set_current_state_key(self._key)
+            set_key(self._key)
             elements = elements_of(held)
             if elements is not None:
-                evaluation.emit(backend.current_key, window, elements)
+                emit(backend.current_key, elements)
             if clears:
                 evaluation.clear(window)
 

@@ -49,6 +49,16 @@ class WindowEvaluation:
         self._context.enter(window)
         emit_results(self._output, self._call(key, window, elements), window.max_timestamp())
 
+    def for_window(self, window: Window) -> Callable[[Any, Iterable[Any]], None]:
+        """`emit` for many keys of one window, one after the other."""
+        call, output, last = self._call, self._output, window.max_timestamp()
+        self._context.enter(window)
+
+        def emit(key: Any, elements: Iterable[Any]) -> None:
+            emit_results(output, call(key, window, elements), last)
+
+        return emit
+
     def clear(self, window: Window) -> None:
         """Tells the function that the current key's window is dropped for good."""
         if self.clears:

@@ -1,4 +1,4 @@
-"""What travels of the pairs that are summed up behind an exchange, and that nobody can tell."""
+"""What travels of records: the key of pairs that are counted, timestamps or none. Nobody can tell."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pytest
 from forms import FORMS, job_of, run_form, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opchain.datastream import ReduceFunction
+from opchain.common import WatermarkStrategy
+from opchain.datastream import KeyedProcessFunction, ReduceFunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,3 +108,76 @@ def test_nobody_can_tell(
     for run in runs:
         assert run.subtasks("sums") == runs[0].subtasks("sums")
         assert run.counters() == runs[0].counters()
+
+
+class Noting(KeyedProcessFunction[Any, Any, Any]):
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        yield value, ctx.timestamp()
+
+
+def timed(env: Any, assigner: Any) -> Any:
+    rows = [(i % 3, (i * 7) % 40, i % 2 == 0) for i in range(40)]
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(assigner)
+    return env.from_collection(rows).assign_timestamps_and_watermarks(strategy)
+
+
+def keyed(env: Any, assigner: Any) -> None:
+    stream = timed(env, assigner).key_by(lambda row: row[0])
+    seen(stream.process(Noting()), "times")
+
+
+def mapped(env: Any, assigner: Any) -> None:
+    stream = timed(env, assigner).map(lambda row: (row[0], row[2], row[1]))
+    seen(stream.key_by(lambda row: row[0]).process(Noting()), "times")
+
+
+def forked(env: Any, assigner: Any) -> None:
+    stream = timed(env, assigner)
+    seen(stream.key_by(lambda row: row[0]).process(Noting()), "times 0")
+    seen(stream.key_by(lambda row: row[1]).process(Noting()), "times 1")
+
+
+def united(env: Any, assigner: Any) -> None:
+    stream = timed(env, assigner)
+    both = stream.union(stream.filter(lambda row: row[1] > 3))
+    seen(both.key_by(lambda row: row[0]).process(Noting()), "times")
+
+
+ITEM: Any = lambda row, _: row[1]  # noqa: E731
+TRUTH: Any = lambda row, _: row[2]  # noqa: E731 - True counts as 1
+SUM: Any = lambda row, _: row[1] + 1  # noqa: E731
+
+
+@pytest.mark.parametrize("assigner", [ITEM, TRUTH, SUM])
+@pytest.mark.parametrize("draw", [keyed, mapped, forked, united])
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_timestamps_arrive_however_they_travel(draw: Any, assigner: Any, mode: str) -> None:
+    runs = [
+        run_form(lambda env: draw(env, assigner), form, mode=mode, parallelism=2) for form in FORMS
+    ]
+    for run in runs:
+        for name in ("times", "times 0", "times 1"):
+            assert run.subtasks(name) == runs[0].subtasks(name)
+        assert run.counters() == runs[0].counters()
+
+
+def test_a_timestamp_that_is_an_item_stays_in_the_record() -> None:
+    first, second, *_ = job_of(lambda env: keyed(env, ITEM)).vertices
+    assert "timestamps_0" not in first.source
+    assert "timestamp = value[1]" in second.source
+    assert not first.outputs[0].carries_timestamps
+    assert not second.inputs[0].carries_timestamps
+
+
+@pytest.mark.parametrize(
+    ("draw", "assigner", "mode"),
+    [
+        pytest.param(keyed, SUM, "STREAMING", id="computed"),
+        pytest.param(mapped, ITEM, "STREAMING", id="another record by then"),
+        pytest.param(united, ITEM, "STREAMING", id="one of two inputs"),
+        pytest.param(keyed, ITEM, "BATCH", id="sorted by it on arrival"),
+    ],
+)
+def test_other_timestamps_travel_beside_the_records(draw: Any, assigner: Any, mode: str) -> None:
+    job = job_of(lambda env: draw(env, assigner), mode=mode)
+    assert any("timestamps_0.append" in (vertex.source or "") for vertex in job.vertices)
