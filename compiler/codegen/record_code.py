@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from opchain.compiler.codegen.names import legible
 from opchain.runtime.state.key_identity import key_identity
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def method_name(generator: VertexGenerator, operator: OperatorProgram, method: s
 
 def comment(operator: OperatorProgram) -> str:
     """The comment at the first line of an operator."""
-    return f"  # {operator.index} {operator.name} ({operator.call_site})".replace("\n", " ")
+    return f"  # {operator.index} {legible(operator.name)} ({legible(operator.call_site)})"
 
 
 def is_plain_key(generator: VertexGenerator, key: KeyProgram, place: Place) -> bool:

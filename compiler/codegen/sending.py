@@ -21,6 +21,7 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from opchain.compiler.codegen.names import legible
 from opchain.compiler.codegen.record_code import comment, is_plain_key
 from opchain.compiler.codegen.running_sum import summed_pairs
 from opchain.compiler.codegen.static_types import KeyAlone, Traveling, TupleOf
@@ -59,14 +60,14 @@ def write_append(
         known = KeyAlone(known, pairs.summed.key_field, pairs.constant)
         keys = names.bind(f"keys_{number}", "lone_keys", number)
         key = place.fields[pairs.summed.key_field]
-        body.add(depth, f"{keys}.append({key})  # -> {output.label}, the key alone", index)
+        body.add(depth, f"{keys}.append({key})  # -> {legible(output.label)}, the key alone", index)
     else:
         if output.key is not None:
             key = _key_of_output(generator, number, output, value)
             keys = names.bind(f"keys_{number}", "keys", number)
             body.add(depth, f"{keys}.append({key})", FIRST_OUTPUT - number)
         values = names.bind(f"values_{number}", "values", number)
-        body.add(depth, f"{values}.append({value})  # -> {output.label}", index)
+        body.add(depth, f"{values}.append({value})  # -> {legible(output.label)}", index)
     time = _time_within(generator, number, place)
     if output.carries_timestamps and time is None:
         timestamps = names.bind(f"timestamps_{number}", "timestamps", number)
@@ -176,7 +177,7 @@ def _write_combine(
     key, total = f"key_{number}", f"sum_{number}"
     summed = summed_pairs(generator, output.key, output.combine, generator.types.get(place.value))
     generator.decide(f"combine {number}", summed)
-    where = f"  # -> {output.label}, combined here"
+    where = f"  # -> {legible(output.label)}, combined here"
     if summed is not None:
         _write_sum(generator, body, number, place, summed, where)
         return

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen.emitters import EMITTERS, call_operator
 from opchain.compiler.codegen.inline import expression_of
-from opchain.compiler.codegen.names import Names
+from opchain.compiler.codegen.names import Names, legible
 from opchain.compiler.codegen.place import Place
 from opchain.compiler.codegen.sending import keys_counted, write_append
 from opchain.compiler.codegen.source_text import SourceText
@@ -344,8 +344,8 @@ class VertexGenerator:
             self.text.add(0, "")
             self.text.add(0, "")
         self.text.add(0, f"def {name}({arguments}):")
-        words = about.replace("\\", "/").replace('"', "'")
-        self.text.add(1, f'"""{words if len(words) <= 90 else words[:87] + "..."}."""')  # noqa: PLR2004 - a line's width
+        words = legible(about.replace("\\", "/").replace('"', "'"), 90)
+        self.text.add(1, f'"""{words}."""')
 
     # Suites
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from opchain.compiler.codegen.names import legible
 from opchain.compiler.graph.partitioner import PartitionerKind
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.combine_before_sending import combining_vertices
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from opchain.compiler.graph.plan import Plan
     from opchain.compiler.graph.stream_graph import StreamNode
     from opchain.runtime.types.type_information import TypeInformation
+
+_LONGEST_FILE_NAME = 200
+"""Of a vertex's generated code, in characters: it is in each line of a traceback."""
 
 SHIPPING: dict[PartitionerKind, Shipping] = {
     PartitionerKind.FORWARD: Shipping.FORWARD,
@@ -133,7 +137,7 @@ class _Assembly:
             inputs=tuple(self._input(item) for item in self.into.get(vertex.id, [])),
             outputs=tuple(self._output(item, indexes) for item in self.out_of.get(vertex.id, [])),
             chained_sources=sources,
-            file_name=f"<generated: {vertex.name}>",
+            file_name=f"<generated: {legible(vertex.name, _LONGEST_FILE_NAME)}>",
             is_batch=made(self.plan.job_graph).is_batch,
             object_reuse=settings.object_reuse,
             batch_size=settings.batch_size,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark import SparkContext
+
+_READERS_FOLDER = "streaming_job"
+"""Where Spark 4 has the readers of streaming sources look, below the folder of its files."""
 
 _added: WeakKeyDictionary[SparkContext, set[str]] = WeakKeyDictionary()
 
@@ -39,6 +43,23 @@ def provide_modules(context: SparkContext, python_executable: str | None) -> tup
     if sources:
         add_once(context, str(archive_of(sources, "program")), context.addPyFile)
     return ()
+
+
+def provide_modules_for_readers() -> None:
+    """Makes what tasks can import importable for the readers of Python streaming sources, too.
+
+    These run in a process of their own beside the driver, by the executors' Python. Spark looks there for what was
+    added by `addPyFile` in a folder that it does not fill.
+    """
+    from pyspark import SparkFiles  # noqa: PLC0415 - it may be missing
+
+    root = Path(SparkFiles.getRootDirectory())
+    folder = root / _READERS_FOLDER
+    folder.mkdir(exist_ok=True)
+    for file in root.iterdir():
+        link = folder / file.name
+        if file != folder and not link.is_symlink():
+            link.symlink_to(file)
 
 
 def add_once(context: SparkContext, path: str, add: Callable[[str], None]) -> None:

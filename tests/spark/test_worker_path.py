@@ -6,7 +6,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from opchain.runtime.spark.worker_path import add_once, provide_modules
+from opchain.runtime.spark.worker_path import (
+    add_once,
+    provide_modules,
+    provide_modules_for_readers,
+)
 
 
 class Context:
@@ -67,3 +71,19 @@ def test_another_context_gets_its_own() -> None:
     for context in (one, other):
         add_once(cast("Any", context), "x.zip", context.addPyFile)
     assert one.added == other.added == ["x.zip"]
+
+
+def test_readers_of_streams_find_what_tasks_find(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = pytest.importorskip("pyspark").SparkFiles
+    monkeypatch.setattr(files, "getRootDirectory", lambda: str(tmp_path))
+    (tmp_path / "opchain.zip").write_bytes(b"zip")
+    provide_modules_for_readers()
+    (tmp_path / "later.zip").write_bytes(b"later")
+    provide_modules_for_readers()
+    folder = tmp_path / "streaming_job"
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
+        "opchain.zip": b"zip",
+        "later.zip": b"later",
+    }

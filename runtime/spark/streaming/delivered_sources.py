@@ -14,6 +14,7 @@ from opchain.runtime.operators.specs import LegacySourceSpec, SourceSpec
 from opchain.runtime.shipping.functions import ship
 from opchain.runtime.spark.streaming.deliver import rows_column
 from opchain.runtime.spark.streaming.offset_log import last_offset
+from opchain.runtime.spark.worker_path import provide_modules_for_readers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,6 +107,7 @@ def delivered_rows(
     ]
     described = folder / "sources"
     described.write_bytes(ship(positioned))
+    provide_modules_for_readers()
     session.dataSource.register(ClockSource)
     reader = session.readStream.format(NAME)
     start = None if TELLS_WHERE else last_offset(log, POSITIONS)

@@ -140,12 +140,11 @@ def test_a_library_of_fsspec_that_is_missing_is_named(monkeypatch: pytest.Monkey
 
 
 def test_a_folder_is_there_where_a_store_has_files_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    memory = fsspec.filesystem("memory")
-    monkeypatch.setattr(type(memory), "makedirs", lambda *_, **__: None)
-    files = fsspec_file_system("memory://records/new")
+    store = fsspec.filesystem("memory")
+    monkeypatch.setattr(type(store), "makedirs", lambda *_, **__: None)
+    files = file_system_of("memory://records/new")
     files.make_folder("memory://records/new")
     content = files.content("memory://records/new")
     assert content is not None
     assert [status.path.rpartition("/")[2] for status in content.files] == [".folder"]
     files.make_folder("memory://records/new")
-    memory.rm("/records", recursive=True)
