@@ -122,6 +122,12 @@ class Epochs:
         self._discard_orphans()  # of runs that were killed
 
     @property
+    def last_batch(self) -> int:
+        """The micro-batch of the last checkpoint; -1 if there is none."""
+        found = None if self._latest is None else position(self._latest, BATCH)
+        return -1 if found is None else int(found)
+
+    @property
     def next_timer_ms(self) -> int | None:
         """When the first processing-time timer is due."""
         return None if self._latest is None else position(self._latest, TIMER)
@@ -133,8 +139,7 @@ class Epochs:
             CheckpointError: The checkpoint before is not that of the micro-batch before.
         """
         latest = self._latest
-        found = None if latest is None else position(latest, BATCH)
-        done = -1 if found is None else found
+        done = self.last_batch
         if batch <= done:
             assert latest is not None
             self._commit_again(latest)

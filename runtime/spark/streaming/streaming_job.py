@@ -37,6 +37,7 @@ from opchain.runtime.spark.streaming.clock_source import write_due
 from opchain.runtime.spark.streaming.collected_records import CollectedRecords
 from opchain.runtime.spark.streaming.delivered_sources import delivered_rows, unbounded_sources
 from opchain.runtime.spark.streaming.epochs import Epochs
+from opchain.runtime.spark.streaming.lost_input import require_input
 from opchain.runtime.spark.streaming.settings import StreamingSettings, Trigger
 from opchain.runtime.spark.streaming.stream_writers import StreamWriters
 from opchain.runtime.spark.worker_path import provide_modules
@@ -149,6 +150,7 @@ class StreamingJob:
                 allow_non_restored_state=self._settings.allow_non_restored_state,
                 records_epochs=self._settings.records_epochs,
             )
+            require_input(self._session, storage, epochs.last_batch)
             self._run_query(epochs, f"{storage.url}/{OFFSETS}")
             outcome = epochs.outcome or JobOutcome()
             outcome.metrics = self.history.totals()

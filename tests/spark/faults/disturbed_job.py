@@ -7,12 +7,14 @@ files are read. What it must have written is worked out by `expected_output`.
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opchain.common import Configuration, Duration, Encoder, Time, Types, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.connectors.file_system import BucketAssigner, FileSink
-from opchain.datastream.functions import KeyedProcessFunction
+from opchain.datastream.functions import KeyedProcessFunction, MapFunction
 from opchain.datastream.state import ListStateDescriptor, ValueStateDescriptor
 from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.spark.format_source import SparkSource
@@ -44,6 +46,23 @@ class Count(KeyedProcessFunction[str, Any, str]):
     def process_element(self, value: Any, ctx: Any) -> Iterator[str]:
         self.count.update((self.count.value() or 0) + 1)
         yield f"{value['key']} {self.count.value()} {value['value']}"
+
+
+class FailAtFirst(MapFunction[Any, Any]):
+    """Passes rows on; at one of them it fails, so many times as there are to be files in a folder."""
+
+    def __init__(self, value: int, times: int, folder: str) -> None:
+        self.value = value
+        self.times = times
+        self.folder = Path(folder)
+
+    def map(self, value: Any) -> Any:
+        if value["value"] == self.value:
+            for number in range(self.times):
+                with suppress(FileExistsError):
+                    (self.folder / str(number)).touch(exist_ok=False)
+                    raise RuntimeError(f"failure {number + 1} of {self.times}")
+        return value
 
 
 class Gather(KeyedProcessFunction[str, Any, str]):
@@ -85,6 +104,9 @@ def main() -> None:
     parser.add_argument("--until-read", action="store_true", help="end when all files are read")
     parser.add_argument("--parallelism", type=int, default=2)
     parser.add_argument("--files", type=int, default=20, help="to read in an epoch, at most")
+    parser.add_argument("--fail-at", type=int, help="a value")
+    parser.add_argument("--fail-times", type=int, help="so many times")
+    parser.add_argument("--fail-folder", help="where failures are counted")
     given = parser.parse_args()
     configuration = Configuration()
     configuration.set_string("execution.checkpointing.dir", given.checkpoints)
@@ -104,6 +126,9 @@ def main() -> None:
         is_streaming=True,
     )
     rows = env.from_source(files, strategy, "rows").set_parallelism(1).uid("rows")
+    if given.fail_at is not None:
+        failing = FailAtFirst(given.fail_at, given.fail_times, given.fail_folder)
+        rows = rows.map(failing).set_parallelism(1).uid("failing")
     keyed = rows.key_by(lambda row: row["key"])
     counts = keyed.process(Count()).uid("count")
     counts.sink_to(sink(f"{given.target}/{COUNTS}")).uid("count files")

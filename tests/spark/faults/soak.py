@@ -169,6 +169,7 @@ def main() -> int:
         "--folder", type=Path, help="for all files; kept (default: a temporary one)"
     )
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # with the cluster, that is
     seed = random.SystemRandom().randrange(10**6) if given.seed is None else given.seed
     say(f"seed {seed}, {given.minutes:g} minutes")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:

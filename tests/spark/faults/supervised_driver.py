@@ -9,6 +9,10 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
 JOB = Path(__file__).with_name("disturbed_job.py")
 _PAUSE_S = 2.0
@@ -16,19 +20,36 @@ _TAIL = 1500
 
 
 class SupervisedDriver:
-    """The disturbed job on a master, until `stop`.
+    """The disturbed job on a master, until it ends by itself, or until `stop`.
+
+    Args:
+        folder: With the folder `in`, for `out`, `checkpoints` and logs.
+        master: Spark's.
+        options: What `spark-submit` would get besides.
+        arguments: What the job gets at each start.
+        variables: What its environment has besides.
 
     Attributes:
         starts: How often it was started.
         failures: What it said where it ended otherwise than by being killed.
     """
 
-    def __init__(self, folder: Path, master: str, options: str = "") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        master: str,
+        options: str = "",
+        *,
+        arguments: Callable[[], Sequence[str]] = tuple,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         self.starts = 0
         self.failures: list[str] = []
         self._folder = folder
+        self._arguments = arguments
         self._environment = {
             **os.environ,
+            **(variables or {}),
             "PYSPARK_SUBMIT_ARGS": f"--master {master} --conf spark.ui.enabled=false {options} pyspark-shell",
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_LOCAL_IP": "127.0.0.1",
@@ -52,20 +73,37 @@ class SupervisedDriver:
         process = self._process
         return None if process is None or process.poll() is not None else process.pid
 
-    def run_to_end(self, timeout_s: float, *arguments: str) -> None:
+    @property
+    def is_running(self) -> bool:
+        """Whether it is still started again when it dies."""
+        return self._thread.is_alive()
+
+    def wait(self, timeout_s: float) -> None:
+        """Waits until the job has come to its end.
+
+        Raises:
+            TimeoutError: It has not.
+        """
+        self._thread.join(timeout_s)
+        if self._thread.is_alive():
+            raise TimeoutError(f"the job has not ended in {timeout_s:g} s: {self._tail()}")
+
+    def run_to_end(self, timeout_s: float) -> None:
         """Runs the job until all files are read; call it behind `stop`.
 
         Raises:
             RuntimeError: It has failed.
         """
-        process = self._start("--until-read", *arguments)
+        process = self._start("--until-read")
         if process.wait(timeout_s) != 0:
             raise RuntimeError(f"the last start failed: {self._tail()}")
 
     def _keep_running(self) -> None:
         while not self._over.is_set():
-            self._process = self._start()
+            self._process = self._start(*self._arguments())
             code = self._process.wait()
+            if code == 0:
+                break
             if code != -signal.SIGKILL:
                 self.failures.append(f"start {self.starts}, exit code {code}: {self._tail()}")
             self._over.wait(_PAUSE_S)
@@ -73,7 +111,7 @@ class SupervisedDriver:
     def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
         self.starts += 1
         places = [str(self._folder / name) for name in ("in", "out", "checkpoints")]
-        with self._log.open("wb") as log:
+        with self.log.open("wb") as log:
             return subprocess.Popen(
                 [sys.executable, str(JOB), *places, *arguments],
                 env=self._environment,
@@ -82,10 +120,11 @@ class SupervisedDriver:
             )
 
     def _tail(self) -> str:
-        return self._log.read_text("utf-8", "replace")[-_TAIL:]
+        return self.log.read_text("utf-8", "replace")[-_TAIL:]
 
     @property
-    def _log(self) -> Path:
+    def log(self) -> Path:
+        """What the last start has said."""
         return self._folder / f"driver-{self.starts}.log"
 
 

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.spark.streaming.lost_input import files_to_read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
+
+
+def log(folder: Path) -> CheckpointStorage:
+    """Two file streams, of which the second has a compacted log, behind a source of another kind."""
+    files = {
+        "offsets/6": ['{"positions":[],"due":0}', '{"logOffset":4}', '{"logOffset":8}'],
+        "offsets/7": ['{"positions":[],"due":9}', '{"logOffset":6}', '{"logOffset":8}'],
+        "offsets/8": ['{"positions":[],"due":9}', '{"logOffset":6}', '{"logOffset":9}'],
+        "sources/1/5": [entry("a", 5), entry("b", 5)],
+        "sources/1/6": [entry("c", 6)],
+        "sources/2/9.compact": [*(entry(f"old-{n}", n) for n in range(9)), entry("d", 9)],
+    }
+    for name, lines in files.items():
+        path = folder / "spark" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        head = ["v1", "{}"] if name.startswith("offsets") else ["v1"]
+        path.write_text("\n".join([*head, *lines]))
+    (folder / "spark" / "offsets" / ".8.crc").write_bytes(b"\x00")
+    return checkpoint_storage(str(folder))
+
+
+def entry(path: str, batch: int) -> str:
+    return json.dumps({"path": f"file:/in/{path}", "timestamp": 1, "batchId": batch})
+
+
+def test_the_files_of_micro_batches_that_were_begun(tmp_path: Path) -> None:
+    storage = log(tmp_path)
+    assert list(files_to_read(storage, 8)) == []
+    assert list(files_to_read(storage, 6)) == [
+        (7, ["file:/in/a", "file:/in/b", "file:/in/c"]),
+        (8, ["file:/in/d"]),
+    ]
+
+
+def test_a_job_that_has_not_begun_reads_nothing_again(tmp_path: Path) -> None:
+    assert list(files_to_read(checkpoint_storage(str(tmp_path)), -1)) == []
