@@ -33,6 +33,7 @@ from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
 from opchain.runtime.checkpoint.lineage import lineage_of
 from opchain.runtime.checkpoint.metadata import latest_checkpoint
 from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.epochs.epoch import Epoch
 from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.epochs.local_epochs import LocalEpochs
 from opchain.runtime.spark.stage_tasks import ShippedJob
@@ -44,6 +45,7 @@ from opchain.runtime.task.stream_task import TaskEnvironment
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.task.vertex_program import JobProgram
 
 Row = tuple[str, int, int]
@@ -222,13 +224,21 @@ class CrashRun:
     noted: int = 0
     runs: int = 0
 
-    def run(self, steps: Steps | None = None) -> None:
-        """One run, to the end of the micro-batches or its own."""
+    @property
+    def storage(self) -> CheckpointStorage:
+        """Where its checkpoints are."""
+        return checkpoint_storage(str(self.folder / "checkpoints"))
+
+    def job(self) -> JobProgram:
+        """The job at its parallelism."""
+        return job_of(draw(self.folder), parallelism=self.parallelism, max_parallelism=8)
+
+    def run(self, steps: Steps | None = None, *, until: int = len(BATCHES)) -> None:
+        """One run, to the end of so many micro-batches or its own."""
         self.runs += 1
-        job = job_of(draw(self.folder), parallelism=self.parallelism, max_parallelism=8)
+        job, storage = self.job(), self.storage
         steps = steps or Steps()
         with counted(steps):
-            storage = checkpoint_storage(str(self.folder / "checkpoints"))
             coordinator = CheckpointCoordinator.open(
                 storage,
                 "crashing",
@@ -238,19 +248,36 @@ class CrashRun:
                 now_ms=lambda began=self.runs: began * LEASE_MS,  # type: ignore[misc]
             )
             epochs = InProcessEpochs(job, coordinator, storage)
-            for batch in range(self.noted, len(BATCHES)):
+            for batch in range(self.noted, until):
                 epochs.run(delivered(job, BATCHES[batch]), batch)
                 steps.step()
                 self.noted = max(self.noted, batch + 1)
                 steps.step()
+            coordinator.sweep()
             coordinator.close()
+
+    def run_attempt(self, steps: Steps, epoch: int) -> None:
+        """An attempt of all tasks of an epoch, from the checkpoint before it; nobody hears of what it did."""
+        latest = latest_checkpoint(self.storage)
+        job = self.job()
+        tasks = TaskEnvironment(lineage=lineage_of(self.storage))
+        with counted(steps):
+            LocalEpochs(job, self.storage, environment=tasks).run(
+                Epoch(epoch, 0, is_first=latest is None), delivered(job, BATCHES[epoch - 1]), latest
+            )
 
     def state(self) -> dict[str, Any]:
         """What the last checkpoint holds."""
-        storage = checkpoint_storage(str(self.folder / "checkpoints"))
-        metadata = latest_checkpoint(storage)
+        metadata = latest_checkpoint(self.storage)
         assert metadata is not None
-        return state_in(storage, metadata)
+        return state_in(self.storage, metadata)
+
+    def left_over(self) -> list[str]:
+        """State files that no checkpoint refers to, and output that is hidden."""
+        metadata = latest_checkpoint(self.storage)
+        assert metadata is not None
+        hidden = [file.name for file in (self.folder / "out").rglob(".*")]
+        return sorted({*self.storage.names("shared"), *hidden} - set(metadata.files))
 
     def output(self) -> dict[str, list[str]]:
         """The lines of each folder of output, sorted; hidden files are none."""

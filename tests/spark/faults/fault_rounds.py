@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -326,15 +326,19 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seed", type=int, help="of the first round (default: drawn)")
     parser.add_argument("--only", action="append", choices=SCENARIOS, help="may come again")
+    parser.add_argument("--master", help="of a cluster that runs already, in --folder")
+    parser.add_argument("--folder", type=Path, help="where that cluster has its files")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # with the cluster, that is
     first = random.SystemRandom().randrange(10**6) if given.seed is None else given.seed
     say(f"seeds {first} to {first + given.rounds - 1}; points are {', '.join(faults.POINTS)}")
-    with (
-        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place,
-        standalone_cluster(Path(place)) as cluster,
-    ):
-        names = given.only or list(SCENARIOS)
+    names = given.only or list(SCENARIOS)
+    with ExitStack() as stack:
+        if given.master:
+            cluster = StandaloneCluster(given.master, given.folder)
+        else:
+            place = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
+            cluster = stack.enter_context(standalone_cluster(Path(place)))
         results = [run_round(cluster, seed, names) for seed in range(first, first + given.rounds)]
     say(f"{sum(results)} of {len(results)} rounds right")
     return 0 if all(results) else 1

@@ -31,6 +31,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[range, Any]:
     """The steps to go through, and what comes of all."""
     steps, run = Steps(), CrashRun(tmp_path_factory.mktemp("undisturbed"))
     run.run(steps)
+    assert run.left_over() == []
     assert all(run.output().values())
     assert sorted(run.state()) == ["count", "sum"]
     return range(SEED % STRIDE, steps.count, STRIDE), result(run)
@@ -78,7 +79,7 @@ def test_a_driver_that_was_frozen_at_any_step_and_replaced_does_nothing_any_more
     fenced = 0
     for at in steps:
         run = CrashRun(tmp_path / str(at))
-        wake_up = frozen(run, at)
+        wake_up = frozen(run.run, at)
         run.run()
         failure = wake_up()
         assert failure is None or isinstance(failure, CheckpointInUseError), f"at step {at}"
@@ -94,8 +95,8 @@ def test_a_frozen_driver_wakes_while_the_one_that_replaced_it_is_anywhere(
     steps, expected = undisturbed
     draw = random.Random(seed)
     run = CrashRun(tmp_path)
-    wake_first = frozen(run, draw.randrange(steps.stop))
-    wake_second = frozen(run, draw.randrange(steps.stop))
+    wake_first = frozen(run.run, draw.randrange(steps.stop))
+    wake_second = frozen(run.run, draw.randrange(steps.stop))
     failure = wake_first()
     assert failure is None or isinstance(failure, CheckpointInUseError)
     # Where both have come to the same publish, the second may have to stop, too: the next run goes on.
@@ -105,7 +106,27 @@ def test_a_frozen_driver_wakes_while_the_one_that_replaced_it_is_anywhere(
     assert result(run) == expected
 
 
-def frozen(run: CrashRun, at: int) -> Callable[[], BaseException | None]:
+@pytest.mark.parametrize("epoch", [1, 2])
+def test_an_attempt_that_was_replaced_and_ends_late_changes_nothing(
+    tmp_path: Path, undisturbed: tuple[range, Any], epoch: int
+) -> None:
+    _, expected = undisturbed
+    late = 0
+    for at in range(SEED % 2, 16, 2):  # its files are written in so many steps
+        run = CrashRun(tmp_path / str(at))
+        run.run(until=epoch - 1)
+        wake_up = frozen(lambda steps, run=run: run.run_attempt(steps, epoch), at)
+        run.run(until=epoch)
+        wake_up()
+        late += bool(run.left_over())
+        run.run()
+        assert result(run) == expected, f"it was frozen at step {at}"
+        run.run()
+        assert run.left_over() == []
+    assert late
+
+
+def frozen(run: Callable[[Steps], None], at: int) -> Callable[[], BaseException | None]:
     """Begins a run that is frozen at a step; what wakes it up gives what it fails with then."""
     is_frozen, may_go_on = threading.Event(), threading.Event()
     failures: list[BaseException] = []
@@ -116,7 +137,7 @@ def frozen(run: CrashRun, at: int) -> Callable[[], BaseException | None]:
 
     def run_it() -> None:
         try:
-            run.run(Steps(at, freeze))
+            run(Steps(at, freeze))
         except BaseException as error:  # noqa: BLE001 - the test looks at it
             failures.append(error)
         finally:
