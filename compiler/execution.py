@@ -71,6 +71,7 @@ def streaming_settings(settings: JobSettings) -> StreamingSettings:
     return StreamingSettings(
         checkpoints=settings.checkpoint_dir,
         interval_ms=settings.checkpoint_interval_ms,
+        min_pause_ms=settings.checkpoint_min_pause_ms,
         trigger=Trigger(settings.trigger),
         restore_from=settings.restore_from,
         allow_non_restored_state=settings.allow_non_restored_state,

@@ -129,6 +129,10 @@ class CorruptCheckpointError(CheckpointError):
         return f"checkpoint file {self.name} {self.problem}"
 
 
+class CheckpointFailedError(CheckpointError):
+    """The storage did not take what an epoch's checkpoint is made of; the epoch may be run again."""
+
+
 class CheckpointInUseError(CheckpointError):
     """Another run keeps its checkpoints in the same place, or has taken the place over."""
 

@@ -30,9 +30,15 @@ _ANY_NUMBER_OF_FAILURES = 2147483647
 class CheckpointConfig:
     """Settings of checkpoints, as a view of the program's configuration.
 
-    Setters give the same object back. Three kinds of settings do nothing here, and are kept for
-    programs that have them: unaligned checkpoints with their time-outs (nothing is in flight at the end
-    of a micro-batch), and more than one checkpoint at a time.
+    On Spark an unbounded job reads in epochs, and each ends with a checkpoint: state is never ahead of the last
+    one, since any process may have to go on from it. So the interval between checkpoints is that between
+    epochs, Spark's processing-time trigger, and a longer one makes larger epochs; without an interval an epoch
+    begins as soon as there is something to do. Where the trigger is `available-now` or `once`, the job reads what
+    is there without pauses.
+
+    Setters give the same object back. Some settings do nothing here, and are kept for programs that have
+    them: the mode (checkpoints are exactly once), the time-out of a checkpoint, unaligned checkpoints with
+    theirs (nothing is in flight at the end of a micro-batch), and more than one checkpoint at a time.
 
     Flink: CheckpointConfig.
 
@@ -64,7 +70,7 @@ class CheckpointConfig:
         return self._write(options.MODE, checkpointing_mode)
 
     def get_checkpoint_interval(self) -> int:
-        """Milliseconds from one checkpoint to the next, or -1 where there are none."""
+        """Milliseconds from the begin of one epoch to that of the next, or -1 where none is set."""
         interval = self._configuration.get(options.INTERVAL)
         return _DISABLED if interval is None else interval.to_millis()
 
@@ -78,11 +84,11 @@ class CheckpointConfig:
         return self._write(options.INTERVAL, Duration.of_millis(checkpoint_interval))
 
     def get_checkpoint_timeout(self) -> int:
-        """Milliseconds after which a checkpoint is given up; 10 minutes unless set."""
+        """Milliseconds after which Flink gives a checkpoint up; 10 minutes unless set. Here an epoch takes its time."""
         return self._read(options.TIMEOUT).to_millis()
 
     def set_checkpoint_timeout(self, checkpoint_timeout: int) -> CheckpointConfig:
-        """Sets the milliseconds after which a checkpoint is given up.
+        """Is remembered and does nothing.
 
         Raises:
             ValueError: It is less than 10.
@@ -131,7 +137,11 @@ class CheckpointConfig:
         )
 
     def get_tolerable_checkpoint_failure_number(self) -> int:
-        """How many checkpoints in a row may fail before the job does; 0 unless set."""
+        """How many checkpoints in a row may fail before the job does; 0 unless set.
+
+        A checkpoint fails where its storage does not take it; what a program's functions raise otherwise
+        fails the job. Flink goes on to the next checkpoint; here the epoch is run again.
+        """
         return self._read(options.TOLERABLE_FAILURES)
 
     def set_tolerable_checkpoint_failure_number(

@@ -83,6 +83,12 @@ class JobSettings(BaseModel):
         json_schema_extra={"key": "execution.checkpointing.interval"},
         description="from the begin of an epoch to the next; 0: as soon as there is something to do",
     )
+    checkpoint_min_pause_ms: int = Field(
+        0,
+        ge=0,
+        json_schema_extra={"key": "execution.checkpointing.min-pause"},
+        description="from the end of an epoch to the next one",
+    )
     retained_checkpoints: int = Field(
         1, ge=1, json_schema_extra={"key": "execution.checkpointing.num-retained"}
     )

@@ -11,6 +11,7 @@ SparkSource(parquet)
     spark.read.format("opchain-sequence").options(start=1, end=100).load()
     spark.read.format("opchain-datagen").schema("id int, word string").options(**{"number-of-rows": 100}).load()
 
+A source without end is a subclass of UnboundedSource, which says its position, so that epochs can be read again.
 What the epochs of an unbounded job did is told by EpochProgress, to listeners, by the job client, and in a log.
 
 Every name is loaded when it is first asked for; pyspark is not loaded before it is used.
@@ -22,6 +23,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from opchain.runtime.connectors.unbounded_source import UnboundedSource
     from opchain.runtime.epochs.epoch_progress import EpochProgress
     from opchain.runtime.epochs.progress_log import read_progress_log
     from opchain.runtime.spark.format_sink import SparkSink
@@ -33,6 +35,7 @@ __all__ = [
     "EpochProgress",
     "SparkSink",
     "SparkSource",
+    "UnboundedSource",
     "read_progress_log",
     "register",
     "register_source",
@@ -42,6 +45,7 @@ _MODULES = {
     "EpochProgress": "opchain.runtime.epochs.epoch_progress",
     "SparkSink": "opchain.runtime.spark.format_sink",
     "SparkSource": "opchain.runtime.spark.format_source",
+    "UnboundedSource": "opchain.runtime.connectors.unbounded_source",
     "read_progress_log": "opchain.runtime.epochs.progress_log",
     "register_source": "opchain.runtime.spark.registration",
 }

@@ -25,7 +25,7 @@ from opchain.runtime.epochs.epoch_input import EpochGateInput, source_input
 from opchain.runtime.epochs.progress import restore_progress, take_progress
 from opchain.runtime.epochs.recording import EpochRecorder
 from opchain.runtime.epochs.state_size import EntryCount, StateSize, snapshot_bytes
-from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.errors import CheckpointFailedError, UnsupportedFeatureError
 from opchain.runtime.metrics.measure_task import measure_task
 from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
 from opchain.runtime.task.elements import CheckpointBarrier
@@ -209,7 +209,14 @@ class EpochTask(StreamTask):
     def _acknowledge(self, epoch: Epoch, storage: CheckpointStorage, attempt_id: str) -> None:
         started = perf_counter()
         reach("before-state", epoch.checkpoint_id)
-        self.state = self._written_state(epoch, storage, attempt_id)
+        try:
+            self.state = self._written_state(epoch, storage, attempt_id)
+        except OSError as error:
+            raise CheckpointFailedError(
+                f"checkpoint {epoch.checkpoint_id} failed: '{self.info.vertex.name}' "
+                f"({self.info.subtask + 1}/{self.info.vertex.parallelism}) can't write its state to "
+                f"{storage.url}: {error}"
+            ) from error
         reach("after-state", epoch.checkpoint_id)
         progress = take_progress(self.chain, self._read_valves)
         described = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from opchain.runtime.connectors.fed_source import FedSource
 from opchain.runtime.connectors.relayed_sink import RelayedSink
+from opchain.runtime.connectors.socket_source import SocketTextStreamFunction
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.operators.specs import LegacySourceSpec, SourceSpec
@@ -67,10 +68,7 @@ def _delivered(operator: OperatorProgram) -> UnboundedSource[Any] | FedSource | 
     spec = operator.spec
     if isinstance(spec, LegacySourceSpec):
         if not spec.is_bounded:
-            _refuse(
-                operator,
-                "is a SourceFunction, which nothing can wind back after a failure: write an UnboundedSource",
-            )
+            _refuse(operator, _why_no_function(spec.function))
         return None
     if not isinstance(spec, SourceSpec):
         return None
@@ -123,6 +121,21 @@ def delivered_rows(
             )
             rows = rows.unionByName(packed, allowMissingColumns=True)
     return rows
+
+
+def _why_no_function(function: Any) -> str:
+    # Spark gives a task to another process whenever it likes, and runs it again. A function that holds a
+    # connection, or a place in a loop, would begin anew each time, and send other records than before.
+    instead = "let it be an UnboundedSource of opchain.spark, which says its position"
+    if isinstance(function, SocketTextStreamFunction):
+        place = f"host={function.hostname!r}, port={function.port}"
+        instead = (
+            f"read it by SparkSource('socket', dict({place}), is_streaming=True) of opchain.spark"
+        )
+    return (
+        "is a SourceFunction, which runs on a thread of its own and which nothing can wind back after a "
+        f"failure: {instead}, or run the job in one process, by execution.target = local"
+    )
 
 
 def _refuse(operator: OperatorProgram, why: str) -> NoReturn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
 import time
 from contextlib import suppress
@@ -23,7 +24,7 @@ from opchain.runtime.epochs.epoch_progress import (
 )
 from opchain.runtime.epochs.phase_clock import PhaseClock
 from opchain.runtime.epochs.restoring import operators_with_state, restored_vertices
-from opchain.runtime.errors import CheckpointError
+from opchain.runtime.errors import CheckpointError, CheckpointFailedError
 from opchain.runtime.job.orphans import abort_epoch, discard_orphans
 from opchain.runtime.job.outcome import (
     JobOutcome,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
     from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
+    from opchain.runtime.checkpoint.pending_checkpoint import PendingCheckpoint
     from opchain.runtime.checkpoint.restore_plan import RestorePlan
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.epochs.epoch_history import EpochHistory
@@ -57,6 +59,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _EPOCHS_BETWEEN_SWEEPS = 100
+
+_LOG = logging.getLogger("opchain.epochs")
 
 
 class Epochs:
@@ -159,30 +163,9 @@ class Epochs:
         epoch = Epoch(
             checkpoint_id, now_ms, is_first=latest is None, is_recorded=self._records_epochs
         )
-        tasks = range(sum(vertex.parallelism for vertex in job.vertices))
-        pending = self._coordinator.begin(checkpoint_id, tasks)
-        reach("epoch-begun", checkpoint_id)
-        try:
-            outcome = self._run_stages(rows, epoch)
-        except BaseException as error:
-            with suppress(CheckpointError):  # the job fails, and says why
-                self._coordinator.abort(pending, f"{type(error).__name__}: {error}")
-            abort_epoch(job, checkpoint_id, error)
-            raise
-        for acknowledgement in _acknowledgements(job, outcome):
-            pending.acknowledge(acknowledgement)
-        reach("acknowledged", checkpoint_id)
-        phases.ends(TASKS)
-        self._latest = self._coordinator.complete(
-            pending,
-            operators_with_state(job, outcome.snapshots),
-            sources=[
-                SourcePosition(BATCH, batch),
-                SourcePosition(TIMER, _first_timer(outcome)),
-                SourcePosition(CLOCK, now_ms),
-            ],
-            plan=self._plan,
-        )
+        outcome = None
+        while outcome is None:
+            outcome = self._completed(rows, epoch, batch)
         reach("completed", checkpoint_id)
         phases.ends(CHECKPOINT)
         commit(job, outcome, partial(reach, "between-commits", checkpoint_id))
@@ -206,6 +189,55 @@ class Epochs:
             ),
             outcome,
         )
+
+    def _completed(self, rows: DataFrame, epoch: Epoch, batch: int) -> JobOutcome | None:
+        """Runs an epoch up to its complete checkpoint; None where that failed and is to be tried again.
+
+        Flink goes on without a checkpoint that failed. Here an epoch can't be without, and is run again.
+
+        Raises:
+            CheckpointError: More checkpoints failed in a row than are tolerable.
+        """
+        job, checkpoint_id = self._job, epoch.checkpoint_id
+        tasks = range(sum(vertex.parallelism for vertex in job.vertices))
+        pending = self._coordinator.begin(checkpoint_id, tasks)
+        reach("epoch-begun", checkpoint_id)
+        try:
+            outcome = self._run_stages(rows, epoch)
+        except BaseException as error:
+            abort_epoch(job, checkpoint_id, error)
+            if isinstance(error, CheckpointFailedError):
+                self._give_up(pending, error)
+                return None
+            with suppress(CheckpointError):  # the job fails, and says why
+                self._coordinator.abort(pending, f"{type(error).__name__}: {error}")
+            raise
+        for acknowledgement in _acknowledgements(job, outcome):
+            pending.acknowledge(acknowledgement)
+        reach("acknowledged", checkpoint_id)
+        self._phases.ends(TASKS)
+        try:
+            self._latest = self._coordinator.complete(
+                pending,
+                operators_with_state(job, outcome.snapshots),
+                sources=[
+                    SourcePosition(BATCH, batch),
+                    SourcePosition(TIMER, _first_timer(outcome)),
+                    SourcePosition(CLOCK, epoch.timestamp_ms),
+                ],
+                plan=self._plan,
+            )
+        except OSError as error:
+            # Perhaps the metadata is there all the same: nothing that it refers to may go. Then the next
+            # attempt finds it and fails, and a new run goes on from it.
+            where = f"checkpoint {checkpoint_id} could not be completed in {self._storage.url}"
+            self._give_up(pending, CheckpointFailedError(f"{where}: {error}"))
+            return None
+        return outcome
+
+    def _give_up(self, pending: PendingCheckpoint, error: CheckpointFailedError) -> None:
+        self._coordinator.abort(pending, str(error))
+        _LOG.warning("%s; its epoch is run again", error)
 
     def _discard_orphans(self) -> None:
         discard_orphans(self._job, self._shipped.lineage, self._coordinator.lease.require)

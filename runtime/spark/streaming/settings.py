@@ -20,19 +20,22 @@ class StreamingSettings:
 
     Attributes:
         checkpoints: Path or URL of the job's checkpoints; None for a temporary folder, without restart.
-        interval_ms: At least so long from the begin of an epoch to the next; 0 for as soon as possible.
+        interval_ms: At least so long from the begin of an epoch to the next; 0 for as soon as possible. Spark's
+            processing-time trigger: epochs begin at multiples of it.
+        min_pause_ms: At least so long from the end of an epoch to the begin of the next.
         trigger: When epochs begin.
         restore_from: A checkpoint or savepoint to start from, where `checkpoints` holds none yet; or one of
             those that it holds, to go on from where later ones are damaged.
         allow_non_restored_state: Whether state may be dropped that no operator of the program takes.
         retained: How many checkpoints are kept.
-        tolerable_failures: How many checkpoints in a row may fail.
+        tolerable_failures: How many checkpoints in a row may fail; the epoch of each is run again.
         progress_log: A file that gets a line of JSON per epoch.
         records_epochs: Whether checkpoints keep what `opchain replay` needs.
     """
 
     checkpoints: str | None = None
     interval_ms: int = 0
+    min_pause_ms: int = 0
     trigger: Trigger = Trigger.PROCESSING_TIME
     restore_from: str | None = None
     allow_non_restored_state: bool = False

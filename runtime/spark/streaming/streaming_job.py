@@ -228,6 +228,9 @@ class StreamingJob:
         except BaseException as error:
             self._failure = error
             raise
+        # Input gathers meanwhile. A job that ends by itself has no reason to wait.
+        if self._settings.trigger is Trigger.PROCESSING_TIME:
+            self._cancelled.wait(self._settings.min_pause_ms / 1000)
 
     def _description(self) -> str:
         return f"{self.job.job_name}: {'; '.join(stage_name(self.job, stage) for stage in self.job.stages)}"

@@ -9,6 +9,7 @@ from opchain.common import Duration, Time, Types, WatermarkStrategy
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.datastream.window import TumblingEventTimeWindows
+from opchain.runtime.errors import CheckpointFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -195,4 +196,21 @@ def test_sums_that_the_generated_code_keeps_are_in_the_state(
             (2, epoch + 1),
         ]
         run = run.restarted() if restarts else run
+    run.close()
+
+
+def test_a_storage_that_does_not_take_the_state_fails_the_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = EpochRun(counted, tmp_path)
+
+    def full(name: str, data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(run.storage, "put", full)
+    with pytest.raises(
+        CheckpointFailedError,
+        match=r"checkpoint 1 failed: '.*' \(1/1\) can't write its state.*No space",
+    ):
+        run.run(words=["a"])
     run.close()

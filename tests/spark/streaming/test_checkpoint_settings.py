@@ -1,0 +1,109 @@
+"""What the settings of checkpoints do to a job on Spark: interval, pause, tolerable failures."""
+
+from __future__ import annotations
+
+import queue
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from opchain.common import Configuration, Encoder, WatermarkStrategy
+from opchain.datastream import StreamExecutionEnvironment
+from opchain.datastream.connectors.file_system import BucketAssigner, FileSink
+from opchain.datastream.functions import MapFunction
+from opchain.runtime.connectors.data_generator import DataGeneratorSource
+from opchain.runtime.errors import CheckpointError
+from opchain.runtime.functions.checkpointed_function import CheckpointedFunction
+from opchain.spark import SparkSource
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from opchain.spark import EpochProgress
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("session")]
+
+LONGEST_S = 120
+ATTEMPTS = 3
+"""How often Spark tries a task in these tests: see MASTER."""
+
+
+def environment(folder: Path, **settings: str) -> StreamExecutionEnvironment:
+    configuration = Configuration()
+    configuration.set_string("execution.checkpointing.dir", str(folder / "checkpoints"))
+    for name, value in settings.items():
+        key = f"execution.checkpointing.{name.replace('_', '-')}"
+        configuration.set_string("opchain.streaming.trigger" if name == "trigger" else key, value)
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.set_parallelism(1)
+    return env
+
+
+def test_epochs_keep_their_distance(tmp_path: Path) -> None:
+    env = environment(tmp_path, interval="2 s", min_pause="1 s")
+    numbers: DataGeneratorSource[int] = DataGeneratorSource(lambda n: n, records_per_second=1_000)
+    env.from_source(numbers, WatermarkStrategy.no_watermarks(), "numbers").uid("numbers").print()
+    heard: queue.Queue[EpochProgress] = queue.Queue()
+    env.add_epoch_listener(heard.put)
+    client = env.execute_async("numbers")
+    epochs = [heard.get(timeout=LONGEST_S) for _ in range(3)]
+    client.cancel().result(LONGEST_S)
+    for before, epoch in pairwise(epochs):
+        assert epoch.durations_ms["waiting"] >= 1_000
+        assert epoch.timestamp_ms - before.timestamp_ms >= 1_500  # at multiples of two seconds
+
+
+class FailsAtFirst(MapFunction[Any, str], CheckpointedFunction):
+    """Its state can't be written so many times."""
+
+    def __init__(self, folder: Path, failures: int) -> None:
+        self.folder = folder
+        self.failures = failures
+
+    def map(self, value: Any) -> str:
+        return str(value[0])
+
+    def snapshot_state(self, context: Any) -> None:
+        failed = len(list(self.folder.iterdir()))
+        if failed < self.failures:
+            (self.folder / str(failed)).touch()
+            raise OSError(28, "No space left on device")
+
+    def initialize_state(self, context: Any) -> None:
+        pass
+
+
+def copy_rows(folder: Path, failures: int, **settings: str) -> list[str]:
+    """What is written of three rows whose checkpoint fails so many times."""
+    (folder / "rows").mkdir()
+    (folder / "failed").mkdir()
+    (folder / "rows" / "1.csv").write_text("a\nb\nc\n")
+    env = environment(folder, trigger="available-now", **settings)
+    source = SparkSource("csv", schema="name string", path=str(folder / "rows"), is_streaming=True)
+    rows = env.from_source(source, WatermarkStrategy.no_watermarks(), "rows").uid("rows")
+    names = rows.map(FailsAtFirst(folder / "failed", failures)).uid("names")
+    sink = FileSink.for_row_format(str(folder / "output"), Encoder.simple_string_encoder())
+    files = sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
+    names.sink_to(files).uid("files")
+    env.execute("copy")
+    written = [path for path in (folder / "output").rglob("part-*") if path.is_file()]
+    return [line for path in written for line in path.read_text().splitlines()]
+
+
+def test_an_epoch_whose_checkpoint_failed_is_run_again(tmp_path: Path) -> None:
+    failures = 2 * ATTEMPTS
+    assert sorted(copy_rows(tmp_path, failures, tolerable_failed_checkpoints="2")) == [
+        "a",
+        "b",
+        "c",
+    ]
+    assert len(list((tmp_path / "failed").iterdir())) == failures
+
+
+def test_more_failures_than_are_tolerable_fail_the_job(tmp_path: Path) -> None:
+    with pytest.raises(
+        CheckpointError,
+        match=r"can't write its state.*No space left.*2 in a row, and 1 are tolerable",
+    ):
+        copy_rows(tmp_path, 10 * ATTEMPTS, tolerable_failed_checkpoints="1")
+    assert len(list((tmp_path / "failed").iterdir())) == 2 * ATTEMPTS
