@@ -17,7 +17,6 @@ Flink: `CheckpointCoordinator`, `PendingCheckpoint`, `CompletedCheckpointStore`.
 from __future__ import annotations
 
 import logging
-import threading
 from collections import deque
 from dataclasses import dataclass
 from time import perf_counter
@@ -35,7 +34,6 @@ from opchain.runtime.checkpoint.metadata import (
 from opchain.runtime.checkpoint.pending_checkpoint import Acknowledgement, PendingCheckpoint
 from opchain.runtime.checkpoint.retention import drop_checkpoint, sweep
 from opchain.runtime.checkpoint.run_lease import RunLease
-from opchain.runtime.checkpoint.state_files import Compaction, compact
 from opchain.runtime.errors import CheckpointError, CheckpointInUseError
 from opchain.runtime.task.mailbox.timer_service import wall_clock_ms
 
@@ -43,7 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from opchain.runtime.checkpoint.metadata import OperatorMetadata, SourcePosition
-    from opchain.runtime.checkpoint.state_files import TaskState
     from opchain.runtime.checkpoint.storage import CheckpointStorage
 
 __all__ = [
@@ -89,7 +86,7 @@ class CheckpointStatistics:
 
 
 class CheckpointCoordinator:
-    """The checkpoints of one run; see the module. Used by one thread, but for `compact`.
+    """The checkpoints of one run; see the module. Used by one thread.
 
     Attributes:
         statistics: Of the last 100 completed checkpoints.
@@ -118,9 +115,6 @@ class CheckpointCoordinator:
         self._failures = 0
         self._completed: list[CheckpointMetadata] | None = None
         self._completed_count = 0
-        self._compactions: dict[int, list[Compaction]] = {}
-        # A sweep must not see a merged file that nobody is told of yet.
-        self._compacting = threading.Lock()
 
     @classmethod
     def open(
@@ -264,31 +258,10 @@ class CheckpointCoordinator:
                 f"{self._tolerable_failures} are tolerable"
             )
 
-    def compact(self) -> dict[int, Compaction]:
-        """Merges files in the chains of the last checkpoint; a thread of its own may call it.
-
-        What is merged counts from the next acknowledgements on. Give a task its compaction, to apply to the
-        state that it goes on from, and its acknowledgements stay small.
-        """
-        found: dict[int, Compaction] = {}
-        with self._compacting:
-            latest = self.latest()
-            for task in () if latest is None else latest.tasks:
-                compaction = compact(self._storage, task.state)
-                if compaction is not None:
-                    found[task.task] = compaction
-                    self._compactions[task.task] = [
-                        *self._compactions.get(task.task, ()),
-                        compaction,
-                    ]
-        return found
-
     def sweep(self) -> list[str]:
         """Removes state files to which nothing refers and nothing will; gives their names."""
         self.lease.require()
-        with self._compacting:
-            merged = [item.by.name for items in self._compactions.values() for item in items]
-            return sweep(self._storage, merged)
+        return sweep(self._storage)
 
     def discard_after(self, epoch: int) -> list[int]:
         """Drops the completed checkpoints after an epoch, and gives their epochs; 0 drops all.
@@ -316,22 +289,10 @@ class CheckpointCoordinator:
             task=found.task,
             vertex_id=found.vertex_id,
             subtask=found.subtask,
-            state=self._compacted(found.state),
+            state=found.state,
             rest=found.rest,
             recorded=found.recorded,
         )
-
-    def _compacted(self, state: TaskState) -> TaskState:
-        """The state with what was merged meanwhile; mergers of chains that are over are forgotten."""
-        waiting = []
-        for compaction in self._compactions.get(state.task, ()):
-            shorter = compaction.applied_to(state)
-            if shorter is not state or compaction.by in state.files:
-                waiting.append(compaction)
-                state = shorter
-        if state.task in self._compactions:
-            self._compactions[state.task] = waiting
-        return state
 
     def _publish(self, metadata: CheckpointMetadata) -> None:
         self.lease.require()
@@ -379,9 +340,7 @@ class CheckpointCoordinator:
         try:
             while len(completed) > self._retained:
                 drop_checkpoint(self._storage, completed.pop(0), completed)
-            # While chains are merged, which takes its time, the next round will do.
-            is_time = self._completed_count % _COMPLETED_BETWEEN_SWEEPS == 0
-            if is_time and not self._compacting.locked():
+            if self._completed_count % _COMPLETED_BETWEEN_SWEEPS == 0:
                 self.sweep()
         except OSError as error:
             _LOG.warning("old checkpoint files of %s stay: %s", self._storage.url, error)

@@ -203,7 +203,8 @@ def latest_checkpoint(storage: CheckpointStorage) -> CheckpointMetadata | None:
         return read_metadata(storage, epochs[-1])
     except CorruptCheckpointError as error:
         before = (
-            f"checkpoint {epochs[-2]} is there: start from that"
+            f"checkpoint {epochs[-2]} is there: start with execution.state-recovery.path="
+            f"{storage.url}/{checkpoint_name(epochs[-2])} and the directory as it is to go on from that"
             if len(epochs) > 1
             else "there is no checkpoint before it"
         )

@@ -1,7 +1,7 @@
 """Which files a place keeps: those of the last checkpoints, and those that may still be needed.
 
 A state file may belong to many checkpoints, so it goes when the last checkpoint that refers to it does. Files
-to which no checkpoint refers are left by attempts that lost, by epochs that failed, and by compactions. They
+to which no checkpoint refers are left by attempts that lost, and by epochs that failed. They
 go, too, once an epoch at or after theirs is complete: a task's chain only ever goes on from files of
 the last epoch that it wrote, and those are in that checkpoint then.
 
@@ -37,12 +37,11 @@ def drop_checkpoint(
     return gone
 
 
-def sweep(storage: CheckpointStorage, protected: Collection[str] = ()) -> list[str]:
+def sweep(storage: CheckpointStorage) -> list[str]:
     """Removes state files that nothing refers to and nothing will; gives their names.
 
     Args:
         storage: The place; only its owner may do this.
-        protected: Files that are going to be referred to.
 
     Raises:
         CorruptCheckpointError: A checkpoint can't be read, so that its files are not known.
@@ -51,7 +50,6 @@ def sweep(storage: CheckpointStorage, protected: Collection[str] = ()) -> list[s
     if not epochs:
         return []
     needed = {name for epoch in epochs for name in read_metadata(storage, epoch).all_files}
-    needed.update(protected)
     gone = [
         f"{FOLDER}/{folder}/{name}"
         for folder in storage.children(FOLDER)

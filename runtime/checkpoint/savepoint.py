@@ -64,6 +64,14 @@ def find_checkpoint(url: str) -> Located:
     return Located(storage, latest)
 
 
+def epoch_in(storage: CheckpointStorage, url: str) -> int | None:
+    """The number of the checkpoint at a path or URL, if it is one of a storage's own."""
+    of_epoch = _OF_EPOCH.fullmatch(url)
+    if of_epoch is None or checkpoint_storage(of_epoch["place"]).url != storage.url:
+        return None
+    return int(of_epoch["epoch"])
+
+
 def problems_of(checkpoint: Located) -> list[CorruptCheckpointError]:
     """What is wrong with the files of a checkpoint: each is read and checked."""
     found = []

@@ -1,12 +1,16 @@
 """The state of a task as files: one per epoch, with a part for every operator and key group.
 
 A task writes one file per epoch: the whole state of its operators (a base), or what has changed since
-the file before. The files from the last base on are its *chain*, and all of it is read to restore. Each
+the file before. The files from the last base on are its *chain*, and all of it is read to restore. Changes are
+merged as they are written: every few epochs the file takes in those before it that are no larger than it is with
+them, so that a chain has few files. That costs a task some copying of bytes, spread over epochs; nothing runs
+beside it, and the state that it acknowledges is the state that it has. (Rejected: merging by the driver, in the
+background. A task then goes on from files that it doesn't know, and the driver's work is stopped with it.) Each
 writer gives its file a name of its own, with epoch, task, attempt and a random part: an attempt that is
 taken for dead and goes on writing never overwrites the file of the one that replaced it.
 
 Parts are bytes that this module doesn't look into: keyed state and timers per key group are formats that
-may be put one behind the other (see keyed_snapshot), so neither folding a chain nor compacting it unpickles
+may be put one behind the other (see keyed_frames), so neither folding a chain nor merging files of it unpickles
 a user's value. See `state_file_format` for the bytes.
 
 Flink: `KeyGroupsStateHandle`, `IncrementalRemoteKeyedStateHandle`.
@@ -16,7 +20,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from opchain.runtime.checkpoint.state_file_format import decode, encode
@@ -34,8 +38,9 @@ if TYPE_CHECKING:
 FOLDER = "shared"
 """Where state files are, below the storage's root; `shared/<epoch>/...`."""
 
-_LONGEST_CHAIN = 200
-_FEWEST_TO_COMPACT = 8
+_FEWEST_TO_MERGE = 8
+_MARKS = 32
+_REMEMBERED_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,8 @@ class TaskState:
     `files` is the chain, the base first; `base_bytes` is the size of that, `changes_bytes` of the rest.
     `key_groups` are the first and last key group that has something, None where there is none;
     `operators` the ids of the operators that have a part. `has_operator_state` says whether one has
-    state without key, which any subtask may get a share of.
+    state without key, which any subtask may get a share of. `marks` tell the latest files that were written
+    on the way here, the last one last, though they may be part of others by now.
     """
 
     task: int
@@ -56,18 +62,50 @@ class TaskState:
     base_bytes: int = 0
     changes_bytes: int = 0
     has_operator_state: bool = False
+    marks: tuple[str, ...] = ()
 
     def is_same_state_as(self, other: TaskState) -> bool:
-        """Whether both are of what the task had at the end of one epoch, merged files or not."""
+        """Whether both are of what the task had at the end of one epoch."""
         ends = [(state.task, state.epoch, state.files[-1:]) for state in (self, other)]
         return ends[0] == ends[1]
 
+    def is_behind(self, earlier: TaskState) -> bool:
+        """Whether the task went on to this from an earlier state of not too long ago."""
+        return bool(earlier.marks) and self.task == earlier.task and earlier.marks[-1] in self.marks
+
     def needs_base(self) -> bool:
-        """Whether the next file should be a base: the changes weigh more, or are too many files.
+        """Whether the next file should be a base: the changes weigh more.
 
         A new base then costs, spread over the epochs since the last one, as much as the changes did.
         """
-        return self.changes_bytes > self.base_bytes or len(self.files) >= _LONGEST_CHAIN
+        return self.changes_bytes > self.base_bytes
+
+
+class RecentFiles:
+    """The latest files that a task has written, some megabytes of them: to merge them without reading them."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, bytes] = {}
+        self._size = 0
+
+    def keep(self, file: StoredFile, data: bytes) -> None:
+        """Remembers a file, if it is small, and forgets the oldest for it."""
+        if file.size > _REMEMBERED_BYTES // 2:
+            return
+        self._files[file.name] = data
+        self._size += file.size
+        while self._size > _REMEMBERED_BYTES:
+            oldest = next(iter(self._files))
+            self._size -= len(self._files.pop(oldest))
+
+    def read(self, storage: CheckpointStorage, file: StoredFile) -> StateFile:
+        """A file, from memory or else from the storage.
+
+        Raises:
+            CorruptCheckpointError: It is missing or altered.
+        """
+        data = self._files.get(file.name)
+        return _read(storage, file) if data is None else decode(data, file.name)
 
 
 def write_task_state(
@@ -77,8 +115,9 @@ def write_task_state(
     attempt_id: str,
     states: Mapping[str, OperatorSnapshot],
     previous: TaskState | None = None,
+    recent: RecentFiles | None = None,
 ) -> TaskState:
-    """Writes one file with the state of a task's operators.
+    """Writes one file with the state of a task's operators; the latest files before it may become part of it.
 
     Args:
         storage: Where to.
@@ -87,28 +126,40 @@ def write_task_state(
         attempt_id: What tells this attempt from others of the same task.
         states: What each operator handed over, by operator id.
         previous: What the changes among the states are relative to: the state that this task wrote last.
+        recent: What the task remembers of its files, from epoch to epoch.
 
     Raises:
         InternalError: There are changes, and no `previous`.
+        CorruptCheckpointError: A file that is to be merged is missing or altered.
     """
     is_changes = any(state.is_changes for state in states.values())
     if is_changes and previous is None:
         raise InternalError(f"task {task} writes changes in epoch {epoch}, and nothing before them")
-    name = f"{FOLDER}/{epoch}/{task}-{_plain(attempt_id)}-{secrets.token_hex(4)}.state"
-    file = storage.put(name, encode(epoch, task, states))
     start = previous if previous is not None and is_changes else TaskState(task, epoch)
+    kept = recent if recent is not None else RecentFiles()
+    data = encode(epoch, task, states)
+    merged = _to_merge(start.files, len(data))
+    if merged:
+        before = [kept.read(storage, file) for file in start.files[-merged:]]
+        data = encode(epoch, task, _joined((*before, decode(data, "changes")), None))
+    mark = secrets.token_hex(4)
+    name = f"{FOLDER}/{epoch}/{task}-{_plain(attempt_id)}-{mark}.state"
+    file = storage.put(name, data)
+    kept.keep(file, data)
+    unmerged = start.files[: len(start.files) - merged]
     groups = {group for state in states.values() for group in (*state.keyed, *state.timers)}
     groups.update(start.key_groups or ())
     return TaskState(
         task,
         epoch,
-        (*start.files, file),
+        (*unmerged, file),
         tuple(dict.fromkeys((*start.operators, *states))),
         (min(groups), max(groups)) if groups else None,
         base_bytes=start.base_bytes or file.size,
-        changes_bytes=start.changes_bytes + file.size if start.files else 0,
+        changes_bytes=sum(found.size for found in (*unmerged, file)[1:]),
         has_operator_state=start.has_operator_state
         or any(state.operator.lists or state.operator.maps for state in states.values()),
+        marks=(*(previous.marks if previous is not None else ()), mark)[-_MARKS:],
     )
 
 
@@ -172,54 +223,27 @@ def read_changes(
     Raises:
         CorruptCheckpointError: A file is missing, altered, or of a foreign format.
     """
-    length = len(known.files)
-    if not length or state.files[:length] != known.files or state.has_operator_state:
+    if not known.files or not state.is_behind(known) or state.has_operator_state:
         return None
-    found = _joined((_read(storage, file) for file in state.files[length:]), None)
+    # A merged file may begin with changes that are known: taken in again, in order, they change nothing.
+    since = _epoch_of(known.files[-1])
+    later = [file for file in state.files if _epoch_of(file) > since]
+    found = _joined((_read(storage, file) for file in later), None)
     return found if all(snapshot.is_changes for snapshot in found.values()) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Compaction:
-    """One file that stands for a run of files in a task's chain."""
+def _to_merge(files: Sequence[StoredFile], size: int) -> int:
+    """How many of the latest changes in a chain to put into one file with changes of some size.
 
-    replaced: tuple[StoredFile, ...]
-    by: StoredFile
-
-    def applied_to(self, state: TaskState) -> TaskState:
-        """The state with the file in place of the run; as it was where the chain doesn't hold the run."""
-        files, length = state.files, len(self.replaced)
-        for start in range(len(files) - length + 1):
-            if files[start : start + length] == self.replaced:
-                shorter = (*files[:start], self.by, *files[start + length :])
-                saved = sum(file.size for file in self.replaced) - self.by.size
-                return replace(
-                    state, files=shorter, changes_bytes=max(0, state.changes_bytes - saved)
-                )
-        return state
-
-
-def compact(storage: CheckpointStorage, state: TaskState) -> Compaction | None:
-    """Merges the latest changes in a chain into one file; None where there is too little to merge.
-
-    A file is merged where those behind it weigh half as much or more, so that a change is copied a few times in its
-    life, however many there are. No part is unpickled. The files that are replaced stay: checkpoints refer to them. The task goes on
-    writing changes meanwhile: apply the compaction to whatever it acknowledges afterwards.
-
-    Raises:
-        CorruptCheckpointError: A file is missing, altered, or of a foreign format.
+    A file is merged where those behind it weigh half as much or more: so a change is copied a few times in its
+    life, however many there are, and a chain is as long as the logarithm of what is in it.
     """
-    first, total = len(state.files), 0
-    while first > 1 and state.files[first - 1].size <= 2 * (total or state.files[-1].size):
+    first, total = len(files), size
+    while first > 1 and files[first - 1].size <= 2 * total:
         first -= 1
-        total += state.files[first].size
-    changes = state.files[first:]
-    if len(changes) < _FEWEST_TO_COMPACT:
-        return None
-    files = [_read(storage, file) for file in changes]
-    joined = _joined(files, None)
-    name = f"{FOLDER}/{state.epoch}/{state.task}-compacted-{secrets.token_hex(4)}.state"
-    return Compaction(changes, storage.put(name, encode(state.epoch, state.task, joined)))
+        total += files[first].size
+    count = len(files) - first
+    return count if count + 1 >= _FEWEST_TO_MERGE else 0
 
 
 def _of_task(
@@ -248,6 +272,11 @@ def _joined(
 
 def _read(storage: CheckpointStorage, file: StoredFile) -> StateFile:
     return decode(storage.get(file), storage.full_name(file.name))
+
+
+def _epoch_of(file: StoredFile) -> int:
+    """The last epoch that a file has changes of."""
+    return int(file.name.split("/")[1])
 
 
 def _overlap(found: tuple[int, int] | None, key_groups: KeyGroupRange) -> bool:

@@ -19,7 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.fault_points import reach
 from opchain.runtime.checkpoint.state_descriptions import describe_states, require_same_states
-from opchain.runtime.checkpoint.state_files import TaskState, read_changes, write_task_state
+from opchain.runtime.checkpoint.state_files import (
+    RecentFiles,
+    TaskState,
+    read_changes,
+    write_task_state,
+)
 from opchain.runtime.epochs.epoch import TaskSnapshot
 from opchain.runtime.epochs.epoch_input import EpochGateInput, source_input
 from opchain.runtime.epochs.progress import restore_progress, take_progress
@@ -73,6 +78,7 @@ class EpochTask(StreamTask):
         self._turns_of_epoch = _TurnsOfEpoch(self.processor)
         self._valves = InputValves(vertex.inputs, self.info.subtask, vertex.parallelism)
         self.state: TaskState | None = None
+        self._recent_files = RecentFiles()
         self._recorder: EpochRecorder | None = None
         self._sizes: dict[str, StateSize] = {}
         self._entries: defaultdict[str, EntryCount] = defaultdict(EntryCount)
@@ -261,7 +267,9 @@ class EpochTask(StreamTask):
             if not snapshot.is_empty() or (not snapshot.is_changes and operator_id in known):
                 states[operator_id] = snapshot
         if states:
-            return write_task_state(storage, number, self.info.task, attempt_id, states, previous)
+            return write_task_state(
+                storage, number, self.info.task, attempt_id, states, previous, self._recent_files
+            )
         return replace(previous or TaskState(self.info.task, number), epoch=number)
 
     def _note_size(

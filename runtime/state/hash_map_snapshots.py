@@ -86,8 +86,9 @@ class HashMapSnapshots(KeyedStateBackend):
                     read_tables(of_number, self._tables, self.identity, self._where)
                 else:
                     apply_frames(of_number, self._tables, self.identity, self._router, self._where)
-        self._begin_changes(last + 1)
-        self._next_number = last + 1  # also for who begins to track now, before anything changes
+        number = max(last + 1, self._next_number)
+        self._begin_changes(number)
+        self._next_number = number  # also for who begins to track now, before anything changes
 
     # Changes
 

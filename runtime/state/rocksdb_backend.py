@@ -107,5 +107,6 @@ class RocksDBKeyedStateBackend(HashMapKeyedStateBackend):
                 self.identity,
                 self._where,
             )
-        self._begin_changes(last + 1)
-        self._next_number = last + 1
+        number = max(last + 1, self._next_number)
+        self._begin_changes(number)
+        self._next_number = number

@@ -309,8 +309,9 @@ class TimerServices:
                     self._restore_whole(frames)
                 else:
                     self._apply(frames)
-        self._begin_changes(last + 1)
-        self._next_number = last + 1
+        number = max(last + 1, self._next_number)
+        self._begin_changes(number)
+        self._next_number = number
 
     def track_changes(self) -> None:
         """Notes from the next snapshot or the last restore on which timers come and go; off by default."""

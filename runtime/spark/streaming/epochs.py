@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.coordinator import Acknowledgement
+from opchain.runtime.checkpoint.fall_back import offering_earlier
 from opchain.runtime.checkpoint.fault_points import reach
 from opchain.runtime.checkpoint.metadata import Committable, SourcePosition, checkpoint_name
 from opchain.runtime.checkpoint.positions import BATCH, CLOCK, TIMER, position
@@ -24,7 +25,7 @@ from opchain.runtime.epochs.epoch_progress import (
 )
 from opchain.runtime.epochs.phase_clock import PhaseClock
 from opchain.runtime.epochs.restoring import operators_with_state, restored_vertices
-from opchain.runtime.errors import CheckpointError, CheckpointFailedError
+from opchain.runtime.errors import CheckpointError, CheckpointFailedError, CorruptCheckpointError
 from opchain.runtime.job.orphans import abort_epoch, discard_orphans
 from opchain.runtime.job.outcome import (
     JobOutcome,
@@ -263,7 +264,10 @@ class Epochs:
         try:
             return read_outcome(self._job, map(from_frame, collected(last)))
         except (Py4JError, PySparkException) as error:
-            raise failure_of(error, self._job)  # noqa: B904 - it has its cause
+            failure = failure_of(error, self._job)
+            if isinstance(failure, CorruptCheckpointError) and self._latest is not None:
+                raise offering_earlier(self._storage, failure, self._latest.epoch) from failure
+            raise failure  # noqa: B904 - it has its cause
 
     def _plan_of_restore(self) -> RestorePlan | None:
         latest = self._latest

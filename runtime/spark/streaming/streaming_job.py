@@ -37,6 +37,7 @@ from opchain.runtime.spark.streaming.clock_source import write_due
 from opchain.runtime.spark.streaming.collected_records import CollectedRecords
 from opchain.runtime.spark.streaming.delivered_sources import delivered_rows, unbounded_sources
 from opchain.runtime.spark.streaming.epochs import Epochs
+from opchain.runtime.spark.streaming.go_back import go_back
 from opchain.runtime.spark.streaming.lost_input import require_input
 from opchain.runtime.spark.streaming.settings import StreamingSettings, Trigger
 from opchain.runtime.spark.streaming.stream_writers import StreamWriters
@@ -133,8 +134,10 @@ class StreamingJob:
                 lineage=lineage_of(storage),
             )
             restore_from = self._settings.restore_from
-            if restore_from is not None and coordinator.latest() is None:
-                adopt(storage, restore_from)
+            if restore_from is not None:
+                go_back(storage, coordinator, restore_from)
+                if coordinator.latest() is None:
+                    adopt(storage, restore_from)
             epochs = Epochs(
                 self.job,
                 self.run_id,

@@ -242,32 +242,6 @@ def test_a_file_that_cannot_be_removed_stops_nothing(
     assert latest.epoch == 2
 
 
-def test_merged_files_take_the_place_of_those_they_were_made_of(
-    storage: CheckpointStorage, coordinator: CheckpointCoordinator
-) -> None:
-    tasks = Tasks(storage, base_every=100)
-    for epoch in range(1, 12):
-        run_epoch(coordinator, tasks, epoch)
-    merged = coordinator.compact()
-    assert sorted(merged) == [0, 1]
-    assert coordinator.sweep() == []  # nobody refers to what was merged, but somebody will
-    for told in (False, True):
-        if told:
-            tasks.states = [
-                merged[state.task].applied_to(state) for state in tasks.states if state is not None
-            ]
-        epoch = 13 if told else 12
-        metadata = run_epoch(coordinator, tasks, epoch)
-        assert [len(task.state.files) for task in metadata.tasks] == [epoch - 9] * 2
-    assert set(storage.names("shared")) == set(metadata.files)
-    tasks.base_every = 1
-    metadata = run_epoch(coordinator, tasks, 14)
-    assert [len(task.state.files) for task in metadata.tasks] == [1, 1]
-    assert coordinator._compactions == {0: [], 1: []}
-    coordinator.sweep()
-    assert set(storage.names("shared")) == set(metadata.files)
-
-
 def test_a_broken_checkpoint_can_be_left_behind(
     storage: CheckpointStorage, coordinator: CheckpointCoordinator
 ) -> None:
@@ -278,7 +252,7 @@ def test_a_broken_checkpoint_can_be_left_behind(
     coordinator.close()
     storage.write(metadata_name(3), b"{}")
     again = open_(storage, "run-2", retained=3)
-    with pytest.raises(CorruptCheckpointError, match="checkpoint 2 is there: start from that"):
+    with pytest.raises(CorruptCheckpointError, match=r"checkpoint 2 is there: start .*chk-2"):
         again.latest()
     assert again.discard_after(2) == [3]
     latest = again.latest()

@@ -42,13 +42,12 @@ def test_a_sweep_leaves_what_may_still_be_needed(any_storage: CheckpointStorage)
     any_storage.write("shared/1/orphan", b"")
     assert sweep(any_storage) == []  # nothing is complete yet
     checkpoint(any_storage, 2, "1/a", "2/b")
-    for name in ("2/merged", "2/orphan", "3/ahead", "other"):
+    for name in ("2/orphan", "3/ahead", "other"):
         any_storage.write(f"shared/{name}", b"")
-    assert sweep(any_storage, ["shared/2/merged"]) == ["shared/1/orphan", "shared/2/orphan"]
+    assert sweep(any_storage) == ["shared/1/orphan", "shared/2/orphan"]
     assert any_storage.names("shared") == [
         "shared/1/a",
         "shared/2/b",
-        "shared/2/merged",
         "shared/3/ahead",
         "shared/other",
     ]

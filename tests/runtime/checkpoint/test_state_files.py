@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from opchain.runtime.checkpoint.state_file_format import decode, encode
 from opchain.runtime.checkpoint.state_files import (
+    RecentFiles,
     TaskState,
-    compact,
+    read_changes,
     read_operator_state,
     read_task_state,
     write_task_state,
@@ -223,47 +225,66 @@ def test_files_of_other_key_groups_are_not_read(storage: CheckpointStorage) -> N
     assert found.keyed == {2: b"x"}
 
 
-def test_merging_keeps_what_is_read_and_shortens_the_chain(storage: CheckpointStorage) -> None:
-    task = Task(storage, 1, 0)
-    state = task.run_epoch([(key, 1) for key in range(500)])
-    for epoch in range(9):
-        state = task.run_epoch([(epoch, 1)])
-    compaction = compact(storage, state)
-    assert compaction is not None
-    later = task.run_epoch([(3, 5)])
-    shorter = compaction.applied_to(later)
-    assert [len(chain.files) for chain in (state, later, shorter)] == [10, 11, 3]
-    assert shorter.changes_bytes == sum(file.size for file in shorter.files[1:])
-    before, after = (
-        read_operator_state(storage, [chain], OPERATOR, ALL, 1, 0) for chain in (later, shorter)
-    )
-    assert before == after
-    assert compaction.applied_to(shorter) is shorter
-    assert later.is_same_state_as(shorter)
-    assert not later.is_same_state_as(state)
-
-
-def test_a_chain_is_merged_in_steps_so_that_it_stays_short(storage: CheckpointStorage) -> None:
+def test_changes_are_merged_in_steps_so_that_chains_stay_short(storage: CheckpointStorage) -> None:
     task = Task(storage, 1, 0)
     state = task.run_epoch([(key, 1) for key in range(3000)])
-    written, longest = 0, 0
+    written, lengths = 0, []
     for epoch in range(120):
         state = task.run_epoch([(epoch % 50, 1)])
-        compaction = compact(storage, state)
-        if compaction is not None:
-            written += compaction.by.size
-            state = task.state = compaction.applied_to(state)
-        longest = max(longest, len(state.files))
-    assert longest < 25
+        written += state.files[-1].size
+        lengths.append(len(state.files))
+        assert state.changes_bytes == sum(file.size for file in state.files[1:])
+    assert lengths[:9] == [2, 3, 4, 5, 6, 7, 8, 2, 3]
+    assert max(lengths) < 25
     assert written < 8 * state.changes_bytes
-    totals = Task(storage, 1, 0, [state]).totals()
-    assert totals == task.totals()
+    assert len(set(state.marks)) == 32
+    assert Task(storage, 1, 0, [state]).totals() == task.totals()
 
 
-def test_a_short_chain_is_left_alone(storage: CheckpointStorage) -> None:
+@pytest.mark.parametrize("epochs", [1, 6, 7, 8, 20])
+def test_the_changes_since_a_state_are_those_of_later_files(
+    storage: CheckpointStorage, epochs: int
+) -> None:
     task = Task(storage, 1, 0)
-    state = task.run_epoch([(1, 1)])
-    assert compact(storage, state) is None
+    task.run_epoch([(key, 1) for key in range(500)])
+    known = task.run_epoch([(1, 1)])
+    behind = Task(storage, 1, 0, [known], task.epoch)
+    for epoch in range(epochs):
+        state = task.run_epoch([(epoch, 1), (1, 1)])
+    assert state.is_behind(known)
+    assert not known.is_behind(state)
+    changes = read_changes(storage, state, known)
+    assert changes is not None
+    behind.harness.operator.apply_changes(changes[OPERATOR])
+    assert behind.totals() == task.totals()
+
+
+def test_there_are_no_changes_since_another_line_or_a_base(storage: CheckpointStorage) -> None:
+    task = Task(storage, 1, 0)
+    first = task.run_epoch([(key, 1) for key in range(50)])
+    other = Task(storage, 1, 0, [first], task.epoch)
+    other.state = first
+    lost = other.run_epoch([(1, 1)])
+    kept = task.run_epoch([(2, 1)])
+    assert read_changes(storage, kept, lost) is None
+    assert read_changes(storage, kept, first) is not None
+    while len(kept.files) > 1:
+        kept = task.run_epoch([(key, 1) for key in range(50)])
+    assert read_changes(storage, kept, first) is None
+
+
+def test_files_are_merged_from_memory_where_they_are_recent(storage: CheckpointStorage) -> None:
+    recent = RecentFiles()
+    small, large = (
+        storage.put(name, b"x" * size) for name, size in (("a/1", 10), ("a/2", 3 << 20))
+    )
+    data = encode(1, 0, {})
+    recent.keep(small, data)
+    recent.keep(large, b"y" * large.size)
+    storage.delete("a/1")
+    assert recent.read(storage, small) == decode(data, "a/1")
+    with pytest.raises(CorruptCheckpointError, match="a/2 is no state file"):
+        recent.read(storage, large)
 
 
 def cut(path: Path) -> None:

@@ -1,0 +1,96 @@
+"""The way on where a file of the last checkpoint is damaged: an earlier one, if one is kept that is whole.
+
+The job says so and stops; it never goes back by itself. Who wants it to names the earlier checkpoint, in the very
+directory in which the job keeps its own. What came behind it is dropped then, if it is damaged indeed: a setting
+that somebody forgets to remove doesn't undo what was done since.
+
+Flink: a job that is started with `-s` and the path of a retained checkpoint.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from opchain.runtime.checkpoint.metadata import checkpoint_name, completed_epochs, read_metadata
+from opchain.runtime.checkpoint.savepoint import Located, epoch_in, problems_of
+from opchain.runtime.errors import CorruptCheckpointError
+
+if TYPE_CHECKING:
+    from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
+    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
+
+SETTING = "execution.state-recovery.path"
+RETAINED = "execution.checkpointing.num-retained"
+
+_LOG = logging.getLogger(__name__)
+
+
+def offering_earlier(
+    storage: CheckpointStorage, error: CorruptCheckpointError, epoch: int
+) -> CorruptCheckpointError:
+    """The error that also says from what the job can go on.
+
+    Args:
+        storage: Where the checkpoints are.
+        error: What is wrong with a file.
+        epoch: The checkpoint that it is of.
+    """
+    earlier = next((found for found in _before(storage, epoch) if is_whole(storage, found)), None)
+    if earlier is None:
+        way = (
+            f"no checkpoint before {epoch} is kept that is whole ({RETAINED}=2 or more keeps some): restore "
+            "the file, or start from a savepoint in another directory"
+        )
+    else:
+        way = (
+            f"checkpoint {earlier} is whole: start with {SETTING}={storage.url}/{checkpoint_name(earlier)} "
+            "and the directory as it is to go on from that"
+        )
+    return CorruptCheckpointError(error.name, f"{error.problem}; {way}")
+
+
+def is_whole(storage: CheckpointStorage, epoch: int) -> bool:
+    """Whether a checkpoint and all its files can be read; reads them."""
+    try:
+        return not problems_of(Located(storage, read_metadata(storage, epoch)))
+    except CorruptCheckpointError:
+        return False
+
+
+def fall_back(
+    storage: CheckpointStorage, coordinator: CheckpointCoordinator, url: str
+) -> CheckpointMetadata | None:
+    """Drops damaged checkpoints behind one of the run's own; gives that one, None where nothing was dropped.
+
+    Args:
+        storage: Where the run keeps its checkpoints.
+        coordinator: The run's.
+        url: The checkpoint to go on from.
+
+    Raises:
+        CorruptCheckpointError: It is not there, or damaged itself.
+    """
+    epoch = epoch_in(storage, url)
+    if epoch is None:
+        return None
+    completed = completed_epochs(storage)
+    if completed and completed[-1] > epoch and is_whole(storage, completed[-1]):
+        _LOG.warning(
+            "%s=%s is left aside: checkpoint %d behind it is whole", SETTING, url, completed[-1]
+        )
+        return None
+    metadata = read_metadata(storage, epoch)
+    problems = problems_of(Located(storage, metadata))
+    if problems:
+        raise offering_earlier(storage, problems[0], epoch)
+    if completed[-1] == epoch:
+        return None
+    dropped = coordinator.discard_after(epoch)
+    _LOG.warning("checkpoints %s of %s are dropped: going on from %d", dropped, storage.url, epoch)
+    return metadata
+
+
+def _before(storage: CheckpointStorage, epoch: int) -> list[int]:
+    return [found for found in reversed(completed_epochs(storage)) if found < epoch]

@@ -1,0 +1,162 @@
+"""Damaged state files of a job that ran: what the error offers, and that the job goes on from there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from epoch_runs import EpochRun, given
+from forms import seen
+from opchain.common import Types
+from opchain.datastream.functions import KeyedProcessFunction
+from opchain.datastream.state import ValueStateDescriptor
+from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
+from opchain.runtime.checkpoint.fall_back import fall_back, is_whole, offering_earlier
+from opchain.runtime.checkpoint.metadata import (
+    completed_epochs,
+    encode,
+    latest_checkpoint,
+    metadata_name,
+    read_metadata,
+)
+from opchain.runtime.errors import CorruptCheckpointError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+class Count(KeyedProcessFunction[str, str, tuple[str, int]]):
+    def open(self, runtime_context: Any) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value: str, ctx: Any) -> Iterator[tuple[str, int]]:
+        count = (self.count.value() or 0) + 1
+        self.count.update(count)
+        yield value, count
+
+
+def draw(env: Any) -> None:
+    seen(given(env, "words").key_by(lambda word: word).process(Count()).uid("count"), "counts")
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-3])
+
+
+def flip_bits(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(data)
+
+
+DAMAGES: list[tuple[Callable[[Path], object], str]] = [
+    (truncate, "has .* bytes and was written with"),
+    (flip_bits, "was altered: its checksum is not"),
+    (lambda path: path.unlink(), "is missing"),
+]
+
+
+def ran(folder: Path, epochs: int) -> EpochRun:
+    run = EpochRun(draw, folder, 2)
+    for _ in range(epochs):
+        run.run(words=["a", "b", "a", "c"])
+        assert run.latest is not None
+        run.storage.publish(metadata_name(run.latest.epoch), encode(run.latest))
+    run.close()
+    return run
+
+
+def newest_file(run: EpochRun, folder: Path) -> Path:
+    assert run.latest is not None
+    return folder / max(
+        (name for name in run.latest.files), key=lambda name: int(name.split("/")[1])
+    )
+
+
+@pytest.fixture
+def coordinator(tmp_path: Path) -> Iterator[CheckpointCoordinator]:
+    from opchain.runtime.checkpoint.storage import checkpoint_storage  # noqa: PLC0415
+
+    opened = CheckpointCoordinator.open(
+        checkpoint_storage(str(tmp_path)), "job", "run", retained=3, keeps_alive=False
+    )
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("damage", "problem"), DAMAGES, ids=["truncated", "bits flipped", "deleted"]
+)
+def test_a_damaged_file_is_named_and_the_job_goes_on_from_the_checkpoint_before(
+    tmp_path: Path,
+    coordinator: CheckpointCoordinator,
+    damage: Callable[[Path], object],
+    problem: str,
+) -> None:
+    run = ran(tmp_path, 3)
+    damaged = newest_file(run, tmp_path)
+    assert damaged.parent.name == "3"
+    damage(damaged)
+    restarted = run.restarted()
+    with pytest.raises(CorruptCheckpointError, match=problem) as caught:
+        restarted.run(words=["a"])
+    assert str(damaged) in str(caught.value)
+    offered = str(offering_earlier(run.storage, caught.value, 3))
+    path = f"{tmp_path}/chk-2"
+    assert f"checkpoint 2 is whole: start with execution.state-recovery.path={path} and" in offered
+    went_on = fall_back(run.storage, coordinator, path)
+    assert went_on == read_metadata(run.storage, 2)
+    assert completed_epochs(run.storage) == [1, 2]
+    again = replace_latest(restarted, went_on)
+    found = again.run(words=["a", "b", "a", "c"])
+    again.close()
+    counts = [record for records in found.subtasks("counts").values() for record, _ in records]
+    assert sorted(counts) == [("a", 5), ("a", 6), ("b", 3), ("c", 3)]
+
+
+def replace_latest(run: EpochRun, latest: Any) -> EpochRun:
+    run.close()
+    return replace(run, latest=latest)
+
+
+def test_a_damaged_base_leaves_nothing_to_go_on_from(tmp_path: Path) -> None:
+    run = ran(tmp_path, 3)
+    base = next(path for path in sorted((tmp_path / "shared" / "1").iterdir()))
+    truncate(base)
+    error = CorruptCheckpointError(str(base), "is torn")
+    offered = str(offering_earlier(run.storage, error, 3))
+    assert "is torn; no checkpoint before 3 is kept that is whole" in offered
+    assert "execution.checkpointing.num-retained=2 or more" in offered
+    assert not is_whole(run.storage, 3)
+
+
+def test_a_setting_that_is_left_behind_undoes_nothing(
+    tmp_path: Path, coordinator: CheckpointCoordinator, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = ran(tmp_path, 3)
+    for earlier in (1, 2, 3, 4):
+        if earlier == 4:
+            (tmp_path / "chk-3" / "_metadata").write_text("{}")
+            with pytest.raises(CorruptCheckpointError, match="chk-4/_metadata is missing"):
+                fall_back(run.storage, coordinator, f"{tmp_path}/chk-4")
+        else:
+            assert fall_back(run.storage, coordinator, f"{tmp_path}/chk-{earlier}") is None
+    assert fall_back(run.storage, coordinator, f"{tmp_path}/elsewhere/chk-1") is None
+    assert fall_back(run.storage, coordinator, str(tmp_path)) is None
+    assert completed_epochs(run.storage) == [1, 2, 3]
+    assert "checkpoint 3 behind it is whole" in caplog.text
+
+
+def test_damaged_metadata_is_passed_over_as_well(
+    tmp_path: Path, coordinator: CheckpointCoordinator
+) -> None:
+    run = ran(tmp_path, 3)
+    (tmp_path / "chk-3" / "_metadata").write_text("{}")
+    with pytest.raises(CorruptCheckpointError, match=r"start with execution.*/chk-2 and"):
+        latest_checkpoint(run.storage)
+    assert fall_back(run.storage, coordinator, f"{tmp_path}/chk-2") is not None
+    latest = latest_checkpoint(run.storage)
+    assert latest is not None
+    assert latest.epoch == 2
