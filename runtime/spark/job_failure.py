@@ -28,6 +28,7 @@ _STAGE_FAILURE = re.compile(r"Task (\d+) in stage (\d+)\.\d+ failed (\d+) times?
 _VERSIONS = re.compile(r"PYTHON_VERSION_MISMATCH.*?(\d+\.\d+).*?(\d+\.\d+)", re.DOTALL)
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
 _MISSING_OWN = re.compile(r"No module named '(opchain[\w.]*|cloudpickle[\w.]*)'")
+_MISSING_ARROW = "No module named 'pyarrow'"
 
 
 def failure_of(
@@ -107,6 +108,16 @@ def _no_opchain(text: str, task: str) -> BaseException | None:
     )
 
 
+def _no_pyarrow(text: str, task: str) -> BaseException | None:  # noqa: ARG001
+    if _MISSING_ARROW not in text:
+        return None
+    return SparkUnavailableError(
+        "the Python that runs tasks has no pyarrow, which rows of DataFrames and all input of unbounded jobs "
+        "need: install it on the executors and on the driver's machine for the Python that PYSPARK_PYTHON, "
+        "spark.pyspark.python or env.set_python_executable() names"
+    )
+
+
 def _worker_died(text: str, task: str) -> BaseException | None:
     if "Python worker exited unexpectedly" not in text:
         return None
@@ -147,6 +158,7 @@ _KNOWN: tuple[Callable[[str, str], BaseException | None], ...] = (
     _other_python,
     _no_python,
     _no_opchain,
+    _no_pyarrow,
     _disk_full,
     _too_much_collected,
     _worker_died,

@@ -64,6 +64,11 @@ KNOWN: dict[str, tuple[str, type[StreamError], str]] = {
         InternalError,
         "cannot import opchain.runtime",
     ),
+    "no pyarrow": (
+        "[STREAM_FAILED] Query terminated: ModuleNotFoundError: No module named 'pyarrow'",
+        SparkUnavailableError,
+        "the Python that runs tasks has no pyarrow",
+    ),
     "too much collected": (
         "SparkException: Total size of serialized results is bigger than spark.driver.maxResultSize",
         TaskFailedError,

@@ -36,11 +36,15 @@ RECORDS = st.lists(
 )
 
 
+MARKER = bytes(range(200, 216))
+"""As good as a random one: text cannot end in its first bytes, so that it is not found too early."""
+
+
 def in_blocks(path: Path, records: list[Any], codec: str = "null", size: int = 1) -> Path:
     """A file whose blocks hold about `size` bytes."""
     with path.open("wb") as stream:
         fastavro.writer(
-            stream, SCHEMA.parsed(), records, codec=codec, sync_interval=size, sync_marker=b"#" * 16
+            stream, SCHEMA.parsed(), records, codec=codec, sync_interval=size, sync_marker=MARKER
         )
     return path
 
