@@ -1,6 +1,6 @@
 """The command `opchain`.
 
-Exit codes: 0 done, 1 `opchain diff` found differences, 2 the command, a file or the program is in
+Exit codes: 0 done, 1 `opchain diff` or `opchain replay` found differences, 2 the command, a file or the program is in
 error. `opchain run` ends as the program itself does, with 1 where it raises, and with 130 on Ctrl-C;
 `opchain submit` ends as spark-submit does.
 """
@@ -15,6 +15,7 @@ from opchain.compiler.commands.explain import explain
 from opchain.compiler.commands.key_groups import key_groups
 from opchain.compiler.commands.package import package
 from opchain.compiler.commands.plan import plan
+from opchain.compiler.commands.replay import replay_command
 from opchain.compiler.commands.run import run
 from opchain.compiler.commands.submit import submit
 
@@ -28,10 +29,13 @@ def main(traceback: bool) -> None:
     plan, explain, diff and code run a program only until it would execute a job; they need neither
     Spark nor Java.
 
-    Exit codes: 0 done; 1 the program of 'run' failed, or 'diff' found differences; 2 the command, a file or
+    Exit codes: 0 done; 1 the program of 'run' failed, or 'diff' or 'replay' found differences; 2 the command, a file or
     the program is refused; 130 Ctrl-C. 'run' and 'submit' otherwise end as the program does.
     """
 
 
-for command in (plan, explain, diff, code, key_groups, run, submit, package, checkpoint, savepoint):
+for command in (
+    *(plan, explain, diff, code, key_groups, run, submit, package, checkpoint, savepoint),
+    replay_command,
+):
     main.add_command(command)

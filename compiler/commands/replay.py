@@ -1,0 +1,177 @@
+"""`opchain replay`: an epoch of an unbounded job once more, in this process, to compare it or to look at it."""
+
+from __future__ import annotations
+
+import ast
+import pdb  # noqa: T100 - it is what --pdb asks for
+import sys
+import traceback
+from bdb import BdbQuit
+from typing import TYPE_CHECKING, Any
+
+import click
+from opchain.compiler.commands.failures import PROGRAM_FAILED, CommandError, clear_errors
+from opchain.compiler.commands.main_program import as_main_program
+from opchain.compiler.commands.output import answer
+from opchain.compiler.commands.program_arguments import (
+    PASSES_ARGUMENTS_ON,
+    Request,
+    captured_program,
+    takes_program,
+)
+from opchain.compiler.commands.program_file import program_file
+from opchain.compiler.graph.plan import made
+from opchain.compiler.passes.pipeline import compile_program
+from opchain.compiler.plan.layout import counted, listed
+from opchain.runtime.checkpoint.savepoint import find_checkpoint
+from opchain.runtime.epochs.replay import Replayed, recorded_epoch, replay
+from opchain.runtime.epochs.stopping import stop_at
+from opchain.runtime.epochs.task_contents import NO_KEY
+from opchain.runtime.errors import StreamError, short_repr
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from opchain.runtime.epochs.epoch_task import EpochTask
+    from opchain.runtime.epochs.task_contents import StateEntry
+    from opchain.runtime.task.vertex_program import JobProgram
+
+DIFFERS = 1
+"""The exit code for an epoch that gives something else now."""
+
+_SHOWN = 20
+
+
+@click.command("replay", context_settings=PASSES_ARGUMENTS_ON)
+@click.argument("checkpoint")
+@click.argument("file")
+@click.option(
+    "--epoch", type=click.IntRange(min=1), metavar="N", help="Which; the last by default."
+)
+@click.option(
+    "--vertex", metavar="V", help="Look at one vertex: its number, its name, or an operator's uid."
+)
+@click.option(
+    "--subtask", type=click.IntRange(min=0), metavar="S", help="Look at one subtask of it."
+)
+@click.option("--key", metavar="K", help="Look at one key: a Python literal, else taken as text.")
+@click.option(
+    "--pdb", "debugs", is_flag=True, help="Stop in pdb there, and where a function raises."
+)
+@takes_program
+@click.pass_context
+def replay_command(
+    context: click.Context,
+    checkpoint: str,
+    file: str,
+    request: Request,
+    epoch: int | None,
+    vertex: str | None,
+    subtask: int | None,
+    key: str | None,
+    debugs: bool,
+) -> None:
+    """Runs an epoch of FILE's unbounded job again, without Spark, and compares it with what it gave.
+
+    CHECKPOINT is the directory of the job's checkpoints, or one in it (.../chk-12, epoch 12 by default). The
+    job must have run with opchain.streaming.record-epochs = true. Sinks write nothing.
+
+    Exit codes: 0 the same, 1 something else or an exception, 2 the program or checkpoint is in error.
+    """
+    program, _ = captured_program(file, request)
+    with clear_errors():
+        job = made(compile_program(program).job_program)
+        located = find_checkpoint(checkpoint)
+        recorded = recorded_epoch(located.storage, epoch or located.metadata.epoch)
+        tasks = _tasks(job, vertex, subtask)
+    looked_for = NO_KEY if key is None else _literal(key)
+
+    def prepare(task: EpochTask) -> None:
+        is_chosen = key is not None if tasks is None else task.info.task in tasks
+        if debugs and is_chosen:
+            stop_at(task, looked_for, _under_debugger)
+
+    try:
+        with as_main_program(program_file(file).path, request.arguments):
+            found = replay(job, recorded, tasks, looked_for, prepare)
+    except BdbQuit:
+        context.exit(DIFFERS)
+    except StreamError as error:
+        raise CommandError(str(error)) from error
+    except Exception as error:  # noqa: BLE001 - printed whole, as Python would
+        traceback.print_exception(error)
+        if debugs:
+            pdb.post_mortem(error.__traceback__)
+        sys.exit(PROGRAM_FAILED)
+    answer(_text(found, recorded.metadata.epoch, recorded.metadata.job_name))
+    if found.differences:
+        context.exit(DIFFERS)
+
+
+def _under_debugger(process: Any, *arguments: Any) -> None:
+    # What is stopped at is generated code and the program's functions.
+    pdb.Pdb(skip=["opchain.*"]).runcall(process, *arguments)
+
+
+def _tasks(job: JobProgram, chosen: str | None, subtask: int | None) -> Sequence[int] | None:
+    """The tasks that are looked at; None for all."""
+    if chosen is None:
+        if subtask is not None:
+            raise CommandError("--subtask is one of a vertex: say which by --vertex")
+        return None
+    for number, vertex in enumerate(job.vertices, 1):
+        names = {str(number), vertex.name, vertex.vertex_id}
+        for operator in vertex.operators:
+            names |= {operator.name, operator.uid or operator.name, operator.operator_id}
+        if chosen not in names:
+            continue
+        if subtask is None:
+            return range(vertex.first_task, vertex.first_task + vertex.parallelism)
+        if subtask >= vertex.parallelism:
+            raise CommandError(
+                f"'{vertex.name}' has {counted(vertex.parallelism, 'subtask')}, counted from 0; there is "
+                f"no subtask {subtask}"
+            )
+        return [vertex.first_task + subtask]
+    known = listed(f"{number} '{vertex.name}'" for number, vertex in enumerate(job.vertices, 1))
+    raise CommandError(f"the program has no vertex {chosen!r}; it has {known}")
+
+
+def _literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _text(found: Replayed, epoch: int, job_name: str) -> str:
+    compared = (
+        f"{counted(found.tasks, 'task')}, {counted(found.records, 'record')} sent, "
+        f"{counted(found.entries, 'entry', 'entries')} of state"
+    )
+    lines = [_keyed_line(*entries) for entries in found.keyed]
+    if not found.differences:
+        lines.append(f"epoch {epoch} of '{job_name}': the same ({compared})")
+    else:
+        lines.append(
+            f"epoch {epoch} of '{job_name}': {counted(len(found.differences), 'difference')} ({compared})"
+        )
+        lines += [f"  {difference}" for difference in found.differences[:_SHOWN]]
+        if len(found.differences) > _SHOWN:
+            lines.append(f"  and {len(found.differences) - _SHOWN} more")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _keyed_line(
+    before: StateEntry | None, recorded: StateEntry | None, replayed: StateEntry | None
+) -> str:
+    entry = recorded or replayed
+    assert entry is not None, "an entry is recorded, or replayed, or both"
+    values = [
+        "nothing" if item is None else short_repr(item.value)
+        for item in (before, recorded, replayed)
+    ]
+    return (
+        f"{entry.name} of '{entry.operator}' of key {short_repr(entry.key)}: {values[0]} before, "
+        f"{values[1]} recorded, {values[2]} replayed"
+    )
