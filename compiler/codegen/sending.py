@@ -106,7 +106,32 @@ def fields_left_apart(
     return replace(made, fields=tuple(fields))
 
 
-def keys_counted(
+def list_behind(
+    generator: VertexGenerator, operator: OperatorProgram, known: StaticType | None
+) -> str | None:
+    """A list that grows by one for each record, of type `known`, that an operator lets through, if there is one."""
+    names = generator.names
+    while True:
+        for number, output in generator.tree.outputs(operator):
+            if output.combine is None:
+                return names.bind(f"values_{number}", "values", number)
+        readers = generator.tree.children(operator)
+        sinks = [child for child in readers if child.spec.takes_batches]
+        if sinks:
+            index = sinks[0].index
+            return names.bind(f"values_of_{index}", "sink_values", index)
+        one_to_one = [child for child in readers if isinstance(child.spec, specs.MapSpec)]
+        if not one_to_one:
+            return None
+        operator = one_to_one[0]
+        expression = generator.expression(operator.spec.function)  # type: ignore[attr-defined]
+        known = None if expression is None else generator.type_of(expression, known)
+        keys = _keys_counted(generator, operator, known)
+        if keys is not None:
+            return keys
+
+
+def _keys_counted(
     generator: VertexGenerator, operator: OperatorProgram, made: StaticType | None
 ) -> str | None:
     """The list that gets a key for each record, of type `made`, that a map makes to be counted."""
@@ -143,7 +168,7 @@ def _pairs_of(
     generator: VertexGenerator, operator: OperatorProgram, made: StaticType | None
 ) -> _Pairs | None:
     """What a map makes, of type `made`, where nobody sees the pairs themselves."""
-    number, output = generator.only_output(operator)
+    number, output = generator.tree.only_output(operator)
     if output is None or output.key is None or operator.record_type is not None:
         return None
     if not isinstance(operator.spec, specs.MapSpec):

@@ -25,11 +25,12 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from opchain.compiler.codegen.chain_tree import ChainTree
 from opchain.compiler.codegen.emitters import EMITTERS, call_operator
 from opchain.compiler.codegen.inline import expression_of
 from opchain.compiler.codegen.names import Names, legible
 from opchain.compiler.codegen.place import Place
-from opchain.compiler.codegen.sending import keys_counted, write_append
+from opchain.compiler.codegen.sending import list_behind, write_append
 from opchain.compiler.codegen.source_text import SourceText
 from opchain.compiler.codegen.static_types import (
     KeyAlone,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
     from opchain.compiler.codegen.inline import Expression
     from opchain.compiler.codegen.static_types import StaticType
-    from opchain.runtime.task.vertex_program import OperatorProgram, OutputProgram, VertexProgram
+    from opchain.runtime.task.vertex_program import OperatorProgram, VertexProgram
 
 DEEPEST = 12
 """Levels of indentation after which the rest of a chain moves into a function of its own."""
@@ -113,12 +114,7 @@ class VertexGenerator:
         self._after: list[str] = []
         self._at_end: list[tuple[str, int]] = []
         self._has_empty_lists = True
-        self._children: dict[tuple[int, str | None], list[OperatorProgram]] = {}
-        for operator in program.operators:
-            self._children.setdefault((operator.parent, operator.tag), []).append(operator)
-        self._outputs: dict[tuple[int, str | None], list[tuple[int, OutputProgram]]] = {}
-        for number, output in enumerate(program.outputs):
-            self._outputs.setdefault((output.operator, output.tag), []).append((number, output))
+        self.tree = ChainTree(program)
 
     def generate(self) -> GeneratedVertex:
         """Writes a function per input of the head, then one for whatever emits by itself."""
@@ -159,13 +155,6 @@ class VertexGenerator:
         tree = ast.parse(expression.text, mode="eval").body
         return type_of(tree, dict(zip(expression.parameters, arguments, strict=True)))
 
-    def only_output(self, operator: OperatorProgram) -> tuple[int, OutputProgram | None]:
-        """The exchange that takes what an operator emits, with its number, if nobody else does."""
-        outputs = self._outputs.get((operator.index, None), [])
-        if len(outputs) != 1 or self._children.get((operator.index, None)):
-            return 0, None
-        return outputs[0]
-
     def decide(self, what: str, decision: Any) -> None:
         """Notes how something is kept; one operator may be written twice, and must decide the same."""
         if self._decisions.setdefault(what, decision) != decision:
@@ -178,7 +167,7 @@ class VertexGenerator:
         """
         work = [operator]
         while work:
-            for child in self._children.get((work.pop().index, None), []):
+            for child in self.tree.children(work.pop()):
                 if child.spec.takes_batches:
                     if child.spec.changes_records():
                         return False
@@ -219,7 +208,7 @@ class VertexGenerator:
             return None, None
         # The results of one batch may wait in a list for those of another.
         known = self.types.get(f"value_{operator.index}", self.types.get(place.value))
-        leaf = self._list_behind(operator, known) if self._has_empty_lists else None
+        leaf = list_behind(self, operator, known) if self._has_empty_lists else None
         if leaf is not None:
             return None, f"len({leaf})"
         name = f"count_{operator.index}"
@@ -306,20 +295,13 @@ class VertexGenerator:
         self.types = {}
         body = SourceText()
         self.keep_private(body, 2, "value", operator.index)
-        timestamp = "timestamp" if self._times_are_read(operator) else None
+        timestamp = "timestamp" if self.tree.times_are_read(operator) else None
         place = Place("value", timestamp, 2, "continue", "len(values)")
         self._write_all(body, self._consumers(body, operator, None, place))
         self._has_empty_lists = True
         about = f"What '{operator.name}' makes of a batch"
         self._open_function(name, "values, timestamps", about)
         self._write_loop(body, has_timestamps=timestamp is not None)
-
-    def _times_are_read(self, operator: OperatorProgram) -> bool:
-        """Whether something takes timestamps together with what an operator emits."""
-        place = (operator.index, None)
-        return any(child.timestamps for child in self._children.get(place, [])) or any(
-            output.carries_timestamps for _, output in self._outputs.get(place, [])
-        )
 
     def _write_record_function(self, name: str, operator: OperatorProgram, tag: str | None) -> None:
         self._before, self._after = [], []
@@ -397,8 +379,8 @@ class VertexGenerator:
         """
         if tag is None and operator.record_type is not None:
             place = self._as_declared(body, operator, place)
-        children = self._children.get((operator.index, tag), [])
-        outputs = self._outputs.get((operator.index, tag), [])
+        children = self.tree.children(operator, tag)
+        outputs = self.tree.outputs(operator, tag)
         is_forked = len(children) + len(outputs) > 1
         copies = is_forked and self.copies and not (tag is None and self.is_harmless(operator))
         for position, (number, output) in enumerate(outputs):
@@ -443,24 +425,3 @@ class VertexGenerator:
             self._after.append(f"{name}.count({place.counted}, {out})")
         elif behind is not None:
             body.add(behind.depth, f"{name}.records_out += 1")
-
-    def _list_behind(self, operator: OperatorProgram, known: StaticType | None) -> str | None:
-        """A list that grows by one for each record, of a type, that an operator lets through, if there is one."""
-        while True:
-            for number, output in self._outputs.get((operator.index, None), []):
-                if output.combine is None:
-                    return self.names.bind(f"values_{number}", "values", number)
-            readers = self._children.get((operator.index, None), [])
-            sinks = [child for child in readers if child.spec.takes_batches]
-            if sinks:
-                index = sinks[0].index
-                return self.names.bind(f"values_of_{index}", "sink_values", index)
-            one_to_one = [child for child in readers if child.spec.kind == "map"]
-            if not one_to_one:
-                return None
-            operator = one_to_one[0]
-            expression = self.expression(operator.spec.function)  # type: ignore[attr-defined]
-            known = None if expression is None else self.type_of(expression, known)
-            keys = keys_counted(self, operator, known)
-            if keys is not None:
-                return keys

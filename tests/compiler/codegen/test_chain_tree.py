@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from typing import Any
+
+from forms import job_of
+from opchain.compiler.codegen.chain_tree import ChainTree
+
+
+def draw(env: Any) -> None:
+    numbers = env.from_sequence(0, 9).map(lambda x: x + 1)
+    numbers.print()
+    numbers.rebalance().print()
+    numbers.filter(lambda x: x > 1).rebalance().print()
+
+
+def test_children_and_outputs_are_those_of_the_vertex() -> None:
+    vertex = job_of(draw).vertices[0]
+    tree = ChainTree(vertex)
+    source, mapped = vertex.operators[:2]
+    assert tree.children(source) == [mapped]
+    assert tree.outputs(source) == []
+    assert [child.spec.kind for child in tree.children(mapped)] == ["legacy_sink", "filter"]
+    assert [number for number, _ in tree.outputs(mapped)] == [0]
+    assert tree.only_output(mapped) == (0, None)
+    filtered = tree.children(mapped)[1]
+    assert tree.only_output(filtered) == (1, vertex.outputs[1])
+
+
+def test_nobody_reads_timestamps_that_nobody_made() -> None:
+    vertex = job_of(draw).vertices[0]
+    tree = ChainTree(vertex)
+    assert not any(tree.times_are_read(operator) for operator in vertex.operators)
