@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from opchain.runtime.connectors.jdbc.committer import JdbcCommitter
@@ -9,7 +9,7 @@ from opchain.runtime.connectors.jdbc.options import JdbcExecutionOptions
 from opchain.runtime.connectors.jdbc.statement import parse_statement
 from opchain.runtime.connectors.jdbc.writer import JdbcWriter
 from opchain.runtime.connectors.sink import SinkOrigin
-from opchain.runtime.errors import SinkError
+from opchain.runtime.errors import CheckpointInUseError, SinkError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -141,6 +141,21 @@ def test_orphans_are_discarded(books: Server) -> None:
         others = staged(books, 1, (2, "b"), operator="other")
         committer.discard_orphans(origin, lambda: None)
     assert books.rows(f"SELECT p1 FROM {others[0].staged}") == [(2,)]
+
+
+def test_a_run_that_was_replaced_discards_nothing(books: Server) -> None:
+    def confirm() -> NoReturn:
+        raise CheckpointInUseError("taken over")
+
+    rows = staged(books, 1, (1, "a"))
+    origin = SinkOrigin("lineage", "operator", "'books'")
+    with (
+        closing(JdbcCommitter(parse_statement(INSERT), books.options, DEFAULTS)) as committer,
+        pytest.raises(CheckpointInUseError, match="taken over"),
+    ):
+        committer.discard_orphans(origin, confirm)
+    commit(books, rows)
+    assert books.rows("SELECT id FROM t") == [(1,)]
 
 
 def test_a_connection_lost_between_commits_is_made_again(books: Server) -> None:
