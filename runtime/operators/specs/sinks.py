@@ -67,7 +67,7 @@ class LegacySinkSpec(OperatorSpec):
 
 @dataclass(frozen=True, slots=True)
 class TwoPhaseSinkSpec(LegacySinkSpec):
-    """A TwoPhaseSinkFunction of `add_sink`: one operator writes, and the driver commits."""
+    """A sink of `add_sink` with two phases, as JdbcSink: tasks write, and the driver commits."""
 
     kind: ClassVar[str] = "two_phase_sink"
     takes_batches: ClassVar[bool] = True
