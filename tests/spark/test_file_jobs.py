@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from file_jobs import CASES, records_in, sink_of, source_builder, stream_of, write_numbers
-from opchain.common import Configuration, Encoder
+from opchain.common import Configuration, Duration, Encoder
 from opchain.datastream import OutputTag, StreamExecutionEnvironment
 from opchain.datastream.connectors.file_system import MalformedRecord, MalformedRecordError
 
@@ -45,6 +45,25 @@ def test_malformed_records_are_counted_and_go_to_a_side_output(tmp_path: Path) -
     result = env.execute()
     assert (list(good), sorted(bad)) == ([1, 2, 3], ["[", '{"id": "x"}'])
     assert result.metrics.operator("Source: files").registered["numRecordsInErrors"] == 2
+
+
+@pytest.mark.parametrize("policy", ["skip", BAD, "fail"])
+def test_so_they_are_in_a_job_without_end(tmp_path: Path, policy: Any) -> None:
+    (tmp_path / "a.json").write_text('{"id": 1}\n{"id": "x"}\n{"id": 2}\n')
+    env = environment(2)
+    env.get_configuration().set_string("opchain.streaming.trigger", "available-now")
+    builder = source_builder(CASES["json"].reads, str(tmp_path)).on_malformed(policy)
+    stream = stream_of(env, builder.monitor_continuously(Duration.of_seconds(1)).build())
+    good = stream.map(lambda row: row["id"]).collect_async()
+    bad = stream.get_side_output(BAD).map(lambda each: each.text).collect_async()
+    if policy == "fail":
+        with pytest.raises(MalformedRecordError, match=r"a.json', byte 10: '.*' is malformed"):
+            env.execute()
+        return
+    result = env.execute()
+    assert list(good) == [1, 2]
+    assert list(bad) == (['{"id": "x"}'] if policy is BAD else [])
+    assert result.metrics.operator("Source: files").registered["numRecordsInErrors"] == 1
 
 
 def test_the_place_of_a_malformed_record_is_named(tmp_path: Path) -> None:
