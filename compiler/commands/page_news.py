@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from opchain.compiler.graph.plan import made
 from opchain.compiler.plan.page.numbers import page_numbers
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.job.status import JobStatus
+from opchain.runtime.metrics.job_metrics import metrics_so_far
 
 if TYPE_CHECKING:
     from opchain.compiler.dsl.interception import StartedJob
@@ -28,7 +30,8 @@ class PageNews:
         `status` is the job's, `isOver` whether that is its last. `epoch` has the facts of the last epoch of an
         unbounded job, `tasks` how many of a bounded one are done; each is None for the other kind. `numbers` are
         those of `page_numbers`: of an unbounded job the totals of this run, with the shares of time in its last
-        epoch; of a bounded one they come when it has finished, and are None before.
+        epoch; of a bounded one those of the tasks that are done, for vertices that have some. None where
+        there are none yet.
         """
         run = self._job.client
         status = run.get_job_status().result()
@@ -49,9 +52,20 @@ class PageNews:
         if version == self._told:
             return None
         self._told = version
-        news["numbers"] = _numbers(self._job, status) if history is None else _of_epochs(history)
+        news["numbers"] = self._of_tasks(status) if history is None else _of_epochs(history)
         news["epoch"] = None if history is None else _epoch(history)
         return news
+
+    def _of_tasks(self, status: JobStatus) -> dict[str, Any] | None:
+        run = self._job.client
+        if status is JobStatus.FINISHED:
+            return page_numbers(run.get_job_execution_result().result().metrics)
+        finished = (
+            run.progress.finished_tasks() if isinstance(run, JobRun) and run.progress else None
+        )
+        if not finished:
+            return None
+        return page_numbers(metrics_so_far(made(self._job.plan.job_program), finished))
 
 
 def _tasks(run: Any) -> dict[str, int] | None:
@@ -62,12 +76,6 @@ def _tasks(run: Any) -> dict[str, int] | None:
         "done": sum(stage.done for stage in stages),
         "all": sum(stage.tasks for stage in stages),
     }
-
-
-def _numbers(job: StartedJob, status: JobStatus) -> dict[str, Any] | None:
-    if status is not JobStatus.FINISHED:
-        return None
-    return page_numbers(job.client.get_job_execution_result().result().metrics)
 
 
 def _of_epochs(history: EpochHistory) -> dict[str, Any] | None:

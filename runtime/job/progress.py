@@ -1,7 +1,7 @@
 """How far a bounded job has come: asked by who shows it, and only then.
 
-A run answers `stages()` from any thread while the job runs and afterwards. Nobody is called back, so a job
-that nobody watches pays for a number per finished task.
+A run answers from any thread while the job runs and afterwards. Nobody is called back, so a job that nobody
+watches pays for the numbers of each finished task.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Protocol
 from opchain.runtime.job.stage_name import stage_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from opchain.runtime.metrics.task_metrics import TaskMetrics
     from opchain.runtime.task.vertex_program import JobProgram
 
 
@@ -39,6 +40,9 @@ class JobProgress(Protocol):
     def stages(self) -> Sequence[StageProgress]:
         """All stages, in their order."""
 
+    def finished_tasks(self) -> Mapping[int, TaskMetrics]:
+        """What the tasks that are done have counted, by task number; without what functions registered."""
+
 
 class CountedProgress:
     """The progress of a job whose tasks are run one by one, by who calls `started` and `finished`."""
@@ -46,25 +50,29 @@ class CountedProgress:
     def __init__(self, job: JobProgram) -> None:
         self._job = job
         self._running: set[int] = set()
-        self._records: dict[int, int] = {}
+        self._finished: dict[int, TaskMetrics] = {}
 
     def started(self, task: int) -> None:
         """A task has begun."""
         self._running.add(task)
 
-    def finished(self, task: int, records: int) -> None:
-        """A task has succeeded, after so many records."""
-        self._records[task] = records
+    def finished(self, task: int, metrics: TaskMetrics) -> None:
+        """A task has succeeded."""
+        self._finished[task] = metrics.counts_only()
         self._running.discard(task)
+
+    def finished_tasks(self) -> dict[int, TaskMetrics]:
+        """See JobProgress."""
+        return dict(self._finished)
 
     def stages(self) -> list[StageProgress]:
         """All stages, in their order."""
         # The thread that runs the tasks goes on meanwhile: copies are made in one step each.
-        done, running = dict(self._records), set(self._running)
+        done, running = dict(self._finished), set(self._running)
         found = []
         for stage in self._job.stages:
             tasks = range(stage.first_task, stage.first_task + stage.parallelism)
-            counts = [done[task] for task in tasks if task in done]
+            counts = [done[task].records_in for task in tasks if task in done]
             found.append(
                 StageProgress(
                     name=stage_name(self._job, stage),

@@ -116,5 +116,5 @@ def run_tasks(
                         waiting.setdefault(buffer.target, []).append(buffer)
                 switch.forget(running)
                 assert running.report is not None, "a task that has ended has its numbers"
-                progress.finished(task, running.report.metrics.records_in)
+                progress.finished(task, running.report.metrics)
     assert not waiting, f"buffers are left for tasks {sorted(waiting)}"

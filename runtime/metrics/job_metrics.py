@@ -98,6 +98,17 @@ def merge_task_metrics(job: JobProgram, tasks: Mapping[int, TaskMetrics]) -> Job
     return JobMetrics(tuple(_merge_vertex(vertex, tasks) for vertex in job.vertices))
 
 
+def metrics_so_far(job: JobProgram, tasks: Mapping[int, TaskMetrics]) -> JobMetrics:
+    """The metrics of a job that runs, from those of its tasks that are done; vertices without any are left out."""
+    found = []
+    for vertex in job.vertices:
+        numbers = range(vertex.first_task, vertex.first_task + vertex.parallelism)
+        done = [tasks[number] for number in numbers if number in tasks]
+        if done:
+            found.append(_merge(vertex, tuple(done)))
+    return JobMetrics(tuple(found))
+
+
 def merge_task_accumulators(job: JobProgram, tasks: Mapping[int, TaskMetrics]) -> dict[str, Any]:
     """The accumulators of a job by name."""
     return merge_accumulators(
@@ -112,7 +123,12 @@ def merge_task_accumulators(job: JobProgram, tasks: Mapping[int, TaskMetrics]) -
 
 
 def _merge_vertex(vertex: VertexProgram, tasks: Mapping[int, TaskMetrics]) -> VertexMetrics:
-    subtasks = tuple(tasks[vertex.first_task + number] for number in range(vertex.parallelism))
+    return _merge(
+        vertex, tuple(tasks[vertex.first_task + number] for number in range(vertex.parallelism))
+    )
+
+
+def _merge(vertex: VertexProgram, subtasks: tuple[TaskMetrics, ...]) -> VertexMetrics:
     seconds = tuple(task.seconds for task in subtasks)
     operators = tuple(
         OperatorMetrics(

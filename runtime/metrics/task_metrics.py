@@ -6,7 +6,7 @@ subtasks come together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -55,6 +55,14 @@ class TaskMetrics:
     mails: int
     mail_latency_ms: HistogramValue
     operators: tuple[OperatorCounts, ...]
+
+    def counts_only(self) -> TaskMetrics:
+        """The same without what functions registered: small, and of plain numbers."""
+        operators = tuple(
+            replace(counts, registered={}, latencies={}, accumulators={})
+            for counts in self.operators
+        )
+        return replace(self, operators=operators)
 
     @property
     def busy_ns(self) -> int:

@@ -158,7 +158,7 @@ class BoundedJob:
             job.job_parameters,
             provide_modules(context, self._dependencies.python_executable),
             provide_files(self._session, self._dependencies),
-            self.progress.records,
+            self.progress.finished,
             self._lineage,
         )
 

@@ -1,14 +1,14 @@
-"""How far a job on Spark has come: tasks by Spark's status tracker, records by an accumulator.
+"""How far a job on Spark has come: tasks by Spark's status tracker, their numbers by an accumulator.
 
 Both are Spark's public interfaces. The tracker answers from what the driver knows anyway, and only when it is
-asked. The accumulator brings one number home with each task that ends, by task: an attempt that is repeated
-gives the same number again, and is not counted twice. 400 empty tasks took 16.9 s with it and without it
+asked. The accumulator brings home what each task that ends has counted, by task: an attempt that is repeated
+replaces the one before, and is not counted twice. 400 empty tasks took 16.9 s with a number each and without
 (medians of six rounds on two busy cores), at best 11.3 s and 11.1 s.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.job.progress import StageProgress
 from opchain.runtime.job.stage_name import stage_name
@@ -16,6 +16,7 @@ from opchain.runtime.job.stage_name import stage_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from opchain.runtime.metrics.task_metrics import TaskMetrics
     from opchain.runtime.task.vertex_program import JobProgram, StageProgram
     from pyspark import Accumulator, SparkContext
     from pyspark.status import SparkStageInfo, StatusTracker
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
 class LatestByTask:
     """Dictionaries, of which later entries replace earlier ones. Spark: an `AccumulatorParam` by its methods."""
 
-    def zero(self, value: dict[int, int]) -> dict[int, int]:  # noqa: ARG002 - the contract
+    def zero(self, value: dict[int, Any]) -> dict[int, Any]:  # noqa: ARG002 - the contract
         """An empty one."""
         return {}
 
     def addInPlace(  # noqa: N802 - Spark's name
-        self, value1: dict[int, int], value2: dict[int, int]
-    ) -> dict[int, int]:
+        self, value1: dict[int, Any], value2: dict[int, Any]
+    ) -> dict[int, Any]:
         """The first one with the entries of the second."""
         value1.update(value2)
         return value1
@@ -49,10 +50,14 @@ class SparkProgress:
         self._tracker = context.statusTracker()
         self._group = group
         self._job = job
-        self.records: Accumulator[dict[int, int]] = context.accumulator(
+        self.finished: Accumulator[dict[int, TaskMetrics]] = context.accumulator(
             {},
             LatestByTask(),  # type: ignore[arg-type]  # it has the methods
         )
+
+    def finished_tasks(self) -> dict[int, TaskMetrics]:
+        """See JobProgress."""
+        return dict(self.finished.value)
 
     def stages(self) -> list[StageProgress]:
         """All stages, in their order; those that Spark has not heard of yet have nothing done.
@@ -65,7 +70,7 @@ class SparkProgress:
             known = list(_stage_infos(self._tracker, self._group))
         except (Py4JError, OSError):  # the session was stopped
             return []
-        counts = dict(self.records.value)
+        counts = {task: metrics.records_in for task, metrics in self.finished_tasks().items()}
         return [self._progress(stage, known, counts) for stage in self._job.stages]
 
     def _progress(

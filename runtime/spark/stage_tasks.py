@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from opchain.runtime.connectors.sink import SinkWriter
+    from opchain.runtime.metrics.task_metrics import TaskMetrics
     from opchain.runtime.task.buffer import Buffer
     from opchain.runtime.task.vertex_program import JobProgram, StageProgram
     from pyspark import Accumulator, Broadcast
@@ -53,7 +54,7 @@ class ShippedJob:
     """What all tasks of a job share.
 
     `import_path` are folders and files that modules can be imported from on this machine; `files` gives the
-    names under which Spark knows the cached files. `records` takes the number that each task has read.
+    names under which Spark knows the cached files. `finished` takes what each task has counted.
     `lineage` is what the job's hidden output is known by.
     """
 
@@ -61,13 +62,13 @@ class ShippedJob:
     parameters: dict[str, str]
     import_path: tuple[str, ...]
     files: Mapping[str, str]
-    records: Accumulator[dict[int, int]] | None = None
+    finished: Accumulator[dict[int, TaskMetrics]] | None = None
     lineage: str = NO_LINEAGE
 
     def count(self, task: StreamTask) -> None:
-        """Tells the driver what a task has read, if somebody wants to know."""
-        if self.records is not None and task.report is not None:
-            self.records.add({task.report.task: task.report.metrics.records_in})
+        """Tells the driver what a task has counted, if somebody wants to know."""
+        if self.finished is not None and task.report is not None:
+            self.finished.add({task.report.task: task.report.metrics.counts_only()})
 
 
 class StageTasks:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from epoch_runs import EpochRun, given
+from example_metrics import TASK
 from forms import seen
 from opchain.common import WatermarkStrategy
 from opchain.compiler.commands.page_server import serving_pages
 from opchain.compiler.dsl.interception import StartedJob
+from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.epochs.epoch import Epoch
 from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.epochs.epoch_progress import epoch_progress
+from opchain.runtime.job.progress import CountedProgress
 from opchain.runtime.job.run import JobRun
 from plan_geometry import overlapping, vertices
 
@@ -89,11 +93,11 @@ def job(tmp_path: Path) -> Iterator[RunningJob]:
     running.epochs.close()
 
 
-@pytest.fixture
-def opened(chromium: Any, job: RunningJob) -> Iterator[Any]:
-    """The job's page; it must ask for nothing but itself and its news, and stay silent."""
+@contextmanager
+def page_of(chromium: Any, started: StartedJob) -> Iterator[Any]:
+    """A job's page; it must ask for nothing but itself and its news, and stay silent."""
     complaints: list[str] = []
-    with serving_pages([job.started()], 0) as address:
+    with serving_pages([started], 0) as address:
         context = chromium.new_context(viewport={"width": 1440, "height": 860})
         page = context.new_page()
         page.on("console", lambda message: complaints.append(f"console: {message.text}"))
@@ -108,6 +112,12 @@ def opened(chromium: Any, job: RunningJob) -> Iterator[Any]:
         yield page
         context.close()
     assert complaints == []
+
+
+@pytest.fixture
+def opened(chromium: Any, job: RunningJob) -> Iterator[Any]:
+    with page_of(chromium, job.started()) as page:
+        yield page
 
 
 def shown(page: Any, vertex: int) -> list[str]:
@@ -178,3 +188,33 @@ def test_a_page_says_that_its_job_has_ended(opened: Any, job: RunningJob) -> Non
     page.wait_for_selector("#live.over")
     assert page.inner_text("#live b") == "canceled"
     assert shown(page, 1)[0] == "10"
+
+
+def test_a_bounded_job_shows_the_tasks_that_are_done(chromium: Any) -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.set_parallelism(2)
+    env.from_collection([1]).rebalance().map(str).print()
+    plan = compile_program(env.program("numbers"))
+    progress = CountedProgress(made(plan.job_program))
+    let_go = threading.Event()
+
+    def run() -> JobOutcome:
+        assert let_go.wait(120)
+        raise RuntimeError("stopped")
+
+    client = JobRun(run, let_go.set, progress=progress).start()
+    with page_of(chromium, StartedJob("numbers", client, plan)) as page:
+        page.wait_for_function(
+            "() => document.querySelector('#live span').textContent === '0 of 3 tasks done'"
+        )
+        progress.finished(0, TASK)
+        page.wait_for_function(
+            "() => document.querySelector('#live span').textContent === '1 of 3 tasks done'"
+        )
+        page.wait_for_function(
+            "() => document.querySelector('.vertex .numbers b').textContent === '3'"
+        )
+        assert shown(page, 1)[:2] == ["3", "2"]
+        assert shown(page, 2)[:2] == ["0", "0"]
+        client.cancel().result(10)
+        page.wait_for_selector("#live.over")

@@ -50,6 +50,9 @@ def test_a_finished_job_has_all_tasks_done_and_all_records(session: SparkSession
         StageProgress(NAMES[1], 2, done=2, records=7),
         StageProgress(NAMES[2], 2, done=2, records=7),
     ]
+    finished = run.progress.finished_tasks()
+    assert sorted(finished) == [0, 1, 2, 3, 4]
+    assert finished[0].operators[0].records_out == 7
 
 
 def test_a_task_of_which_spark_makes_two_attempts_counts_once(

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from epoch_runs import EpochRun, given
 from example_epoch import PROGRESS
+from example_metrics import TASK
 from forms import seen
 from opchain.common import Configuration
 from opchain.compiler.commands.page_news import PageNews
 from opchain.compiler.dsl.interception import StartedJob, watching_jobs
+from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.job.outcome import JobOutcome
@@ -17,6 +20,8 @@ from opchain.runtime.job.run import JobRun
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from opchain.runtime.metrics.task_metrics import TaskMetrics
 
 
 def no_plan(client: JobRun) -> StartedJob:
@@ -67,17 +72,26 @@ def test_an_unbounded_job_tells_of_each_epoch_once_and_of_its_end(tmp_path: Path
 
 
 class Stages:
-    """Two of three tasks are done."""
+    """Two of three tasks are done: the first, and one of the two behind it."""
+
+    def finished_tasks(self) -> dict[int, TaskMetrics]:
+        return {0: TASK, 2: replace(TASK, operators=TASK.operators * 2)}
 
     def stages(self) -> list[StageProgress]:
         return [StageProgress("read", 1, done=1), StageProgress("count", 2, running=1, done=1)]
 
 
 def test_a_bounded_job_tells_how_many_tasks_are_done() -> None:
-    news = PageNews(no_plan(JobRun(JobOutcome, lambda: None, progress=Stages()))).take()
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.set_parallelism(2)
+    env.from_collection([1]).rebalance().map(str).print()
+    plan = compile_program(env.program())
+    run = JobRun(JobOutcome, lambda: None, progress=Stages())
+    news = PageNews(StartedJob("job", run, plan)).take()
     assert news is not None
     assert news["tasks"] == {"done": 2, "all": 3}
-    assert news["numbers"] is None
+    assert [vertex["recordsIn"] for vertex in news["numbers"].values()] == [3, 3]
+    assert [len(vertex["subtasks"]) for vertex in news["numbers"].values()] == [1, 1]
 
 
 def test_a_bounded_job_has_its_numbers_at_the_end() -> None:

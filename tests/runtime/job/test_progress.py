@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from example_metrics import TASK
 from forms import job_of
 from opchain.runtime.job.progress import CountedProgress, StageProgress
 from opchain.runtime.local.job import local_run
@@ -16,6 +18,8 @@ def program() -> Any:
     return job_of(draw, parallelism=2)
 
 
+COUNTED = replace(TASK, records_in=7)
+
 FIRST, SECOND = "Source: numbers x1", "texts -> Sink: Print to Std. Out x2"
 
 
@@ -24,7 +28,7 @@ def test_tasks_are_counted_by_stage() -> None:
     assert progress.stages() == [StageProgress(FIRST, 1), StageProgress(SECOND, 2)]
     progress.started(0)
     assert progress.stages()[0] == StageProgress(FIRST, 1, running=1)
-    progress.finished(0, 7)
+    progress.finished(0, COUNTED)
     progress.started(2)
     first, second = progress.stages()
     assert first == StageProgress(FIRST, 1, done=1, records=7)
@@ -37,7 +41,7 @@ def test_a_task_that_is_repeated_counts_once() -> None:
     progress = CountedProgress(program())
     for _ in range(2):
         progress.started(0)
-        progress.finished(0, 7)
+        progress.finished(0, COUNTED)
     assert progress.stages()[0] == StageProgress(FIRST, 1, done=1, records=7)
 
 
@@ -45,8 +49,18 @@ def test_a_job_in_this_process_tells_how_far_it_is(capsys: Any) -> None:
     run = local_run(program())
     assert run.progress is not None
     assert [stage.done for stage in run.progress.stages()] == [0, 0]
+    assert run.progress.finished_tasks() == {}
     run.run_here()
+    finished = run.progress.finished_tasks()
+    assert [task.records_in for task in finished.values()] == [7, 4, 3]
     assert run.progress.stages() == [
         StageProgress(FIRST, 1, done=1, records=7),
         StageProgress(SECOND, 2, done=2, records=7),
     ]
+
+
+def test_what_functions_registered_stays_behind() -> None:
+    progress = CountedProgress(program())
+    progress.finished(0, COUNTED)
+    (operator,) = progress.finished_tasks()[0].operators
+    assert (operator.records_in, operator.registered) == (3, {})

@@ -11,7 +11,8 @@ function followJob(showNumbers) {
   events.addEventListener("message", (event) => {
     const news = JSON.parse(event.data);
     tell(news.isOver ? "over" : "running", news.status, liveFacts(news));
-    if (news.numbers) showNumbers(news.numbers);
+    // Of a bounded job only vertices with finished tasks have numbers.
+    if (news.numbers) showNumbers({ ...valueOf("numbers"), ...news.numbers });
     if (news.isOver) events.close();
   });
   // The browser tries again by itself; until then the numbers are those of a while ago.
