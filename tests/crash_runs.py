@@ -215,12 +215,14 @@ class CrashRun:
     Attributes:
         folder: For checkpoints and output.
         parallelism: Of all operators.
+        tolerable_failures: How many checkpoints in a row may fail within a run.
         noted: How many micro-batches Spark has noted as done.
         runs: How many runs there were.
     """
 
     folder: Path
     parallelism: int = 2
+    tolerable_failures: int = 0
     noted: int = 0
     runs: int = 0
 
@@ -243,6 +245,7 @@ class CrashRun:
                 storage,
                 "crashing",
                 f"run-{self.runs}",
+                tolerable_failures=self.tolerable_failures,
                 lease_ms=LEASE_MS,
                 keeps_alive=False,
                 now_ms=lambda began=self.runs: began * LEASE_MS,  # type: ignore[misc]
