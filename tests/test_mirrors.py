@@ -102,10 +102,6 @@ ELSEWHERE = {
         "spark/streaming/test_streaming_job.py",
         "what is delivered is what a job reads",
     ),
-    "runtime/spark/streaming/delivered_sources.py": (
-        "spark/streaming/test_streaming_job.py",
-        "sources are seen in jobs, and so are those that are refused",
-    ),
     "runtime/spark/streaming/epoch_stages.py": (
         "spark/streaming/test_streaming_job.py",
         "only executors run it",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from opchain.datastream import DataStream
 
-pytestmark = pytest.mark.usefixtures("session")
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("session")]
 
 SCHEMA = "word string"
 
