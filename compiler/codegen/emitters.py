@@ -14,6 +14,7 @@ from opchain.compiler.codegen import event_time
 from opchain.compiler.codegen.event_time import emit_timestamp, strategy_of
 from opchain.compiler.codegen.map_batches import emit_map_batches
 from opchain.compiler.codegen.place import Place
+from opchain.compiler.codegen.private_items import items_made, keep_private, with_items
 from opchain.compiler.codegen.process import emit_keyed_process, emit_process
 from opchain.compiler.codegen.record_code import comment, key_code, method_name
 from opchain.compiler.codegen.reduce import emit_reduce
@@ -46,10 +47,13 @@ def emit_map(
     apart = fields_left_apart(generator, body, operator, place)
     if apart is not None:
         return apart
+    call = with_items(call, place.items)
     body.add(place.depth, f"{result} = {call}{comment(operator)}", operator.index)
-    if not is_fresh:
-        generator.keep_private(body, place.depth, result, operator.index)
-    return replace(place, value=result)
+    if is_fresh:
+        items = items_made(result, call)
+    else:
+        items = keep_private(generator, body, place.depth, result, operator)
+    return replace(place, value=result, items=items)
 
 
 def emit_filter(
@@ -269,13 +273,12 @@ def _loop(
     else:
         body.add(place.depth, f"for {result} in {iterable}:{where}", index)
     depth = place.depth + 1
-    if not is_fresh:
-        generator.keep_private(body, depth, result, operator.index)
+    items = () if is_fresh else keep_private(generator, body, depth, result, operator)
     if counter is not None:
         body.add(depth, f"{counter} += 1")
     if not generator.copies and counter is None:
         body.add(depth, "pass")
-    return replace(place, value=result, depth=depth, skip="continue", counted=counted)
+    return replace(place, value=result, depth=depth, skip="continue", counted=counted, items=items)
 
 
 def _function(operator: OperatorProgram) -> Any:

@@ -15,6 +15,7 @@ class Place:
     each is counted as it comes. `is_copied` asks for a copy before the record is used. `time_of` holds the variable of
     the record that the timestamp was taken from, and the item it is, as an expression over `value`. Where
     `fields` is set the record is a pair that was not made: these are its fields, and nobody reads `value`.
+    `items` are those that stand in variables of their own (private_items.py).
     """
 
     value: str
@@ -25,3 +26,4 @@ class Place:
     is_copied: bool = False
     time_of: tuple[str, str] | None = None
     fields: tuple[str, ...] | None = None
+    items: tuple[tuple[str, str], ...] = ()

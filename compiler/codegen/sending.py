@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen.names import legible
+from opchain.compiler.codegen.private_items import with_items
 from opchain.compiler.codegen.record_code import comment, is_plain_key
 from opchain.compiler.codegen.running_sum import summed_pairs
 from opchain.compiler.codegen.static_types import KeyAlone, Traveling, TupleOf
@@ -63,7 +64,7 @@ def write_append(
         body.add(depth, f"{keys}.append({key})  # -> {legible(output.label)}, the key alone", index)
     else:
         if output.key is not None:
-            key = _key_of_output(generator, number, output, value)
+            key = with_items(_key_of_output(generator, number, output, value), place.items)
             keys = names.bind(f"keys_{number}", "keys", number)
             body.add(depth, f"{keys}.append({key})", FIRST_OUTPUT - number)
         values = names.bind(f"values_{number}", "values", number)

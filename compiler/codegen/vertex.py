@@ -231,6 +231,10 @@ class VertexGenerator:
             body.add(depth, f"if {name}.__class__ not in FROZEN:", operator)
             body.add(depth + 1, f"{name} = private({name})", operator)
 
+    def is_within(self, depth: int) -> bool:
+        """Whether what follows at a depth stands in the same function."""
+        return depth <= DEEPEST
+
     # Functions
 
     def _write_batch_function(self, number: int, head: OperatorProgram) -> None:
