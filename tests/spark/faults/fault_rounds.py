@@ -228,9 +228,9 @@ def fill_disk(round_: Round) -> str:
 
 def start_twice(round_: Round) -> str:
     """A second driver is refused, and takes over at once when the first is killed."""
-    with round_.driver(arguments=lambda: ("--files", "1")) as first:
+    with round_.driver(name="first", arguments=lambda: ("--files", "1")) as first:
         round_.await_epoch(first, round_.draw.randint(1, 3))
-        with round_.driver() as second:
+        with round_.driver(name="second") as second:
             while not second.failures:
                 time.sleep(0.1)
             assert "CheckpointInUseError" in second.failures[0], second.failures
@@ -243,7 +243,7 @@ def freeze_driver(round_: Round) -> str:
     """A frozen driver is replaced when its lease is over, and does nothing any more when it wakes."""
     (round_.folder / "in" / f"{FILES:06}.json").unlink()
     frozen = []
-    with round_.driver(arguments=lambda: ("--files", "1")) as first:
+    with round_.driver(name="first", arguments=lambda: ("--files", "1")) as first:
         round_.await_epoch(first, round_.draw.randint(1, 4))
         time.sleep(round_.draw.uniform(0, 2))
         pid = first.pid
@@ -253,7 +253,7 @@ def freeze_driver(round_: Round) -> str:
             send(process, signal.SIGSTOP)
         epoch = round_.epoch() + 1
         try:
-            with round_.driver() as second:
+            with round_.driver(name="second") as second:
                 second.wait(ENDS_IN_S)
         finally:
             for process in frozen:
@@ -263,7 +263,7 @@ def freeze_driver(round_: Round) -> str:
         while not first.failures:
             assert time.monotonic() < end, "the frozen driver goes on"
             time.sleep(0.1)
-    with round_.driver() as third:
+    with round_.driver(name="third") as third:
         third.wait(ENDS_IN_S)
     said = "CheckpointInUseError" in first.failures[0]
     why = "its lease" if said else "Spark's log"

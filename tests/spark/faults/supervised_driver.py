@@ -26,6 +26,7 @@ class SupervisedDriver:
         folder: With the folder `in`, for `out`, `checkpoints` and logs.
         master: Spark's.
         options: What `spark-submit` would get besides.
+        name: What its logs begin with.
         arguments: What the job gets at each start.
         variables: What its environment has besides.
 
@@ -40,12 +41,14 @@ class SupervisedDriver:
         master: str,
         options: str = "",
         *,
+        name: str = "driver",
         arguments: Callable[[], Sequence[str]] = tuple,
         variables: Mapping[str, str] | None = None,
     ) -> None:
         self.starts = 0
         self.failures: list[str] = []
         self._folder = folder
+        self._name = name
         self._arguments = arguments
         self._environment = {
             **os.environ,
@@ -125,7 +128,7 @@ class SupervisedDriver:
     @property
     def log(self) -> Path:
         """What the last start has said."""
-        return self._folder / f"driver-{self.starts}.log"
+        return self._folder / f"{self._name}-{self.starts}.log"
 
 
 def wait_until(moment: float) -> None:
