@@ -2,7 +2,8 @@
 
 The job says so and stops; it never goes back by itself. Who wants it to names the earlier checkpoint, in the very
 directory in which the job keeps its own. What came behind it is dropped then, if it is damaged indeed: a setting
-that somebody forgets to remove doesn't undo what was done since.
+that somebody forgets to remove doesn't undo what was done since. The epochs of what was dropped are run again at
+the times at which they ran, to get at their state; their sinks commit what they wrote then, which they have done.
 
 Flink: a job that is started with `-s` and the path of a retained checkpoint.
 """
@@ -12,7 +13,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from opchain.runtime.checkpoint.metadata import checkpoint_name, completed_epochs, read_metadata
+from opchain.runtime.checkpoint.metadata import (
+    checkpoint_name,
+    completed_epochs,
+    decode,
+    metadata_name,
+    read_metadata,
+)
 from opchain.runtime.checkpoint.savepoint import Located, epoch_in, problems_of
 from opchain.runtime.errors import CorruptCheckpointError
 
@@ -87,9 +94,45 @@ def fall_back(
         raise offering_earlier(storage, problems[0], epoch)
     if completed[-1] == epoch:
         return None
+    for later in completed:
+        if later > epoch:
+            _keep(storage, later)
     dropped = coordinator.discard_after(epoch)
     _LOG.warning("checkpoints %s of %s are dropped: going on from %d", dropped, storage.url, epoch)
     return metadata
+
+
+def replaced_checkpoint(storage: CheckpointStorage, epoch: int) -> CheckpointMetadata | None:
+    """The metadata of a checkpoint that was dropped and whose epoch is run again; None where none was.
+
+    Its sinks have committed what they wrote in that epoch, and must not commit it twice.
+    """
+    name = _replaced_name(epoch)
+    try:
+        data = storage.read(name)
+    except FileNotFoundError:
+        return None
+    return decode(data, storage.full_name(name))
+
+
+def forget_replaced(storage: CheckpointStorage, epoch: int) -> None:
+    """Says that the epoch of a checkpoint that was dropped has a checkpoint again."""
+    storage.delete(_replaced_name(epoch))
+
+
+def _keep(storage: CheckpointStorage, epoch: int) -> None:
+    name = metadata_name(epoch)
+    try:
+        data = storage.read(name)
+        decode(data, storage.full_name(name))
+    except (FileNotFoundError, CorruptCheckpointError) as error:
+        _LOG.warning("%s: what sinks committed in epoch %d they will write again", error, epoch)
+    else:
+        storage.write(_replaced_name(epoch), data)
+
+
+def _replaced_name(epoch: int) -> str:
+    return f"{checkpoint_name(epoch)}/_replaced"
 
 
 def _before(storage: CheckpointStorage, epoch: int) -> list[int]:

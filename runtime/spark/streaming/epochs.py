@@ -10,7 +10,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.coordinator import Acknowledgement
-from opchain.runtime.checkpoint.fall_back import offering_earlier
+from opchain.runtime.checkpoint.fall_back import (
+    forget_replaced,
+    offering_earlier,
+    replaced_checkpoint,
+)
 from opchain.runtime.checkpoint.fault_points import reach
 from opchain.runtime.checkpoint.metadata import Committable, SourcePosition, checkpoint_name
 from opchain.runtime.checkpoint.positions import BATCH, CLOCK, TIMER, position
@@ -161,20 +165,25 @@ class Epochs:
         checkpoint_id = 1 if latest is None else latest.epoch + 1
         if latest is not None:
             now_ms = max(now_ms, latest.timestamp_ms)
+        replaced = replaced_checkpoint(self._storage, checkpoint_id)
+        if replaced is not None:
+            now_ms = replaced.timestamp_ms
         epoch = Epoch(
             checkpoint_id, now_ms, is_first=latest is None, is_recorded=self._records_epochs
         )
         outcome = None
         while outcome is None:
-            outcome = self._completed(rows, epoch, batch)
+            outcome = self._completed(rows, epoch, batch, replaced)
         reach("completed", checkpoint_id)
         phases.ends(CHECKPOINT)
         commit(job, outcome, partial(reach, "between-commits", checkpoint_id))
-        if checkpoint_id % _EPOCHS_BETWEEN_SWEEPS == 0:
+        if checkpoint_id % _EPOCHS_BETWEEN_SWEEPS == 0 or replaced is not None:
             self._discard_orphans()  # of attempts that lost
         print_lines(outcome)
         self._records.put(outcome)
         reach("committed", checkpoint_id)
+        if replaced is not None:
+            forget_replaced(self._storage, checkpoint_id)
         phases.ends(COMMIT)
         self.outcome = outcome
         outcome = with_waiting(job, outcome, sum(phases.durations_ms.values()))
@@ -191,7 +200,9 @@ class Epochs:
             outcome,
         )
 
-    def _completed(self, rows: DataFrame, epoch: Epoch, batch: int) -> JobOutcome | None:
+    def _completed(
+        self, rows: DataFrame, epoch: Epoch, batch: int, replaced: CheckpointMetadata | None
+    ) -> JobOutcome | None:
         """Runs an epoch up to its complete checkpoint; None where that failed and is to be tried again.
 
         Flink goes on without a checkpoint that failed. Here an epoch can't be without, and is run again.
@@ -213,6 +224,8 @@ class Epochs:
             with suppress(CheckpointError):  # the job fails, and says why
                 self._coordinator.abort(pending, f"{type(error).__name__}: {error}")
             raise
+        if replaced is not None:
+            outcome.committables = self._committables_of(replaced)
         for acknowledgement in _acknowledgements(job, outcome):
             pending.acknowledge(acknowledgement)
         reach("acknowledged", checkpoint_id)
@@ -288,13 +301,17 @@ class Epochs:
 
     def _commit_again(self, metadata: CheckpointMetadata) -> None:
         """Commits what a checkpoint holds: a driver may have died before it did."""
+        commit(self._job, JobOutcome(committables=self._committables_of(metadata)))
+
+    def _committables_of(self, metadata: CheckpointMetadata) -> dict[tuple[int, int], list[Any]]:
+        """What the sinks wrote before a checkpoint, by vertex and operator."""
         job = self._job
         places = {
             operator.operator_id: (number, operator.index)
             for number, vertex in enumerate(job.vertices)
             for operator in vertex.operators
         }
-        outcome = JobOutcome()
+        found: dict[tuple[int, int], list[Any]] = {}
         for committable in metadata.committables:
             place = places.get(committable.operator_id)
             if place is None:
@@ -303,8 +320,8 @@ class Epochs:
                     f"{committable.operator_id} wrote and has perhaps not committed, and the program has no "
                     "such sink: run the program that it had before, or give the sink its uid"
                 )
-            outcome.committables.setdefault(place, []).append(pickle.loads(committable.handle))
-        commit(job, outcome)
+            found.setdefault(place, []).append(pickle.loads(committable.handle))
+        return found
 
 
 def _first_timer(outcome: JobOutcome) -> int | None:

@@ -12,7 +12,13 @@ from opchain.common import Types
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
-from opchain.runtime.checkpoint.fall_back import fall_back, is_whole, offering_earlier
+from opchain.runtime.checkpoint.fall_back import (
+    fall_back,
+    forget_replaced,
+    is_whole,
+    offering_earlier,
+    replaced_checkpoint,
+)
 from opchain.runtime.checkpoint.metadata import (
     completed_epochs,
     encode,
@@ -109,6 +115,10 @@ def test_a_damaged_file_is_named_and_the_job_goes_on_from_the_checkpoint_before(
     went_on = fall_back(run.storage, coordinator, path)
     assert went_on == read_metadata(run.storage, 2)
     assert completed_epochs(run.storage) == [1, 2]
+    assert replaced_checkpoint(run.storage, 3) == run.latest
+    assert replaced_checkpoint(run.storage, 2) is None
+    forget_replaced(run.storage, 3)
+    assert replaced_checkpoint(run.storage, 3) is None
     again = replace_latest(restarted, went_on)
     found = again.run(words=["a", "b", "a", "c"])
     again.close()
@@ -150,13 +160,15 @@ def test_a_setting_that_is_left_behind_undoes_nothing(
 
 
 def test_damaged_metadata_is_passed_over_as_well(
-    tmp_path: Path, coordinator: CheckpointCoordinator
+    tmp_path: Path, coordinator: CheckpointCoordinator, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = ran(tmp_path, 3)
     (tmp_path / "chk-3" / "_metadata").write_text("{}")
     with pytest.raises(CorruptCheckpointError, match=r"start with execution.*/chk-2 and"):
         latest_checkpoint(run.storage)
     assert fall_back(run.storage, coordinator, f"{tmp_path}/chk-2") is not None
+    assert replaced_checkpoint(run.storage, 3) is None
+    assert "sinks committed in epoch 3 they will write again" in caplog.text
     latest = latest_checkpoint(run.storage)
     assert latest is not None
     assert latest.epoch == 2
