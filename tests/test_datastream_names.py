@@ -331,6 +331,15 @@ FileSink.BulkFormatBuilder: with_bucket_check_interval(interval);
     with_bucket_assigner(bucket_assigner); with_output_file_config(output_file_config);
     enable_compact(strategy, compactor); disable_compact(); with_rolling_policy(rolling_policy);
     build()
+[connectors.jdbc]
+JdbcSink: sink(sql, type_info, jdbc_connection_options, jdbc_execution_options)
+JdbcConnectionOptions: get_db_url(); get_driver_name(); get_user_name(); get_password()
+JdbcConnectionOptions.JdbcConnectionOptionsBuilder: __init__(); with_url(url);
+    with_driver_name(driver_name); with_user_name(user_name); with_password(password); build()
+JdbcExecutionOptions: get_batch_interval_ms(); get_batch_size(); get_max_retries(); defaults();
+    builder()
+JdbcExecutionOptions.Builder: __init__(); with_batch_size(size);
+    with_batch_interval_ms(interval_ms); with_max_retries(max_retries); build()
 [connectors.number_seq]
 NumberSequenceSource: __init__(start, end)
 [formats.csv]
@@ -428,7 +437,7 @@ def test_every_name_of_pyflink_is_there_with_its_parameters(
 
 def test_the_table_covers_every_module_it_names() -> None:
     modules = {module for module, _, _ in entries()}
-    assert len(modules) == 25
+    assert len(modules) == 26
     assert len(entries()) > 120
 
 

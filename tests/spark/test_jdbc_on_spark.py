@@ -1,0 +1,80 @@
+"""Rows for PostgreSQL from bounded jobs on Spark: once, whatever is tried again, or not at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from opchain.common import Types
+from opchain.datastream import StreamExecutionEnvironment
+from opchain.datastream.connectors.jdbc import JdbcExecutionOptions, JdbcSink
+from opchain.datastream.functions import MapFunction
+from postgres_server import Server, postgres_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("session")]
+
+TYPE = Types.ROW([Types.INT(), Types.STRING()])
+
+
+class FailsFirst(MapFunction[int, Any]):
+    """Fails at the last record, in as many attempts as it is told; others are with the sink by then."""
+
+    def __init__(self, attempts: int) -> None:
+        self.attempts = attempts
+
+    def open(self, runtime_context: Any) -> None:
+        self.attempt = runtime_context.get_attempt_number()
+
+    def map(self, value: int) -> Any:
+        if value == 100 and self.attempt < self.attempts:
+            raise ValueError("not yet")
+        return (value, f"number {value}")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with postgres_server() as running:
+        yield running
+
+
+@pytest.fixture
+def numbers(server: Server) -> Server:
+    server.clear()
+    server.run("CREATE TABLE numbers (n int PRIMARY KEY, name text)")
+    return server
+
+
+def run(server: Server, failing_attempts: int) -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.set_parallelism(2)
+    env.configure(_small_batches())
+    batches = JdbcExecutionOptions.builder().with_batch_size(7).build()
+    sink = JdbcSink.sink("INSERT INTO numbers VALUES (?, ?)", TYPE, server.options, batches)
+    env.from_sequence(1, 100).map(FailsFirst(failing_attempts), TYPE).add_sink(sink)
+    env.execute("numbers")
+
+
+def _small_batches() -> Any:
+    from opchain.common import Configuration  # noqa: PLC0415
+
+    configuration = Configuration()
+    configuration.set_string("opchain.batch-size", "10")
+    return configuration
+
+
+def test_what_is_tried_again_is_there_once(numbers: Server) -> None:
+    run(numbers, 2)
+    assert numbers.rows("SELECT * FROM numbers ORDER BY n") == [
+        (n, f"number {n}") for n in range(1, 101)
+    ]
+    assert numbers.waiting() == 0
+
+
+def test_a_job_that_fails_leaves_nothing(numbers: Server) -> None:
+    with pytest.raises(ValueError, match="not yet"):
+        run(numbers, 3)
+    assert numbers.rows("SELECT * FROM numbers") == []
+    assert numbers.waiting() == 0
