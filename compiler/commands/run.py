@@ -16,7 +16,6 @@ from opchain.compiler.commands.interrupt import ends_on_interrupt
 from opchain.compiler.commands.log_output import logging_to_stderr
 from opchain.compiler.commands.main_program import as_main_program, check_is_python
 from opchain.compiler.commands.output import note
-from opchain.compiler.commands.page_server import serving_pages
 from opchain.compiler.commands.program_arguments import (
     PASSES_ARGUMENTS_ON,
     takes_arguments,
@@ -115,14 +114,12 @@ def run(
         logging_to_stderr(verbose),
         configuring(values),
         watching_jobs() as jobs,
+        nullcontext() if port is None else _serving(jobs, port),
         ends_on_interrupt(jobs),
         as_main_program(path, arguments),
     ):
         try:
-            with (
-                nullcontext() if port is None else _serving(jobs, port),
-                nullcontext() if quiet else showing_progress(jobs),
-            ):
+            with nullcontext() if quiet else showing_progress(jobs):
                 runpy.run_path(str(path), run_name="__main__")
         except StreamError as error:
             raise failure_of(error, path, while_it_ran=any(map(has_failed, jobs))) from error
@@ -138,6 +135,8 @@ def run(
 
 @contextmanager
 def _serving(jobs: Sequence[StartedJob], port: int) -> Iterator[None]:
+    from opchain.compiler.commands.page_server import serving_pages  # noqa: PLC0415 - if asked for
+
     with serving_pages(jobs, port) as address:
         note(f"the plan page is at {address}")
         yield

@@ -1,3 +1,4 @@
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -115,3 +116,30 @@ def test_a_job_that_failed_has_no_page(write: Any, run: Any, tmp_path: Path) -> 
         "job 'dividing' has not finished and has no numbers; job.html is not written" in done.stderr
     )
     assert not (tmp_path / "job.html").exists()
+
+
+def test_the_page_of_a_running_job_is_served_where_it_is_asked_for(write: Any, run: Any) -> None:
+    # The program looks at the page of its own job, which has ended by then.
+    write(
+        HEAD
+        + "import re, urllib.request\n"
+        + "env.from_collection([1, 2]).print()\n"
+        + "env.execute('two numbers')\n"
+        + "sys.stderr.flush()\n"
+        + "address = re.search(r'http://[0-9.:]+/', sys.stderr.buffer.getvalue().decode())[0]\n"
+        + "page = urllib.request.urlopen(address).read().decode()\n"
+        + "news = urllib.request.urlopen(address + '1/news').read().decode()\n"
+        + "print('two numbers' in page, 'data-news' in page, '\"status\":\"finished\"' in news)\n"
+    )
+    done = run("run", "clicks.py", "--local", "--quiet", "--serve", "0")
+    assert "opchain: note: the plan page is at http://127.0.0.1:" in done.stderr
+    assert done.stdout.splitlines()[-1] == "True True True", done.stderr
+
+
+def test_a_page_cannot_be_served_at_a_port_that_is_taken(write: Any, run: Any) -> None:
+    write()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        done = run("run", "clicks.py", "--local", "--serve", port)
+    assert done.exit_code == 2
+    assert f"no page can be served at port {port}" in done.stderr
