@@ -56,16 +56,6 @@ def readable(function: Any, otherwise: str) -> str:
     return f"{snake}_fn" if snake in _OURS else snake
 
 
-def legible(text: str, longest: int = 80) -> str:
-    r"""A name that the user gave, as a comment or a docstring can hold it: one line of what can be printed.
-
-    >>> legible("parse\nevil = 1")
-    'parse evil = 1'
-    """
-    line = text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
-    return line if len(line) <= longest else line[: longest - 3] + "..."
-
-
 @dataclass(slots=True)
 class Names:
     """The free names of a generated module: name -> what it is bound to (see task.generated_code)."""

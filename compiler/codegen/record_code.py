@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opchain.compiler.codegen.names import legible
+from opchain.runtime.legible import legible
 from opchain.runtime.state.key_identity import key_identity
 
 if TYPE_CHECKING:

@@ -21,11 +21,11 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.codegen.names import legible
 from opchain.compiler.codegen.private_items import with_items
 from opchain.compiler.codegen.record_code import comment, is_plain_key
 from opchain.compiler.codegen.running_sum import summed_pairs
 from opchain.compiler.codegen.static_types import KeyAlone, Traveling, TupleOf
+from opchain.runtime.legible import legible
 from opchain.runtime.operators import specs
 from opchain.runtime.task.vertex_program import FIRST_OUTPUT
 

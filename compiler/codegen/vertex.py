@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen.chain_tree import ChainTree
 from opchain.compiler.codegen.emitters import EMITTERS, call_operator
 from opchain.compiler.codegen.inline import expression_of
-from opchain.compiler.codegen.names import Names, legible
+from opchain.compiler.codegen.names import Names
 from opchain.compiler.codegen.place import Place
 from opchain.compiler.codegen.sending import list_behind, write_append
 from opchain.compiler.codegen.source_text import SourceText
@@ -39,6 +39,7 @@ from opchain.compiler.codegen.static_types import (
     records_of,
     type_of,
 )
+from opchain.runtime.legible import legible
 from opchain.runtime.task.generated_code import side_tags
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.codegen.names import legible
 from opchain.compiler.graph.partitioner import PartitionerKind
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.combine_before_sending import combining_vertices
 from opchain.compiler.passes.track_timestamps import edges_with_timestamps
 from opchain.runtime.errors import InternalError
+from opchain.runtime.legible import legible
 from opchain.runtime.operators import specs
 from opchain.runtime.state.key_types import hasher_of_type
 from opchain.runtime.task.vertex_program import (

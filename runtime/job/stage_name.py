@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from opchain.runtime.legible import legible
+
 if TYPE_CHECKING:
     from opchain.runtime.task.vertex_program import JobProgram, StageProgram, VertexProgram
+
+
+_LONGEST = 1_000
+"""Of a vertex's own name, in characters."""
 
 
 def stage_name(job: JobProgram, stage: StageProgram) -> str:
@@ -15,4 +21,4 @@ def stage_name(job: JobProgram, stage: StageProgram) -> str:
 
 def vertex_name(vertex: VertexProgram) -> str:
     """The vertex with its parallelism."""
-    return f"{vertex.name} x{vertex.parallelism}"
+    return f"{legible(vertex.name, _LONGEST)} x{vertex.parallelism}"

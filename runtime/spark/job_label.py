@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from opchain.runtime.job.stage_name import stage_name, vertex_name
+from opchain.runtime.legible import legible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +24,9 @@ _JOB_GROUP = (
     "spark.job.interruptOnCancel",
     SCHEDULER_POOL,
 )
+_LONGEST = 1_000
+"""Of a line that Spark shows, in characters."""
+
 _CALL_SITE = ("callSite.short", "callSite.long")
 
 
@@ -32,7 +36,7 @@ def job_group(
 ) -> Iterator[None]:
     """Within the block this thread's jobs belong to a group and a pool; afterwards to those of before."""
     with _properties(context, _JOB_GROUP):
-        context.setJobGroup(group, description)
+        context.setJobGroup(group, legible(description, _LONGEST))
         context.setLocalProperty(SCHEDULER_POOL, cast("str", pool))  # None clears it
         yield
 
@@ -56,7 +60,7 @@ def _details(job: JobProgram, stage: StageProgram) -> str:
         lines.append(vertex_name(vertex))
         lines += [f"  {operator.name} ({operator.call_site})" for operator in vertex.operators]
         lines += [f"  -> {output.label}" for output in vertex.outputs]
-    return "\n".join(lines)
+    return "\n".join(legible(line, _LONGEST) for line in lines)
 
 
 @contextmanager

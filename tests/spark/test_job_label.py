@@ -56,3 +56,13 @@ def test_a_stage_has_the_names_of_its_vertices_and_the_lines_that_drew_them() ->
     assert details.splitlines()[0].startswith("Source: ")
     assert "(test_job_label.py:" in details
     assert details.splitlines()[-1] == "  -> text (rebalance)"
+
+
+def test_names_that_the_jvm_cannot_take_are_shown_legibly() -> None:
+    job = job_of(lambda env: env.from_collection([1]).map(str).name("a\ud800\nb\x00").print())
+    spark, properties = context()
+    with stage_label(spark, job, job.stages[0]), job_group(spark, "ours", "\ud800 job", None):
+        shown = [value for value in properties.values.values() if value is not None]
+    assert any("a  b " in value for value in shown)
+    for value in shown:
+        assert value.encode()

@@ -26,6 +26,7 @@ from opchain.runtime.epochs.progress_log import ProgressLog
 from opchain.runtime.errors import TaskFailedError
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
 from opchain.runtime.job.outcome import JobOutcome
+from opchain.runtime.legible import legible
 from opchain.runtime.spark.bounded_job import python_executable
 from opchain.runtime.spark.job_failure import failure_of
 from opchain.runtime.spark.job_files import provide_files
@@ -193,7 +194,7 @@ class StreamingJob:
         write_due(self._due, epochs.next_timer_ms)
         rows = delivered_rows(self._session, self._sources, self._folder, self._due, offsets)
         writer = (
-            rows.writeStream.queryName(f"{self.job.job_name} {self.run_id[:8]}")
+            rows.writeStream.queryName(f"{legible(self.job.job_name)} {self.run_id[:8]}")
             .option("checkpointLocation", offsets)
             .foreachBatch(partial(self._run_epoch, epochs))
         )

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opchain.runtime.legible import legible
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("words -> pair", "words -> pair"),
+        ("a\r\nb", "a  b"),
+        ("\x00", " "),
+        ("\ud800\u2028\x85", "   "),
+        ("größe 𝄞", "größe 𝄞"),
+        ("x" * 81, "x" * 77 + "..."),
+    ],
+)
+def test_one_line_that_can_be_printed(text: str, line: str) -> None:
+    assert legible(text) == line
+
+
+@given(st.text(st.characters()))
+def test_it_can_be_encoded_and_is_one_line(text: str) -> None:
+    line = legible(text, 20)
+    line.encode()
+    assert len(line.splitlines()) <= 1
+    assert len(line) <= 20
