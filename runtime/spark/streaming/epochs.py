@@ -245,6 +245,7 @@ class Epochs:
             # Perhaps the metadata is there all the same: nothing that it refers to may go. Then the next
             # attempt finds it and fails, and a new run goes on from it.
             where = f"checkpoint {checkpoint_id} could not be completed in {self._storage.url}"
+            outcome.close()
             self._give_up(pending, CheckpointFailedError(f"{where}: {error}"))
             return None
         return outcome
