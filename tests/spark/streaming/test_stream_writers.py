@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -120,6 +121,8 @@ def write(folder: Path, name: str, *words: str) -> None:
     (folder / "input").mkdir(exist_ok=True)
     hidden = folder / "input" / f".{name}"
     hidden.write_text("".join(json.dumps({"word": word}) + "\n" for word in words))
+    # Spark reads the oldest file first.
+    os.utime(hidden, (1_700_000_000 + 10 * int(name),) * 2)
     hidden.rename(folder / "input" / name)
 
 
@@ -184,12 +187,29 @@ def test_no_sink_doubles_what_spark_runs_again(
         "folder": [[["a", 1], ["a", 2], ["b", 1]], [["b", 2], ["c", 1]]],
     }
     assert len(printed()) == 5
+    # What a killed run has left, and what belongs to others.
+    lineage = (tmp_path / "checkpoints" / "lineage").read_text()
+    mine = tmp_path / "files" / f".part-0-0.inprogress.{lineage}.killed"
+    other = tmp_path / "files" / f".part-0-0.inprogress.other{lineage}.alive"
+    for path in (mine, other):
+        path.write_text("half of a rec")
+    operator = server.rows("SELECT operator FROM opchain_commits")[0][0]
+    for name, number in ((lineage, 1), ("other", 2)):
+        batch = f"00000000-0000-0000-0000-00000000000{number}"
+        server.run(
+            f"INSERT INTO opchain_batches SELECT '{batch}', '{name}', '{operator}', relname "
+            "FROM pg_class WHERE relkind = 'r' AND relname LIKE 'opchain\\_staged\\_%'"
+        )
     # As if the driver had died before Spark noted that the micro-batch was over.
     commits = tmp_path / "checkpoints" / "spark" / "commits"
     for name in ("1", ".1.crc"):
         (commits / name).unlink()
     assert run() == []
     assert (commits / "1").exists()
+    assert (mine.exists(), other.exists()) == (False, True)
+    other.unlink()
+    assert server.rows("SELECT lineage FROM opchain_batches") == [("other",)]
+    server.run("DELETE FROM opchain_batches")
     assert kept() == first
     assert printed() == []
     log = (tmp_path / "folder" / "log").read_text().splitlines()
