@@ -243,7 +243,9 @@ def freeze_driver(round_: Round) -> str:
     """A frozen driver is replaced when its lease is over, and does nothing any more when it wakes."""
     (round_.folder / "in" / f"{FILES:06}.json").unlink()
     frozen = []
-    with round_.driver(name="first", arguments=lambda: ("--files", "1")) as first:
+    # A frozen driver keeps its executors: the second gets the other half of the cluster.
+    half = "--conf spark.cores.max=1"
+    with round_.driver(name="first", options=half, arguments=lambda: ("--files", "1")) as first:
         round_.await_epoch(first, round_.draw.randint(1, 4))
         time.sleep(round_.draw.uniform(0, 2))
         pid = first.pid
@@ -253,7 +255,7 @@ def freeze_driver(round_: Round) -> str:
             send(process, signal.SIGSTOP)
         epoch = round_.epoch() + 1
         try:
-            with round_.driver(name="second") as second:
+            with round_.driver(name="second", options=half) as second:
                 second.wait(ENDS_IN_S)
         finally:
             for process in frozen:

@@ -65,7 +65,8 @@ class SupervisedDriver:
     def stop(self) -> None:
         """Kills the driver, and starts it no more."""
         self._over.set()
-        while self._thread.is_alive():
+        # A `join` that was interrupted takes the thread for dead on some Pythons: the process is what counts.
+        while self._thread.is_alive() or self.pid is not None:
             if self._process is not None:
                 self._process.kill()
             self._thread.join(0.5)
