@@ -1,0 +1,121 @@
+"""A job that goes on from a checkpoint with states that are not what was saved."""
+
+from __future__ import annotations
+
+import sys
+import types
+from contextlib import closing
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from epoch_runs import EpochRun, given
+from forms import seen
+from opchain.common import Types
+from opchain.datastream.functions import KeyedProcessFunction
+from opchain.datastream.state import ListStateDescriptor, ValueStateDescriptor
+from opchain.runtime.errors import StateError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+BACKENDS = [
+    "hashmap",
+    pytest.param(
+        "rocksdb", marks=pytest.mark.skipif(find_spec("rocksdict") is None, reason="no rocksdict")
+    ),
+]
+LONG: Any = ValueStateDescriptor("held", Types.LONG())
+STRING: Any = ValueStateDescriptor("held", Types.STRING())
+ELEMENTS: Any = ListStateDescriptor("held", Types.LONG())
+ANYTHING: Any = ValueStateDescriptor("held")
+OTHER: Any = ValueStateDescriptor("other", Types.STRING())
+
+
+class Keep(KeyedProcessFunction[Any, Any, Any]):
+    """Keeps something under each key."""
+
+    def __init__(self, descriptor: Any, make: Any) -> None:
+        self.descriptor = descriptor
+        self.make = make
+
+    def open(self, runtime_context: Any) -> None:
+        is_list = isinstance(self.descriptor, ListStateDescriptor)
+        get = runtime_context.get_list_state if is_list else runtime_context.get_state
+        self.state = get(self.descriptor)
+
+    def process_element(self, value: Any, ctx: Any) -> Iterator[Any]:
+        self.state.update(self.make(value))
+        yield value
+
+
+def run_of(folder: Path, backend: str, descriptor: Any, make: Any) -> EpochRun:
+    def draw(env: Any) -> None:
+        keyed = given(env, "values").key_by(lambda value: value)
+        seen(keyed.process(Keep(descriptor, make)).uid("keep"), "kept")
+
+    return EpochRun(draw, folder, settings={"state_backend": backend})
+
+
+def saved(folder: Path, backend: str, descriptor: Any, make: Any) -> Any:
+    with closing(run_of(folder, backend, descriptor, make)) as run:
+        run.run(values=[1, 2])
+        return run.latest
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("descriptor", "make", "problem"),
+    [
+        (STRING, str, r"'KeyedProcess' \(.*\): state 'held' was saved with type .* and has "),
+        (ELEMENTS, lambda value: [value], r"state 'held' is asked for as ListStateDescriptor"),
+        (OTHER, str, None),
+        (LONG, int, None),
+    ],
+    ids=["another type", "another kind", "another name", "the same"],
+)
+def test_a_changed_state_is_refused(
+    tmp_path: Path, backend: str, descriptor: Any, make: Any, problem: str | None
+) -> None:
+    latest = saved(tmp_path, backend, LONG, int)
+    with closing(run_of(tmp_path, backend, descriptor, make)) as run:
+        run.latest = latest
+        if problem is None:
+            assert run.run(values=[1]) is not None
+            return
+        with pytest.raises(StateError, match=problem):
+            run.run(values=[1])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("change", ["gone", "moved", "another form"])
+def test_a_class_that_is_not_as_it_was_is_named_with_its_state(
+    tmp_path: Path, backend: str, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = types.ModuleType("their_module")
+
+    class Order:
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+        def __setstate__(self, state: dict[str, Any]) -> None:
+            self.number = state["number"]
+
+    Order.__module__, Order.__qualname__ = "their_module", "Order"
+    module.Order = Order  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "their_module", module)
+    latest = saved(tmp_path, backend, ANYTHING, Order)
+    if change == "gone":
+        monkeypatch.delitem(sys.modules, "their_module")
+    elif change == "moved":
+        del module.Order
+    else:
+        monkeypatch.setattr(Order, "__setstate__", lambda self, state: state["price"])
+    with closing(run_of(tmp_path, backend, ANYTHING, int)) as run:
+        run.latest = latest
+        with pytest.raises(
+            StateError,
+            match=r"of state 'held' are of the class their_module\.Order, which can't be loaded",
+        ):
+            run.run(values=[1])
