@@ -22,7 +22,12 @@ from opchain.datastream.state import ValueStateDescriptor
 from opchain.datastream.window import TumblingProcessingTimeWindows
 from opchain.runtime.checkpoint.savepoint import find_checkpoint, write_savepoint
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
-from opchain.runtime.errors import CheckpointError, CheckpointInUseError, UnsupportedFeatureError
+from opchain.runtime.errors import (
+    CheckpointError,
+    CheckpointInUseError,
+    CorruptCheckpointError,
+    UnsupportedFeatureError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,6 +56,8 @@ KEYS = {
     "trigger": "opchain.streaming.trigger",
     "restore_from": "execution.state-recovery.path",
     "checkpoints": "execution.checkpointing.dir",
+    "retained": "execution.checkpointing.num-retained",
+    "backend": "state.backend.type",
 }
 
 
@@ -147,6 +154,46 @@ def test_a_savepoint_starts_a_job_elsewhere(tmp_path: Path) -> None:
     settings = {"restore_from": str(tmp_path / "savepoint"), "checkpoints": str(tmp_path / "new")}
     count_words(environment(tmp_path, **settings), tmp_path)
     assert written(tmp_path) == counted("a", "b", "b", "b")
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "deleted"])
+def test_a_job_goes_on_from_the_checkpoint_before_a_damaged_one(
+    tmp_path: Path, damage: str
+) -> None:
+    write(tmp_path, "1", ["a", "b"])
+    count_words(environment(tmp_path, retained="2"), tmp_path)
+    write(tmp_path, "2", ["b", "a"])
+    count_words(environment(tmp_path, retained="2"), tmp_path)
+    checkpoints = tmp_path / "checkpoints"
+    damaged = next(iter((checkpoints / "shared" / "2").glob("*.state")))
+    data = damaged.read_bytes()
+    if damage == "deleted":
+        damaged.unlink()
+    else:
+        damaged.write_bytes(data[:-1] if damage == "truncated" else data[:-9] + b"?" + data[-8:])
+    write(tmp_path, "3", ["b", "c"])
+    with pytest.raises(CorruptCheckpointError) as caught:
+        count_words(environment(tmp_path, retained="2"), tmp_path)
+    assert str(damaged) in str(caught.value)
+    setting = f"execution.state-recovery.path={checkpoints}/chk-1"
+    assert f"checkpoint 1 is whole: start with {setting} and" in str(caught.value)
+    settings = {"retained": "2", "restore_from": str(checkpoints / "chk-1")}
+    count_words(environment(tmp_path, **settings), tmp_path)
+    assert written(tmp_path) == counted("a", "b", "b", "a", "b", "c")
+    # Who leaves the setting there goes back no further.
+    write(tmp_path, "4", ["c"])
+    count_words(environment(tmp_path, **settings), tmp_path)
+    assert written(tmp_path) == counted("a", "b", "b", "a", "b", "c", "c")
+
+
+def test_state_on_disk_goes_on_in_memory_and_back(tmp_path: Path) -> None:
+    backends = ["rocksdb", "hashmap", "rocksdb", "rocksdb"]
+    words: list[str] = []
+    for number, backend in enumerate(backends):
+        write(tmp_path, str(number), ["a", "b", "a", str(number)])
+        words += ["a", "b", "a", str(number)]
+        count_words(environment(tmp_path, backend=backend, parallelism=1 + number % 2), tmp_path)
+        assert written(tmp_path) == counted(*words)
 
 
 def test_checkpoints_that_do_not_belong_to_sparks_log_are_refused(tmp_path: Path) -> None:
