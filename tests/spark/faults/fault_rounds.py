@@ -268,7 +268,7 @@ def freeze_driver(round_: Round) -> str:
     with round_.driver(name="third") as third:
         third.wait(ENDS_IN_S)
     said = "CheckpointInUseError" in first.failures[0]
-    why = "its lease" if said else "Spark's log"
+    why = "its lease" if said else "an error of Spark's"
     return f"frozen in epoch {epoch}, stopped by {why}; second: {described(second)}"
 
 
