@@ -146,9 +146,7 @@ def _literal(text: str) -> Any:
 
 def _text(found: Replayed, epoch: int, job_name: str) -> str:
     sent = f"{counted(found.records, 'record')} sent, " if found.records else ""
-    compared = (
-        f"{counted(found.tasks, 'task')}, {sent}{counted(found.entries, 'entry', 'entries')} of state"
-    )
+    compared = f"{counted(found.tasks, 'task')}, {sent}{counted(found.entries, 'entry', 'entries')} of state"
     lines = [_keyed_line(*entries) for entries in found.keyed]
     if not found.differences:
         lines.append(f"epoch {epoch} of '{job_name}': the same ({compared})")
