@@ -76,6 +76,11 @@ class DiskSpaces:
         self._in_use: dict[int, DiskEntries] = {}
         self._next_space = 0
 
+    @property
+    def is_untouched(self) -> bool:
+        """Whether there never was an entry, and nobody has asked for one."""
+        return not (self.next_place or self.at_hand)
+
     def begin_run(self, run: int) -> None:
         """Entries come behind all those of earlier runs from now on."""
         self.next_place = max(self.next_place, run << RUN_BITS)
@@ -149,20 +154,16 @@ class DiskEntries(MutableMapping[Any, Any]):
         return slot.contents is not _ABSENT
 
     def put_at(self, key: Any, place: int, key_group: int, contents: Any) -> None:
-        """Puts in a key that is not there, at a place of its own."""
-        slot = self._slots.get(key) or self._load(key)
-        assert slot.contents is _ABSENT, key
-        slot.place = (place << _GROUP_BITS | key_group).to_bytes(_PLACE, "big")
-        slot.contents = contents
+        """Puts in a key that was never there, at a place of its own; the database isn't asked for it."""
+        self._make_room()
+        at = (place << _GROUP_BITS | key_group).to_bytes(_PLACE, "big")
+        self._slots[key] = _Slot(key_bytes(key), at, contents, None)
+        self._spaces.at_hand += 1
         self._count += 1
 
     def _load(self, key: Any) -> _Slot:
+        self._make_room()
         spaces = self._spaces
-        if len(self._slots) >= _AT_HAND or spaces.bytes_at_hand > _AT_HAND_BYTES:
-            # Of this space alone: who asks may still hold contents of others, under the same key.
-            self.put_away()
-        if not self._slots:
-            spaces.use(self)
         found = key_bytes(key)
         stored = spaces.database.get(self._data + found)
         if stored is None:
@@ -173,6 +174,13 @@ class DiskEntries(MutableMapping[Any, Any]):
         spaces.at_hand += 1
         self._slots[key] = slot
         return slot
+
+    def _make_room(self) -> None:
+        if len(self._slots) >= _AT_HAND or self._spaces.bytes_at_hand > _AT_HAND_BYTES:
+            # Of this space alone: who asks may still hold contents of others, under the same key.
+            self.put_away()
+        if not self._slots:
+            self._spaces.use(self)
 
     # All keys
 

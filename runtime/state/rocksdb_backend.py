@@ -96,7 +96,7 @@ class RocksDBKeyedStateBackend(HashMapKeyedStateBackend):
 
     def restore(self, snapshots: Iterable[Mapping[int, bytes]]) -> None:
         """See KeyedStateBackend."""
-        if self.entry_count():
+        if not self._on_disk.is_untouched:
             super().restore(snapshots)
             return
         with collector_paused():

@@ -173,3 +173,18 @@ def test_nothing_is_left_on_disk(tmp_path: Path) -> None:
     backend = RocksDBKeyedStateBackend(folders=(str(tmp_path),))
     backend.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_restore_over_what_was_cleared_leaves_nothing_of_it(tmp_path: Path) -> None:
+    in_memory = HashMapKeyedStateBackend()
+    for number in range(10):
+        in_memory.set_current_key(number)
+        in_memory.get_state(VALUE).update(number)
+    with closing(RocksDBKeyedStateBackend(folders=(str(tmp_path),))) as backend:
+        for number in reversed(range(10)):
+            backend.set_current_key(number)
+            backend.get_state(VALUE).update("old")
+        backend.clear_all()
+        backend.restore([in_memory.snapshot()])
+        assert list(backend.keys("value")) == list(range(10))
+        assert contents(backend) == contents(in_memory)
