@@ -35,5 +35,5 @@ def emit_map_batches(
         timestamps = names.bind(f"timestamps_of_{index}", "sink_timestamps", index)
         body.add(place.depth, f"{timestamps}.append({place.timestamp})", index)
     if place.counted is not None:
-        generator.call_at_end(names.bind(f"flush_{index}", "flush_batch", index), index)
+        generator.flush_at_end(operator)
     generator.emit_batches(operator)

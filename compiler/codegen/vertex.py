@@ -188,9 +188,15 @@ class VertexGenerator:
         """Has a function written that takes the results of an operator batch by batch."""
         self._functions.append((f"batch_{operator.index}", operator, None))
 
-    def call_at_end(self, name: str, index: int) -> None:
-        """Calls something of an operator when the loop has ended and everything is counted."""
-        self._at_end.append((f"{name}()", index))
+    def flush_at_end(self, operator: OperatorProgram) -> None:
+        """Flushes an operator when the loop has ended and everything is counted.
+
+        Behind another operator's results it waits for the other batches of the turn: the chain flushes it.
+        """
+        if self._has_empty_lists:
+            index = operator.index
+            name = self.names.bind(f"flush_{index}", "flush_batch", index)
+            self._at_end.append((f"{name}()", index))
 
     def emit_sides(self, operator: OperatorProgram) -> bool:
         """Has a function written for each side output that somebody reads; whether there is one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from opchain.compiler.codegen.static_types import Traveling
+from opchain.compiler.codegen.static_types import KeyAlone, Traveling
 from opchain.compiler.codegen.vertex import generate_vertex
 from opchain.compiler.graph.plan import made
 from opchain.runtime.errors import InternalError
@@ -76,8 +76,12 @@ def _as_sent(output: OutputProgram, traveling: Traveling) -> OutputProgram:
 
 
 def _as_received(edge: InputProgram, received: Mapping[int, Traveling]) -> InputProgram:
-    has_time = received.get(edge.input_number, Traveling()).time is not None
-    return replace(edge, carries_timestamps=False) if has_time else edge
+    traveling = received.get(edge.input_number, Traveling())
+    return replace(
+        edge,
+        carries_timestamps=edge.carries_timestamps and traveling.time is None,
+        keys_alone=isinstance(traveling.type, KeyAlone),
+    )
 
 
 def _readers(

@@ -24,7 +24,7 @@ def stop_at(task: EpochTask, key: Any, call: Callable[..., None]) -> None:
     """
     chain: Any = task.chain
     process: Process = chain.process_batch
-    selectors = [None if of is None else of.selector for of in chain.head.program.keys]
+    selectors = chain.program.arriving_keys
 
     def process_batch(
         number: int, values: Sequence[Any], timestamps: Sequence[int | None] | None

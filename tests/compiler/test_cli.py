@@ -97,7 +97,8 @@ def test_every_command_and_option_is_explained(name: str) -> None:
 
 def test_the_commands_are_those_of_the_documentation() -> None:
     looking = {"plan", "explain", "diff", "code", "key-groups"}
-    assert set(main.commands) == looking | {"run", "submit", "package", "checkpoint", "savepoint"}
+    running = {"run", "submit", "package", "checkpoint", "savepoint", "replay"}
+    assert set(main.commands) == looking | running
     assert "opchain, version" in CliRunner().invoke(main, ["--version"]).output
 
 

@@ -12,8 +12,7 @@ class Chain:
     """Notes what it gets."""
 
     def __init__(self) -> None:
-        key = SimpleNamespace(selector=lambda pair: pair[0])
-        self.head = SimpleNamespace(program=SimpleNamespace(keys=(key,)))
+        self.program = SimpleNamespace(arriving_keys=(lambda pair: pair[0],))
         self.noted: list[Any] = []
 
     def process_batch(self, number: int, values: Any, timestamps: Any) -> None:
