@@ -52,7 +52,8 @@ def test_the_same_bytes_are_of_equal_values(one: Any, other: Any) -> None:
 
 @given(st.lists(st.integers() | st.text(), unique=True))
 def test_the_order_of_a_set_does_not_matter(values: list[Any]) -> None:
-    assert canonical(set(values)) == canonical(set(values[::-1]))
+    backwards = values[::-1]
+    assert canonical(set(values)) == canonical(set(backwards))
 
 
 def test_which_objects_are_one_does_not_matter() -> None:
