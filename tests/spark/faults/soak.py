@@ -25,6 +25,7 @@ from victims import DRIVER, FROZEN_EXECUTOR, KINDS, Processes, send
 
 FROZEN_S = 30
 SAMPLE_S = 5
+FEWEST_SAMPLES = 10
 FILE_EACH_S = 1.0
 GROWS_BY = 1.2
 GROWS_BY_MB = 30
@@ -129,14 +130,18 @@ class Soak:
     def _is_memory_flat(self) -> bool:
         is_flat = True
         for name in dict.fromkeys(name for _, found in self.memory for name in found):
-            third, fourth = (
-                statistics.median(
+            samples = [
+                [
                     found[name]
                     for elapsed, found in self.memory
                     if quarter <= 4 * elapsed / self.duration_s < quarter + 1 and name in found
-                )
+                ]
                 for quarter in (2, 3)
-            )
+            ]
+            if min(map(len, samples)) < FEWEST_SAMPLES:
+                say(f"memory, {name}: too few samples to tell; take more minutes")
+                continue
+            third, fourth = map(statistics.median, samples)
             flat = fourth < max(GROWS_BY * third, third + GROWS_BY_MB)
             is_flat &= flat
             say(
