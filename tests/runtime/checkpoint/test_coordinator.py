@@ -402,6 +402,8 @@ def test_of_two_processes_at_once_each_epoch_is_completed_by_one(tmp_path: Path)
     # The one that took the place last may find its first epoch completed by the one before, and stop, too.
     assert [code for _, _, code in outcomes].count(0) <= 1
     storage = checkpoint_storage(str(tmp_path / "place"))
-    assert completed_epochs(storage) == [max(epochs)]
-    (last,) = read_metadata(storage, max(epochs)).files.values()
+    # One that was replaced just before its publish does not count its last epoch, which is there.
+    latest = completed_epochs(storage)[-1]
+    assert latest - max(epochs, default=0) in (0, 1)
+    (last,) = read_metadata(storage, latest).files.values()
     storage.get(last)
