@@ -110,6 +110,10 @@ ELSEWHERE = {
         "spark/streaming/test_streaming_job.py",
         "an epoch is a part of a job",
     ),
+    "runtime/spark/streaming/go_back.py": (
+        "spark/streaming/test_streaming_job.py",
+        "where a run goes back to shows in what it does next",
+    ),
     "runtime/spark/streaming/settings.py": (
         "spark/streaming/test_streaming_job.py",
         "values without behaviour",
