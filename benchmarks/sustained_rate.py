@@ -1,0 +1,182 @@
+"""Finds the rate that an unbounded job with keyed windows keeps up with, and what happens beyond it.
+
+    python benchmarks/sustained_rate.py [--rates 25000,50000,...] [--seconds 30] [--json FILE]
+
+A source gives records at a rate, stamped with the time of day; 10,000 keys are counted in windows of a second of
+event time, with a checkpoint per epoch. What has come during one epoch is the next one's input: below saturation
+epochs and the lag of the watermark settle, beyond it both grow for as long as the job runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+ROOT = Path(__file__).resolve().parent.parent
+if __name__ == "__main__":
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))
+    )
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    sys.path[0] = str(ROOT)
+
+from opchain import Configuration, StreamExecutionEnvironment
+from opchain.common import WatermarkStrategy
+from opchain.common.time import Time
+from opchain.datastream.connectors import DiscardingSink
+from opchain.datastream.functions import AggregateFunction
+from opchain.datastream.window import TumblingEventTimeWindows
+from opchain.runtime.connectors.unbounded_source import UnboundedSource
+
+from benchmarks.environment import PARALLELISM, spark_session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from opchain.runtime.epochs.epoch_progress import EpochProgress
+
+KEYS = 10_000
+_GROWS = 1.3
+"""A lag that is so many times that of the time before has not settled."""
+
+
+class Steady(UnboundedSource[tuple[int, int]]):
+    """(key, time of day in milliseconds) at a rate per second; a position is (begin, records since)."""
+
+    def __init__(self, rate: int) -> None:
+        self.rate = rate
+
+    def initial_position(self, now_ms: int) -> tuple[int, int]:
+        """None yet."""
+        return now_ms, 0
+
+    def latest_position(self, start: tuple[int, int], now_ms: int) -> tuple[int, int]:
+        """What has come by now."""
+        begin, _ = start
+        return begin, (now_ms - begin) * self.rate // 1000
+
+    def splits_between(
+        self, start: tuple[int, int], end: tuple[int, int], parallelism: int
+    ) -> Sequence[Sequence[tuple[int, range]]]:
+        """Every n-th for each subtask."""
+        (begin, first), (_, last) = start, end
+        return [
+            [(begin, range(first + subtask, last, parallelism))] for subtask in range(parallelism)
+        ]
+
+    def splits(self, parallelism: int) -> Sequence[Sequence[Any]]:
+        """None: it is read epoch by epoch."""
+        raise NotImplementedError(f"{parallelism} subtasks asked for splits without positions")
+
+    def read(
+        self, split: tuple[int, range], batch_size: int
+    ) -> Iterator[Sequence[tuple[int, int]]]:
+        """Spread over the keys."""
+        begin, numbers = split
+        for first in range(0, len(numbers), batch_size):
+            yield [
+                (number * 7919 % KEYS, begin + number * 1000 // self.rate)
+                for number in numbers[first : first + batch_size]
+            ]
+
+
+class Count(AggregateFunction[Any, int, int]):
+    """How many there are."""
+
+    def create_accumulator(self) -> int:
+        """None."""
+        return 0
+
+    def add(self, value: Any, accumulator: int) -> int:
+        """One more."""
+        del value
+        return accumulator + 1
+
+    def get_result(self, accumulator: int) -> int:
+        """The number."""
+        return accumulator
+
+    def merge(self, acc_a: int, acc_b: int) -> int:
+        """Of both."""
+        return acc_a + acc_b
+
+
+def run(rate: int, seconds: int) -> list[EpochProgress]:
+    """The epochs of so many seconds at a rate."""
+    epochs: list[EpochProgress] = []
+    is_over = threading.Event()
+
+    def listen(progress: EpochProgress) -> None:
+        epochs.append(progress)
+        if progress.timestamp_ms - epochs[0].timestamp_ms > 1000 * seconds:
+            is_over.set()
+
+    with tempfile.TemporaryDirectory() as folder:
+        configuration = Configuration()
+        configuration.set_string("execution.checkpointing.dir", folder)
+        env = StreamExecutionEnvironment.get_execution_environment(configuration)
+        env.set_parallelism(PARALLELISM)
+        env.add_epoch_listener(listen)
+        timed: Any = WatermarkStrategy.for_monotonous_timestamps()
+        timed = timed.with_timestamp_assigner(lambda record, _: record[1])
+        records = env.from_source(Steady(rate), timed, "records").key_by(lambda record: record[0])
+        counts = records.window(TumblingEventTimeWindows.of(Time.seconds(1))).aggregate(Count())
+        counts.sink_to(DiscardingSink())
+        client = env.execute_async("sustained rate")
+        while not is_over.wait(0.2):
+            if client.get_job_status().result().is_globally_terminal_state():
+                client.get_job_execution_result().result()
+        client.cancel().result()
+    return epochs
+
+
+def told(rate: int, epochs: list[EpochProgress]) -> dict[str, float | bool]:
+    """What the second half of the time was like, and whether the lag still grew in it."""
+    third = max(1, len(epochs) // 3)
+    lags = [float(epoch.watermark_lag_ms or 0) for epoch in epochs]
+    middle, last = statistics.median(lags[third:-third] or lags), statistics.median(lags[-third:])
+    half = epochs[len(epochs) // 2 :]
+    found: dict[str, float | bool] = {
+        "rate": rate,
+        "records_per_epoch": statistics.median(epoch.records_in for epoch in half),
+        "epoch_ms": statistics.median(epoch.duration_ms for epoch in half),
+        "longest_epoch_ms": max(epoch.duration_ms for epoch in half),
+        "lag_ms": last,
+        "keeps_up": last < _GROWS * middle,
+    }
+    print(
+        f"{rate:>10,} records/s: {found['records_per_epoch']:>10,.0f} an epoch of {found['epoch_ms']:>7,.0f} ms "
+        f"(at most {found['longest_epoch_ms']:>7,.0f}), watermark {last:>7,.0f} ms behind, "
+        f"{'settled' if found['keeps_up'] else 'growing'}",
+        flush=True,
+    )
+    return found
+
+
+def main() -> int:
+    """Raises the rate until the job can't keep up."""
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--rates", default="25000,50000,100000,200000,400000,800000,1600000")
+    parser.add_argument("--seconds", type=int, default=30, help="how long each rate is held")
+    parser.add_argument("--json", type=Path, help="a file for the numbers")
+    options = parser.parse_args()
+    spark_session()
+    found = []
+    for rate in map(int, options.rates.split(",")):
+        found.append(told(rate, run(rate, options.seconds)))
+        if not found[-1]["keeps_up"]:
+            break
+    if options.json is not None:
+        options.json.write_text(json.dumps(found, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
