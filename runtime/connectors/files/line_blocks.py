@@ -83,7 +83,8 @@ def _blocks(file: BinaryIO, start: int, stop: int | None) -> Iterator[LineBlock]
         # A block may end between \r and \n, so a lone \r counts only before the last byte.
         border = block.rfind(b"\n") + 1 or block.rfind(b"\r", 0, len(block) - 1) + 1
         if border:
-            yield LineBlock(offset, b"".join((*pending, block[:border])))
+            whole = memoryview(block)[:border]  # copied once, by the join
+            yield LineBlock(offset, b"".join((*pending, whole)))
             offset = position - len(block) + border
             pending = []
         pending.append(block[border:])
