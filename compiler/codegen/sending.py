@@ -183,7 +183,11 @@ def _pairs_of(
     if summed is None or not isinstance(tree, ast.Tuple):
         return None
     pairs = _Pairs(number, output, summed, expression, tree)
-    return None if output.combine is None and pairs.constant is None else pairs
+    if output.combine is None:
+        key = generator.readers[number].keys[0]
+        is_key_of_both = key is not None and summed_pairs(generator, key, reduce, made) == summed
+        return pairs if is_key_of_both and pairs.constant is not None else None
+    return pairs
 
 
 def _reduce_behind(generator: VertexGenerator, number: int) -> Any:

@@ -9,7 +9,7 @@ from forms import FORMS, job_of, run_form, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opchain.common import WatermarkStrategy
-from opchain.datastream import KeyedProcessFunction, ReduceFunction
+from opchain.datastream import DataStreamUtils, KeyedProcessFunction, ReduceFunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,6 +60,13 @@ def read_twice(env: Any) -> Any:
     return keyed.reduce(lambda a, b: (a[0], a[1] + b[1]))
 
 
+def keyed_otherwise(env: Any) -> Any:
+    ones = env.from_sequence(0, 40).map(lambda x: (x % 3, 1))
+    moved = ones.partition_custom(lambda key, count: key % count, lambda pair: pair[0])
+    keyed = DataStreamUtils.reinterpret_as_keyed_stream(moved, lambda pair: pair[1])
+    return keyed.reduce(lambda a, b: (a[0] + b[0], a[1]))
+
+
 ALONE = (counted, weighted, filtered)
 AS_PAIRS = (not_only_pairs, seen_on_the_way, in_an_object, read_twice)
 
@@ -77,7 +84,7 @@ def test_the_key_travels_alone(draw: Callable[[Any], Any]) -> None:
     assert "sums_0.get(value)" in receiver
 
 
-@pytest.mark.parametrize("draw", AS_PAIRS)
+@pytest.mark.parametrize("draw", [*AS_PAIRS, keyed_otherwise])
 def test_pairs_travel_where_somebody_else_could_see_them(draw: Callable[[Any], Any]) -> None:
     assert not any("the key alone" in source for source in sources_of(draw, "STREAMING"))
 
@@ -108,6 +115,13 @@ def test_nobody_can_tell(
     for run in runs:
         assert run.subtasks("sums") == runs[0].subtasks("sums")
         assert run.counters() == runs[0].counters()
+
+
+def test_a_key_that_is_not_the_one_that_was_routed_by_is_found() -> None:
+    runs = [run_form(lambda env: seen(keyed_otherwise(env), "sums"), form) for form in FORMS]
+    assert runs[0].records("sums")[-1] == (sum(x % 3 for x in range(41)), 1)
+    for run in runs:
+        assert run.subtasks("sums") == runs[0].subtasks("sums")
 
 
 class Noting(KeyedProcessFunction[Any, Any, Any]):
