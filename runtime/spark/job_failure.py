@@ -29,6 +29,11 @@ _VERSIONS = re.compile(r"PYTHON_VERSION_MISMATCH.*?(\d+\.\d+).*?(\d+\.\d+)", re.
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
 _MISSING_OWN = re.compile(r"No module named '(opchain[\w.]*|cloudpickle[\w.]*)'")
 _MISSING_ARROW = "No module named 'pyarrow'"
+_WITHOUT_ARROW = (
+    "the Python that runs tasks has no pyarrow, which rows of DataFrames and all input of unbounded jobs "
+    "need: install it on the executors and on the driver's machine for the Python that PYSPARK_PYTHON, "
+    "spark.pyspark.python or env.set_python_executable() names"
+)
 
 
 def failure_of(
@@ -109,12 +114,16 @@ def _no_opchain(text: str, task: str) -> BaseException | None:
 
 
 def _no_pyarrow(text: str, task: str) -> BaseException | None:  # noqa: ARG001
-    if _MISSING_ARROW not in text:
+    return SparkUnavailableError(_WITHOUT_ARROW) if _MISSING_ARROW in text else None
+
+
+def _no_reader(text: str, task: str) -> BaseException | None:  # noqa: ARG001
+    """Spark does not hand on what the process has printed before it ended."""
+    if "Python worker failed to connect back" not in text:
         return None
     return SparkUnavailableError(
-        "the Python that runs tasks has no pyarrow, which rows of DataFrames and all input of unbounded jobs "
-        "need: install it on the executors and on the driver's machine for the Python that PYSPARK_PYTHON, "
-        "spark.pyspark.python or env.set_python_executable() names"
+        "a Python process that Spark started did not come up, and has printed the reason to the standard error "
+        f"of the driver or the executor. Most often {_WITHOUT_ARROW}"
     )
 
 
@@ -159,6 +168,7 @@ _KNOWN: tuple[Callable[[str, str], BaseException | None], ...] = (
     _no_python,
     _no_opchain,
     _no_pyarrow,
+    _no_reader,
     _disk_full,
     _too_much_collected,
     _worker_died,

@@ -64,6 +64,11 @@ KNOWN: dict[str, tuple[str, type[StreamError], str]] = {
         InternalError,
         "cannot import opchain.runtime",
     ),
+    "no reader": (
+        "[STREAM_FAILED] Query terminated: Python worker failed to connect back. SQLSTATE: XXKST",
+        SparkUnavailableError,
+        "did not come up",
+    ),
     "no pyarrow": (
         "[STREAM_FAILED] Query terminated: ModuleNotFoundError: No module named 'pyarrow'",
         SparkUnavailableError,

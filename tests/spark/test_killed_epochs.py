@@ -91,6 +91,7 @@ def test_workers_that_die_are_made_up_for_by_spark(
     assert output(tmp_path) == undisturbed
 
 
+@pytest.mark.long
 def test_both_die_at_random(
     source: Path, undisturbed: dict[str, list[str]], tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ from own_process import run_program
 if TYPE_CHECKING:
     from opchain.runtime.testing.standalone_cluster import StandaloneCluster
 
-pytestmark = [pytest.mark.spark, pytest.mark.cluster]
+pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.long]
 
 SCRIPT = str(Path(__file__).with_name("fault_rounds.py"))
 ROUNDS = os.environ.get("OPCHAIN_FAULT_ROUNDS", "1")
