@@ -49,14 +49,14 @@ class StreamingRun(JobRun):
         Raises:
             KeyboardInterrupt: Ctrl-C came again.
         """
-        _LOG.warning(
-            "job '%s' stops when its epoch has ended; Ctrl-C again stops it at once", self._name
-        )
         self._is_cancelled.set()
         self._status = JobStatus.CANCELLING
         # Threads of their own: Ctrl-C in the midst of a call would break the connection to the JVM.
         _on_a_thread(self._streaming.cancel, NO_LIMIT)
         try:
+            _LOG.warning(  # in here: who reads it may be quick
+                "job '%s' stops when its epoch has ended; Ctrl-C again stops it at once", self._name
+            )
             self._wait_for_end()
         except KeyboardInterrupt:
             _on_a_thread(self._streaming.cancel, 0.0)
