@@ -50,7 +50,9 @@ def test_epochs_keep_their_distance(tmp_path: Path) -> None:
     client.cancel().result(LONGEST_S)
     for before, epoch in pairwise(epochs):
         assert epoch.durations_ms["waiting"] >= 1_000
-        assert epoch.timestamp_ms - before.timestamp_ms >= 1_000  # one that took long is followed at once
+        assert (
+            epoch.timestamp_ms - before.timestamp_ms >= 1_000
+        )  # one that took long is followed at once
 
 
 class FailsAtFirst(MapFunction[Any, str], CheckpointedFunction):

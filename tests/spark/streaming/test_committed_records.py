@@ -93,7 +93,9 @@ def test_spark_computes_on_while_the_job_runs(session: SparkSession, tmp_path: P
     query = totals.writeStream.format("memory").queryName("totals").outputMode("complete").start()
     client = env.execute_async("numbers")
     try:
-        while session.table("totals").count() < 3:  # not all that is available: there is always more
+        while (
+            session.table("totals").count() < 3
+        ):  # not all that is available: there is always more
             assert query.exception() is None
     finally:
         client.cancel().result(60)
