@@ -65,7 +65,9 @@ def journaled(timers: KeyedTimers) -> TimerChanges:
     for time, namespaces in sorted(touched.items(), key=_time):
         timers.forget_empty(time, namespaces)
         waiting = timers.at(time)
-        place_of = {name: place for place, name in enumerate(newest(waiting, namespaces))}
+        # One that nothing was added to keeps its place, and so do those before it.
+        grown = {name: keys for name, keys in namespaces.items() if keys}
+        place_of = {name: place for place, name in enumerate(newest(waiting, grown))}
         # Namespaces that come last, in their order; then those that keep their places.
         for namespace in (*place_of, *(name for name in namespaces if name not in place_of)):
             place = place_of.get(namespace, KEEPS_PLACE)

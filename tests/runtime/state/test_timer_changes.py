@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from opchain.runtime.state.key_identity import key_identity
 from opchain.runtime.state.key_router import KeyRouter
@@ -39,6 +39,12 @@ def run(timers: KeyedTimers, steps: list[Any]) -> None:
 
 
 @given(st.lists(st.lists(STEP, max_size=12), max_size=5))
+@example(
+    [
+        [("add", (2, "x", 0)), ("add", (2, "y", 1))],
+        [("add", (2, "x", 1)), ("add", (2, "y", 0)), ("discard", (2, "y", 0))],
+    ]
+)
 @settings(max_examples=500)
 def test_changes_give_the_same_timers_in_the_same_order(epochs: list[Any]) -> None:
     live, again = KeyedTimers(), KeyedTimers()
