@@ -33,7 +33,6 @@ if __name__ == "__main__":
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     sys.path[0] = str(ROOT)
 
-from opchain import Configuration, StreamExecutionEnvironment
 from opchain.common import Types, WatermarkStrategy
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream.connectors import DiscardingSink
@@ -47,11 +46,12 @@ from opchain.runtime.epochs.local_epochs import LocalEpochs
 from opchain.runtime.epochs.restoring import operators_with_state
 from opchain.spark import SparkSource
 
-from benchmarks.environment import PARALLELISM, spark_session
+from benchmarks.environment import PARALLELISM, environment, spark_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from opchain import StreamExecutionEnvironment
     from opchain.runtime.task.vertex_program import JobProgram
 
 RECORDS = 1_000
@@ -171,12 +171,7 @@ def ours(
 
 def in_folder(folder: str, backend: str) -> StreamExecutionEnvironment:
     """An environment with its checkpoints in a folder."""
-    configuration = Configuration()
-    configuration.set_string("execution.checkpointing.dir", folder)
-    configuration.set_string("state.backend.type", backend)
-    env = StreamExecutionEnvironment.get_execution_environment(configuration)
-    env.set_parallelism(PARALLELISM)
-    return env
+    return environment(execution__checkpointing__dir=folder, state__backend__type=backend)
 
 
 def in_process(held: int, touched: int, epochs: int, backend: str) -> dict[str, float]:

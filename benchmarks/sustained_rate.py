@@ -27,7 +27,6 @@ if __name__ == "__main__":
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     sys.path[0] = str(ROOT)
 
-from opchain import Configuration, StreamExecutionEnvironment
 from opchain.common import WatermarkStrategy
 from opchain.common.time import Time
 from opchain.datastream.connectors import DiscardingSink
@@ -35,7 +34,7 @@ from opchain.datastream.functions import AggregateFunction
 from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
 
-from benchmarks.environment import PARALLELISM, spark_session
+from benchmarks.environment import environment, spark_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -119,10 +118,7 @@ def run(rate: int, seconds: int) -> list[EpochProgress]:
             is_over.set()
 
     with tempfile.TemporaryDirectory() as folder:
-        configuration = Configuration()
-        configuration.set_string("execution.checkpointing.dir", folder)
-        env = StreamExecutionEnvironment.get_execution_environment(configuration)
-        env.set_parallelism(PARALLELISM)
+        env = environment(execution__checkpointing__dir=folder)
         env.add_epoch_listener(listen)
         timed: Any = WatermarkStrategy.for_monotonous_timestamps()
         timed = timed.with_timestamp_assigner(lambda record, _: record[1])

@@ -21,6 +21,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from opchain.compiler.codegen.inline import item_of
 from opchain.compiler.codegen.record_code import comment
 from opchain.runtime.operators import specs
 from opchain.runtime.watermarks.strategy import (
@@ -96,13 +97,9 @@ def _item_assigned(generator: VertexGenerator, assigner: Any) -> str | None:
     if expression is None:
         return None
     tree = ast.parse(expression.text, mode="eval").body
-    is_item = (
-        isinstance(tree, ast.Subscript)
-        and isinstance(tree.value, ast.Name)
-        and tree.value.id == expression.parameters[0]
-        and isinstance(tree.slice, ast.Constant)
-    )
-    return expression.applied_to("value", "NO_TIMESTAMP") if is_item else None
+    if item_of(tree, expression.parameters[0]) is None:
+        return None
+    return expression.applied_to("value", "NO_TIMESTAMP")
 
 
 def _assigned(

@@ -69,6 +69,18 @@ class Expression:
         return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(tree))
 
 
+def item_of(node: ast.expr, name: str) -> ast.Constant | None:
+    """The constant of an expression that is an item of a variable by one: `value[2]`, `row['time']`."""
+    if (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == name
+        and isinstance(node.slice, ast.Constant)
+    ):
+        return node.slice
+    return None
+
+
 def expression_of(function: Any, *, is_iterated: bool = False) -> Expression | None:
     """The expression that stands for calling a function, or None where it stays a call.
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from opchain.compiler.codegen.inline import item_of
 from opchain.compiler.codegen.static_types import is_frozen
 from opchain.runtime.operators import specs
 
@@ -93,18 +94,9 @@ def _items_of(expression: Expression, name: str) -> list[str] | None:
     """The items that an expression is made of, in order; None where it is anything else."""
     tree = ast.parse(expression.applied_to(name), mode="eval").body
     parts = tree.elts if isinstance(tree, ast.Tuple) else [tree]
-    if not all(isinstance(part, ast.Constant) or _is_item(part, name) for part in parts):
+    if not all(isinstance(part, ast.Constant) or item_of(part, name) for part in parts):
         return None
     return [ast.unparse(part) for part in parts if not isinstance(part, ast.Constant)]
-
-
-def _is_item(node: ast.expr, name: str) -> bool:
-    return (
-        isinstance(node, ast.Subscript)
-        and isinstance(node.value, ast.Name)
-        and node.value.id == name
-        and isinstance(node.slice, ast.Constant)
-    )
 
 
 class _Picked(ast.NodeTransformer):

@@ -16,6 +16,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from opchain.compiler.codegen.inline import item_of
 from opchain.compiler.codegen.static_types import TupleOf, never_raises, type_of
 from opchain.runtime.state.key_identity import key_identity
 
@@ -109,15 +110,9 @@ def summed_pairs(
 
 def _field(node: ast.expr, parameter: str) -> int | None:
     """The n of `parameter[n]`, a field of a pair."""
-    if (
-        isinstance(node, ast.Subscript)
-        and isinstance(node.value, ast.Name)
-        and node.value.id == parameter
-        and isinstance(node.slice, ast.Constant)
-        and type(node.slice.value) is int
-        and node.slice.value in (0, 1)
-    ):
-        return node.slice.value
+    item = item_of(node, parameter)
+    if item is not None and type(item.value) is int and item.value in (0, 1):
+        return item.value
     return None
 
 
