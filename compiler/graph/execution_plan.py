@@ -1,8 +1,9 @@
-"""The ExecutionPlan: every subtask in a stage and a partition, every exchange with its channels.
+"""The ExecutionPlan: every subtask in a stage and a slot, every exchange with its channels.
 
-Flink: `ExecutionGraph`, `ExecutionVertex`. Stage k is one RDD; its partitions are all subtasks of the
-vertices placed there, and all edges between stages travel in the shuffles between them, so a job of
-any shape is a line of stages. Tasks are numbered stage by stage, vertex by vertex.
+Flink: `ExecutionGraph`, `ExecutionVertex`, `ExecutionSlotSharingGroup`. Stage k is one RDD; its partitions
+are the slots that the subtasks of the vertices placed there share, and all edges between stages travel in the
+shuffles between them, so a job of any shape is a line of stages. Tasks are numbered stage by stage, vertex by
+vertex.
 """
 
 from __future__ import annotations
@@ -40,19 +41,20 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The vertices that run together. Partition p of the stage is task `first_task + p`."""
+    """The vertices that run together, and the tasks in each slot: partition p of the stage is slot p."""
 
     index: int
     vertices: tuple[PlacedVertex, ...]
+    slots: tuple[tuple[int, ...], ...]
 
     @property
     def first_task(self) -> int:
-        """The task of partition 0."""
+        """The first task of the first vertex."""
         return self.vertices[0].first_task
 
     @property
     def parallelism(self) -> int:
-        """How many partitions the stage has."""
+        """How many tasks the stage has."""
         return sum(vertex.parallelism for vertex in self.vertices)
 
 

@@ -93,6 +93,7 @@ class _Assembly:
                     stage.first_task,
                     stage.parallelism,
                     tuple(range(first, len(vertices))),
+                    stage.slots,
                 )
             )
         parameters = {key: str(value) for key, value in self.settings.job_parameters.items()}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from opchain.compiler.graph.execution_plan import Exchange, ExecutionPlan, PlacedVertex, Stage
 from opchain.compiler.graph.plan import made
+from opchain.compiler.passes.share_slots import shared_slots
 from opchain.runtime.connectors.fed_source import FedSource
 from opchain.runtime.errors import InternalError
 from opchain.runtime.state.key_groups import default_max_parallelism
@@ -37,7 +38,7 @@ def place_stages(plan: Plan) -> Plan:
             parallelism, max_parallelism = _sizes(plan, vertex)
             members.append(PlacedVertex(vertex, index, first_task, parallelism, max_parallelism))
             first_task += parallelism
-        stages.append(Stage(index, tuple(members)))
+        stages.append(Stage(index, tuple(members), shared_slots(members)))
     execution_plan = ExecutionPlan(tuple(stages), ())
     sizes = {vertex_id: vertex.parallelism for vertex_id, vertex in execution_plan.placed().items()}
     exchanges = _exchanges(job_graph, sizes)
@@ -45,7 +46,7 @@ def place_stages(plan: Plan) -> Plan:
 
 
 def exchanges_go_forward(plan: Plan) -> None:
-    """Every edge leads to a later stage, every vertex is placed once."""
+    """Every edge leads to a later stage, every vertex is placed once, every task is in one slot."""
     execution_plan = made(plan.execution_plan)
     job_graph = made(plan.job_graph)
     placed = execution_plan.placed()
@@ -54,6 +55,10 @@ def exchanges_go_forward(plan: Plan) -> None:
         for edge in job_graph.edges
     ):
         raise InternalError("place_stages left a vertex unplaced or an edge that leads back")
+    for stage in execution_plan.stages:
+        tasks = range(stage.first_task, stage.first_task + stage.parallelism)
+        if sorted(task for slot in stage.slots for task in slot) != list(tasks):
+            raise InternalError("place_stages left a task without a slot, or gave it two")
 
 
 def _stages(job_graph: JobGraph) -> dict[str, int]:

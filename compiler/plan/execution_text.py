@@ -1,4 +1,4 @@
-"""The execution plan as text: stages, the tasks in each, and the channels between them."""
+"""The execution plan as text: stages, the slots and tasks in each, and the channels between them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_RANGES = 16
 def execution_text(plan: Plan, *, width: int = DEFAULT_WIDTH) -> str:
     """Stage by stage: which tasks run there, what they send where, and who owns which keys.
 
-    Tasks, partitions, channels and stages count from 0 as in logs and metrics, vertices from 1 as in
+    Tasks, channels and stages count from 0 as in logs and metrics, vertices from 1 as in
     the other stages' text.
     """
     execution, job_graph = made(plan.execution_plan), made(plan.job_graph)
@@ -42,7 +42,7 @@ def execution_text(plan: Plan, *, width: int = DEFAULT_WIDTH) -> str:
     for exchange in execution.exchanges:
         sent_by[exchange.edge.source_vertex].append(exchange)
     for stage in execution.stages:
-        lines += ["", f"stage {stage.index}: {counted(stage.parallelism, 'partition')}"]
+        lines += ["", f"stage {stage.index}: {counted(len(stage.slots), 'slot')}"]
         for vertex in stage.vertices:
             lines += _vertex(vertex, numbers[vertex.vertex.id])
             lines += [

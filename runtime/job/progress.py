@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StageProgress:
-    """One stage as of now; `records` came into the vertices of those tasks that are done."""
+    """One stage as of now; `records` came into the vertices of those tasks that are done.
+
+    Tasks are counted by who runs them: Spark counts slots, this process subtasks.
+    """
 
     name: str
     tasks: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from opchain.runtime.columnar.spark_types import SparkType
@@ -81,19 +82,21 @@ class DataFrameEnds:
         )
 
     def first_input(self) -> RDD[bytes]:
-        """What the first stage reads, a partition for each of its tasks; nothing where it is not fed."""
+        """What the first stage reads, a partition for each of its slots; nothing where it is not fed."""
         context = self._session.sparkContext
-        vertices = [self._job.vertices[number] for number in self._job.stages[0].vertices]
-        if not self._read:
-            return empty_partitions(context, sum(vertex.parallelism for vertex in vertices))
         parts = []
-        for vertex in vertices:
-            dataframe = self._read.get(vertex.vertex_id)
-            if dataframe is None:
-                parts.append(empty_partitions(context, vertex.parallelism))
+        for vertex_id, slots in groupby(self._job.stages[0].slots, self._fed_by):
+            size = len(list(slots))
+            if vertex_id is None:
+                parts.append(empty_partitions(context, size))
             else:
-                parts += arrow_partitions(dataframe, vertex.parallelism)
+                parts += arrow_partitions(self._read[vertex_id], size)
         return joined(context, parts)
+
+    def _fed_by(self, slot: tuple[int, ...]) -> str | None:
+        """The vertex that has a slot for itself, because Spark feeds it."""
+        vertex_id = self._job.vertex_of(slot[0])[0].vertex_id
+        return vertex_id if vertex_id in self._read else None
 
 
 def fed_source(vertex: VertexProgram) -> FedSource | None:

@@ -1,7 +1,7 @@
 """The shuffle between two stages: buffers to partitions, by task number.
 
-All edges between two stages travel in one shuffle. A buffer's partition is its target task's, where
-that task is in the next stage; buffers for later stages and for the driver pass through some task of the
+All edges between two stages travel in one shuffle. A buffer's partition is the slot of its target task, where
+that task is in the next stage; buffers for later stages and for the driver pass through some slot of the
 next stage as opaque bytes, always the same one for a channel, so that all buffers of a channel come
 from the same attempt of their sender.
 
@@ -32,7 +32,7 @@ from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.task.buffer import Buffer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from opchain.runtime.task.buffer_store import BufferStore
     from opchain.runtime.task.vertex_program import StageProgram
@@ -67,11 +67,13 @@ def from_frame(frame: bytes) -> Buffer:
     return Buffer(target, order, channel, sequence, payload)
 
 
-def receive(frames: Iterable[bytes], task: int, store: BufferStore) -> Iterator[Buffer | bytes]:
-    """Stores the buffers for `task`, yields the frames of those that pass through, as they are."""
+def receive(
+    frames: Iterable[bytes], tasks: Container[int], store: BufferStore
+) -> Iterator[Buffer | bytes]:
+    """Stores the buffers for a slot's tasks, yields the frames of those that pass through, as they are."""
     for frame in frames:
         buffer = from_frame(frame)
-        if buffer.target == task:
+        if buffer.target in tasks:
             store.add(buffer)
         else:
             yield frame
@@ -79,8 +81,9 @@ def receive(frames: Iterable[bytes], task: int, store: BufferStore) -> Iterator[
 
 def addressed(buffers: Iterable[Buffer | bytes], stage: StageProgram) -> Iterator[bytes]:
     """What Spark's PairwiseRDD reads: each buffer's partition of the stage, then its frame."""
-    first, size = stage.first_task, stage.parallelism
+    size = len(stage.slots)
     partitions = [_PARTITION.pack(partition) for partition in range(size)]
+    slot_of = {task: slot for slot, tasks in enumerate(stage.slots) for task in tasks}
     for buffer in buffers:
         if isinstance(buffer, bytes):
             frame = buffer
@@ -88,12 +91,11 @@ def addressed(buffers: Iterable[Buffer | bytes], stage: StageProgram) -> Iterato
         else:
             frame = to_frame(buffer)
             target, channel = buffer.target, buffer.channel
-        place = target - first
-        yield partitions[place if 0 <= place < size else channel % size]
+        yield partitions[slot_of.get(target, channel % size)]
         yield frame
 
 
-def shuffled(stage_output: RDD[Any], parallelism: int, name: str) -> RDD[bytes]:
+def shuffled(stage_output: RDD[Any], partitions: int, name: str) -> RDD[bytes]:
     """One Spark shuffle of what `addressed` has yielded: an RDD of frames."""
     from pyspark import RDD  # noqa: PLC0415 - the module is loaded on executors, which need none of it
     from pyspark.serializers import NoOpSerializer  # noqa: PLC0415
@@ -101,7 +103,7 @@ def shuffled(stage_output: RDD[Any], parallelism: int, name: str) -> RDD[bytes]:
     jvm: Any = stage_output.ctx._jvm  # noqa: SLF001 - as in RDD.partitionBy
     pairs = jvm.PairwiseRDD(stage_output._jrdd.rdd()).asJavaPairRDD()  # noqa: SLF001
     # The second argument tells partitioners apart; these are never compared.
-    moved = pairs.partitionBy(jvm.PythonPartitioner(parallelism, 0))
+    moved = pairs.partitionBy(jvm.PythonPartitioner(partitions, 0))
     frames = jvm.PythonRDD.valueOfPair(moved.setName(name))
     return RDD(frames, stage_output.ctx, NoOpSerializer())
 

@@ -69,8 +69,9 @@ def _task_in(text: str, job: JobProgram, stage_ids: Sequence[int]) -> str:
     if stage not in stage_ids:
         return f"task {partition} of a stage, {times},"
     program = job.stages[sorted(stage_ids).index(stage)]
-    vertex, subtask = job.vertex_of(program.first_task + partition)
-    return f"task {vertex.name} ({subtask + 1}/{vertex.parallelism}), {times},"
+    named = [job.vertex_of(task) for task in program.slots[partition]]
+    tasks = (f"{vertex.name} ({subtask + 1}/{vertex.parallelism})" for vertex, subtask in named)
+    return f"task {' or '.join(tasks)}, {times},"
 
 
 def _first_line(text: str) -> str:

@@ -51,7 +51,7 @@ class StageLine:
         """The RDD of the last stage, on those of the stages before.
 
         Args:
-            frames: What the first stage reads, with as many partitions as it has tasks.
+            frames: What the first stage reads, with as many partitions as it has slots.
             make_tasks: The function of a stage, from the stage, the one behind it and its vertices.
         """
         stages = self._job.stages
@@ -65,7 +65,7 @@ class StageLine:
                 if following is None:
                     return output
                 target = f"to {stage_name(self._job, following)}"
-                frames = shuffled(output, following.parallelism, target)
+                frames = shuffled(output, len(following.slots), target)
         raise AssertionError("a job has a last stage")
 
     def close(self) -> None:

@@ -82,10 +82,10 @@ class SparkProgress:
         # Spark may run more stages than the job has: those that bring a DataFrame here.
         info = next((info for info in known if info.name == name), None)
         if info is None:
-            return StageProgress(name, stage.parallelism, records=records)
+            return StageProgress(name, len(stage.slots), records=records)
         known.remove(info)
         return StageProgress(
-            name, stage.parallelism, info.numActiveTasks, info.numCompletedTasks, records
+            name, len(stage.slots), info.numActiveTasks, info.numCompletedTasks, records
         )
 
 

@@ -1,8 +1,9 @@
-"""What Spark runs on each partition of a stage: one task, and the buffers that pass by."""
+"""What Spark runs on each partition of a stage: the tasks of a slot, and the buffers that pass by."""
 
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,7 +75,8 @@ class ShippedJob:
 class StageTasks:
     """The function of a stage, as `mapPartitionsWithIndex` calls it.
 
-    It takes frames, or chunks of a DataFrame where the vertex is fed. It yields what the shuffle to
+    The tasks of a slot run one after another, on the buffers that came for all of them: they share the memory
+    for these, and a task gets nothing of what others of its stage send. The function takes frames, or chunks of a DataFrame where the vertex is fed. It yields what the shuffle to
     `following` reads, or if the stage is the last, frames; with `gives_rows` the batches of its sink instead,
     which become a DataFrame: errors are then for Spark to show.
     """
@@ -95,31 +97,39 @@ class StageTasks:
         self.gives_rows = gives_rows
 
     def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[bytes]:
-        """Runs the task of a partition."""
-        task = self.stage.first_task + partition
-        buffers = self._run(task, frames)
+        """Runs the tasks of a partition."""
+        buffers = self._run(self.stage.slots[partition], frames)
         if self.following is None and self.gives_rows:
             return relayed_batches(buffers)
         if self.following is None:
             return (item if isinstance(item, bytes) else to_frame(item) for item in buffers)
         return addressed(buffers, self.following)
 
-    def _run(self, task: int, frames: Iterable[bytes]) -> Iterator[Buffer | bytes]:
+    def _run(self, slot: tuple[int, ...], frames: Iterable[bytes]) -> Iterator[Buffer | bytes]:
         try:
-            environment = self._environment_of(task, frames)
             with relaxed_collector(), BufferStore() as store:
-                if environment.feed is None:
+                if self._vertex_of(slot[0]).feed_schema is None:
                     # The first stage has none; read it must be all the same, or Spark drops the worker
                     # process.
-                    yield from receive(frames, task, store)
-                running = StreamTask(self._load(task), task, iter(store), environment)
-                yield from running.run()
-                self.job.count(running)
+                    yield from receive(frames, slot, store)
+                else:
+                    assert len(slot) == 1, "a partition feeds one task"
+                for task in slot:
+                    with closing(store.read(task)) as buffers:
+                        yield from self._run_task(task, buffers, frames)
         except Exception as error:
             if self.gives_rows:
                 show_notes(error)
                 raise
             raise sealed(error) from error
+
+    def _run_task(
+        self, task: int, buffers: Iterator[Buffer], frames: Iterable[bytes]
+    ) -> Iterator[Buffer]:
+        """Runs one task; `frames` is what the partition reads, or what is left of it."""
+        running = StreamTask(self._load(task), task, buffers, self._environment_of(task, frames))
+        yield from running.run()
+        self.job.count(running)
 
     def _vertex_of(self, task: int) -> ShippedVertex:
         return next(

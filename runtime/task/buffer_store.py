@@ -1,4 +1,4 @@
-"""A task's buffers, taken in any order and read in one order, in bounded memory."""
+"""Buffers of tasks, taken in any order and read in one order, in bounded memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opchain.runtime.errors import SpillError
 from opchain.runtime.task.buffer import Buffer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
     from types import TracebackType
 
     from typing_extensions import Self
@@ -23,7 +23,7 @@ through a store in 60 ms with 16 MB in memory, in 40 ms with 64 MB.
 
 
 class BufferStore:
-    """Sorts buffers by (order, channel, sequence); payloads beyond a limit wait in a file.
+    """Sorts each task's buffers by (order, channel, sequence); payloads beyond a limit wait in a file.
 
     The first payloads stay in memory until it is full, all later ones go to the file; what is left in
     memory is an index of some 250 bytes a buffer. The file has no name: nothing remains of it when the
@@ -44,14 +44,14 @@ class BufferStore:
         self.spilled_bytes = 0
         self._limit = memory_limit_bytes
         self._directories = local_directories() if directories is None else list(directories)
-        # (order, channel, sequence, target, number of the payload in memory or -1, offset, length)
-        self._index: list[tuple[int, int, int, int, int, int, int]] = []
+        # By target: (order, channel, sequence, number of the payload in memory or -1, offset, length)
+        self._index: dict[int, list[tuple[int, int, int, int, int, int]]] = {}
         self._payloads: list[bytes | None] = []
         self._file: IO[bytes] | None = None
         self._place = ""
 
     def __len__(self) -> int:
-        return len(self._index)
+        return sum(map(len, self._index.values()))
 
     def add(self, buffer: Buffer) -> None:
         """Takes a buffer.
@@ -68,28 +68,36 @@ class BufferStore:
         else:
             number, offset = -1, self.spilled_bytes
             self._spill(payload)
-        self._index.append((order, channel, sequence, target, number, offset, length))
+        entry = (order, channel, sequence, number, offset, length)
+        known = self._index.get(target)
+        if known is None:
+            self._index[target] = [entry]
+        else:
+            known.append(entry)
 
-    def __iter__(self) -> Iterator[Buffer]:
-        """The buffers in order, once: each payload is let go as it is read.
+    def read(self, target: int) -> Generator[Buffer]:
+        """The buffers for one task in order, once: each payload is let go as it is read, the rest on closing.
 
         Raises:
             SpillError: If the file does not give back what was written.
         """
-        index, self._index = self._index, []
+        index = self._index.pop(target, [])
         # Backwards, so that the index shrinks while it is read.
         index.sort(reverse=True)
-        while index:
-            order, channel, sequence, target, number, offset, length = index.pop()
-            if number < 0:
-                payload = self._read(offset, length)
-            else:
-                kept = self._payloads[number]
-                assert kept is not None
-                payload = kept
-                self._payloads[number] = None
-                self.memory_bytes -= length
-            yield Buffer(target, order, channel, sequence, payload)
+        try:
+            while index:
+                order, channel, sequence, number, offset, length = index.pop()
+                payload = self._read(offset, length) if number < 0 else self._let_go(number)
+                yield Buffer(target, order, channel, sequence, payload)
+        finally:
+            for *_, number, _, _ in index:
+                if number >= 0:
+                    self._let_go(number)
+
+    def __iter__(self) -> Iterator[Buffer]:
+        """All buffers, task after task; see `read`."""
+        for target in sorted(self._index):
+            yield from self.read(target)
 
     def close(self) -> None:
         """Drops everything; the file is gone."""
@@ -110,6 +118,13 @@ class BufferStore:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _let_go(self, number: int) -> bytes:
+        payload = self._payloads[number]
+        assert payload is not None, "a payload is read once"
+        self._payloads[number] = None
+        self.memory_bytes -= len(payload)
+        return payload
 
     def _spill(self, payload: bytes) -> None:
         file = self._file

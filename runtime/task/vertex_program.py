@@ -222,13 +222,15 @@ def _itself(key: Any) -> Any:
 class StageProgram:
     """One stage: tasks `first_task` to `first_task + parallelism - 1`, vertex after vertex.
 
-    Partition p of the stage's RDD runs task `first_task + p`.
+    `slots` has the tasks of each slot. Partition p of the stage's RDD is slot p, whose tasks one Spark task runs
+    one after another.
     """
 
     index: int
     first_task: int
     parallelism: int
     vertices: tuple[int, ...]
+    slots: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)

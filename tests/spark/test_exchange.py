@@ -25,7 +25,9 @@ from opchain.runtime.task.vertex_program import DRIVER, StageProgram
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-STAGE = StageProgram(index=1, first_task=10, parallelism=3, vertices=(0,))
+STAGE = StageProgram(
+    index=1, first_task=10, parallelism=3, vertices=(0, 1), slots=((10, 12), (11,))
+)
 
 
 def buffers() -> st.SearchStrategy[Buffer]:
@@ -60,22 +62,22 @@ def places(items: list[Buffer | bytes]) -> list[tuple[int, Buffer]]:
 @pytest.mark.parametrize("as_frame", [False, True])
 @pytest.mark.parametrize(
     ("target", "channel", "place"),
-    [(10, 0, 0), (12, 7, 2), (13, 4, 1), (DRIVER, 8, 2), (5, 3, 0)],
+    [(10, 1, 0), (11, 4, 1), (12, 7, 0), (13, 4, 0), (DRIVER, 9, 1), (5, 3, 1)],
 )
-def test_a_buffer_goes_to_its_task_or_passes_by_its_channel(
+def test_a_buffer_goes_to_the_slot_of_its_task_or_passes_by_its_channel(
     target: int, channel: int, place: int, as_frame: bool
 ) -> None:
     buffer = Buffer(target, 1, channel, 2, b"payload")
     assert places([to_frame(buffer) if as_frame else buffer]) == [(place, buffer)]
 
 
-def test_a_task_keeps_its_own_and_passes_on_the_others_untouched() -> None:
-    own, other, driver = (Buffer(target, 0, 0, 0, b"x") for target in (11, 13, DRIVER))
-    frames = [to_frame(buffer) for buffer in (own, other, driver)]
+def test_a_slot_keeps_what_is_for_its_tasks_and_passes_on_the_rest_untouched() -> None:
+    sent = [Buffer(target, 0, 0, 0, b"x") for target in (12, 13, 10, DRIVER, 11)]
+    frames = [to_frame(buffer) for buffer in sent]
     with BufferStore() as store:
-        passing = list(receive(frames, 11, store))
-        assert list(store) == [own]
-    assert passing == frames[1:]
+        passing = list(receive(frames, (10, 12), store))
+        assert [buffer.target for buffer in store] == [10, 12]
+    assert passing == [frames[1], frames[3], frames[4]]
     assert passing[0] is frames[1]
 
 
@@ -99,7 +101,7 @@ def test_every_buffer_arrives_once_at_its_place(session: SparkSession) -> None:
 
     context = session.sparkContext
     output = written_raw(context.parallelize((), 4).mapPartitionsWithIndex(send))
-    arrived = shuffled(output, STAGE.parallelism, "test").mapPartitionsWithIndex(
+    arrived = shuffled(output, len(STAGE.slots), "test").mapPartitionsWithIndex(
         lambda partition, frames: [bytes([partition]) + frame for frame in frames]
     )
     found = [(frame[0], from_frame(frame[1:])) for frame in collected(written_raw(arrived))]

@@ -6,11 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opchain.runtime.epochs.live_tasks import live_tasks
-from opchain.runtime.spark.exchange import receive
-from opchain.runtime.spark.remote_error import sealed
 from opchain.runtime.spark.stage_tasks import StageTasks
-from opchain.runtime.task.buffer_store import BufferStore
-from opchain.runtime.task.relaxed_collector import relaxed_collector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -47,24 +43,22 @@ class EpochStageTasks(StageTasks):
         self.storage = storage
         self.restored = restored
 
-    def _run(self, task: int, frames: Iterable[bytes]) -> Iterator[Buffer | bytes]:
+    def _run_task(
+        self,
+        task: int,
+        buffers: Iterator[Buffer],
+        frames: Iterable[bytes],  # noqa: ARG002 - all input of an epoch comes as buffers
+    ) -> Iterator[Buffer]:
         """Runs the epoch of a task."""
-        try:
-            with relaxed_collector(), BufferStore() as store:
-                yield from receive(frames, task, store)
-                vertex = self._vertex_of(task)
-                environment = replace(self._environment(), sink_writers=vertex.sink_writers)
-                tasks = live_tasks(self.run_id)
-                running = tasks.take(
-                    task,
-                    self.restored[vertex.first_task],
-                    self.storage,
-                    lambda: (self._load(task), environment),
-                )
-                yield from running.run_epoch(
-                    self.epoch, iter(store), self.storage, environment.attempt_id
-                )
-                tasks.keep(running)
-                self.job.count(running)
-        except Exception as error:
-            raise sealed(error) from error
+        vertex = self._vertex_of(task)
+        environment = replace(self._environment(), sink_writers=vertex.sink_writers)
+        tasks = live_tasks(self.run_id)
+        running = tasks.take(
+            task,
+            self.restored[vertex.first_task],
+            self.storage,
+            lambda: (self._load(task), environment),
+        )
+        yield from running.run_epoch(self.epoch, buffers, self.storage, environment.attempt_id)
+        tasks.keep(running)
+        self.job.count(running)

@@ -298,7 +298,7 @@ class Epochs:
         )
         delivered = arrow_batches(rows).mapPartitionsWithIndex(deliver)
         delivered = written_raw(delivered).setName("deliveries")
-        return shuffled(delivered, first.parallelism, f"to {stage_name(self._job, first)}")
+        return shuffled(delivered, len(first.slots), f"to {stage_name(self._job, first)}")
 
     def _commit_again(self, metadata: CheckpointMetadata) -> None:
         """Commits what a checkpoint holds: a driver may have died before it did."""

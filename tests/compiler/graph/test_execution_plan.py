@@ -12,7 +12,13 @@ def placed(name: str, stage: int, first_task: int, parallelism: int) -> PlacedVe
 
 
 A, B, C = placed("a", 0, 0, 3), placed("b", 1, 3, 2), placed("c", 1, 5, 4)
-PLAN = ExecutionPlan((Stage(0, (A,)), Stage(1, (B, C))), ())
+PLAN = ExecutionPlan(
+    (
+        Stage(0, (A,), ((0,), (1,), (2,))),
+        Stage(1, (B, C), ((3, 5), (4, 6), (7,), (8,))),
+    ),
+    (),
+)
 
 
 def test_a_stage_has_the_tasks_of_its_vertices() -> None:

@@ -143,6 +143,12 @@ def test_the_invariant(env: Any, source: Any, compiled: Any) -> None:
         exchanges_go_forward(
             replace(plan, execution_plan=replace(plan.execution_plan, stages=(first,)))
         )
+    for slots in (second.slots[1:], (*second.slots, second.slots[0])):
+        stages_with = (first, replace(second, slots=slots))
+        with pytest.raises(InternalError, match="a task without a slot, or gave it two"):
+            exchanges_go_forward(
+                replace(plan, execution_plan=replace(plan.execution_plan, stages=stages_with))
+            )
 
 
 @settings(max_examples=60)

@@ -52,6 +52,38 @@ def test_any_order_of_arrival_gives_the_same_order(
         assert list(one) == list(other)
 
 
+@settings(deadline=None)
+@given(st.lists(BUFFERS, max_size=3), st.randoms(), st.integers(0, 500))
+def test_each_task_reads_its_own_buffers_in_whatever_order_tasks_come(
+    by_task: list[list[Buffer]], rng: Any, limit: int
+) -> None:
+    all_buffers = [b._replace(target=task) for task, own in enumerate(by_task) for b in own]
+    tasks = list(range(len(by_task)))
+    rng.shuffle(all_buffers)
+    rng.shuffle(tasks)
+    with BufferStore(limit) as store:
+        for buffer in all_buffers:
+            store.add(buffer)
+        for task in tasks:
+            own = [buffer for buffer in all_buffers if buffer.target == task]
+            assert list(store.read(task)) == sorted(own)
+            assert list(store.read(task)) == []
+        assert (len(store), store.memory_bytes) == (0, 0)
+
+
+def test_what_a_task_leaves_unread_is_let_go_when_it_ends() -> None:
+    with BufferStore(450) as store:
+        for sequence in range(3):
+            for task in (1, 2):
+                store.add(Buffer(task, 0, 0, sequence, bytes(100)))
+        assert (store.memory_bytes, store.spilled_bytes) == (400, 200)
+        first = store.read(1)
+        assert next(first).sequence == 0
+        first.close()
+        assert store.memory_bytes == 200
+        assert [buffer.sequence for buffer in store.read(2)] == [0, 1, 2]
+
+
 def test_repeated_buffers_are_kept_for_the_gate_to_judge() -> None:
     with BufferStore() as store:
         store.add(Buffer(0, 0, 0, 0, b"a"))
