@@ -13,6 +13,7 @@ from opchain.runtime.errors import UnsupportedFeatureError, show_notes
 from opchain.runtime.job.client import JobClient
 from opchain.runtime.job.completable_future import CompletableFuture
 from opchain.runtime.job.execution_result import JobExecutionResult
+from opchain.runtime.job.held_interrupts import HeldInterrupts
 from opchain.runtime.job.id import JobID
 from opchain.runtime.job.status import JobStatus
 
@@ -31,9 +32,6 @@ _LIBRARY = logging.getLogger("opchain")
 
 CANCELLING_S = 30
 """How long Ctrl-C waits for the job's end before the program goes on."""
-
-LOOK_EVERY_S = 0.5
-"""How late Ctrl-C may be seen."""
 
 
 def log_warnings_only() -> None:
@@ -99,17 +97,13 @@ class JobRun(JobClient):
             self._run_to_the_end()
             return self
         try:
-            self.start()
-            self._wait_for_end()
+            with HeldInterrupts() as interrupts:
+                self.start()
+                interrupts.wait(self._ended)
         except KeyboardInterrupt:
             self.end_on_interrupt()
             raise
         return self
-
-    def _wait_for_end(self) -> None:
-        # By turns: a signal that comes right before a lock is waited for is not seen until it is free.
-        while not self._ended.wait(LOOK_EVERY_S):
-            pass
 
     def end_on_interrupt(self) -> None:
         """What Ctrl-C does to a job: cancels it, and waits for its end.
@@ -117,8 +111,9 @@ class JobRun(JobClient):
         Raises:
             KeyboardInterrupt: Ctrl-C came again; the job ends by itself, if the process lives so long.
         """
-        self.cancel()
-        self._ended.wait(CANCELLING_S)
+        with HeldInterrupts() as interrupts:
+            self.cancel()
+            interrupts.wait(self._ended, CANCELLING_S)
 
     def what_is_left(self) -> str | None:
         """Of a job that was stopped: from where it can go on; None where there is nothing to say."""

@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from opchain.runtime.job.held_interrupts import HeldInterrupts
 from opchain.runtime.shipping.functions import ship_vertices, shipped_task
 from opchain.runtime.task.live_input import LiveBuffers
 from opchain.runtime.task.relaxed_collector import relaxed_collector
@@ -75,8 +76,9 @@ class LiveRun:
         left = len(self._threads)
         try:
             with relaxed_collector():
-                for thread in self._threads:
-                    thread.start()
+                with HeldInterrupts():
+                    for thread in self._threads:
+                        thread.start()
                 while left:
                     item = self._to_driver.get()
                     if not isinstance(item, _Ended):

@@ -8,6 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
+from opchain.runtime.job.held_interrupts import HeldInterrupts
 from opchain.runtime.job.run import CANCELLING_S, JobRun
 from opchain.runtime.job.status import JobStatus
 from opchain.runtime.shipping.functions import ship_vertices
@@ -49,19 +50,20 @@ class StreamingRun(JobRun):
         Raises:
             KeyboardInterrupt: Ctrl-C came again.
         """
-        self._is_cancelled.set()
-        self._status = JobStatus.CANCELLING
-        # Threads of their own: Ctrl-C in the midst of a call would break the connection to the JVM.
-        _on_a_thread(self._streaming.cancel, NO_LIMIT)
-        try:
-            _LOG.warning(  # in here: who reads it may be quick
+        with HeldInterrupts() as interrupts:
+            self._is_cancelled.set()
+            self._status = JobStatus.CANCELLING
+            # Threads of their own: the first call may take as long as the epoch, and the second ends it.
+            _on_a_thread(self._streaming.cancel, NO_LIMIT)
+            _LOG.warning(
                 "job '%s' stops when its epoch has ended; Ctrl-C again stops it at once", self._name
             )
-            self._wait_for_end()
-        except KeyboardInterrupt:
-            _on_a_thread(self._streaming.cancel, 0.0)
-            self._ended.wait(CANCELLING_S)
-            raise
+            try:
+                interrupts.wait(self._ended)
+            except KeyboardInterrupt:
+                _on_a_thread(self._streaming.cancel, 0.0)
+                interrupts.wait(self._ended, CANCELLING_S)
+                raise
 
     def what_is_left(self) -> str:
         """The last checkpoint, and how to go on from there."""

@@ -5,13 +5,20 @@ import signal
 import sys
 import threading
 from concurrent.futures import CancelledError
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from opchain.runtime.errors import UnsupportedFeatureError, add_note
 from opchain.runtime.job.outcome import JobOutcome
 from opchain.runtime.job.run import JobRun, log_warnings_only
 from opchain.runtime.job.status import JobStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+PATIENCE_S = 60
+"""How long a test waits for another thread before it fails."""
 
 
 class Job:
@@ -25,7 +32,7 @@ class Job:
 
     def run(self) -> JobOutcome:
         self.running.set()
-        assert self.let_go.wait(10)
+        assert self.let_go.wait(PATIENCE_S)
         if self.failure is not None:
             raise self.failure
         if self.stops:
@@ -47,11 +54,11 @@ def test_a_job_runs_from_created_to_finished() -> None:
     run = JobRun(job.run, job.stop)
     assert run.get_job_status().result() is JobStatus.CREATED
     run.start()
-    assert job.running.wait(10)
+    assert job.running.wait(PATIENCE_S)
     assert run.get_job_status().result() is JobStatus.RUNNING
     assert run.get_accumulators().result() == {}
     job.let_go.set()
-    result = run.get_job_execution_result().result(10)
+    result = run.get_job_execution_result().result(PATIENCE_S)
     assert run.get_job_status().result() is JobStatus.FINISHED
     assert result.get_job_id() == run.get_job_id()
     assert list(run.collected("nothing")) == []
@@ -68,8 +75,8 @@ def test_a_failed_job_raises_what_it_failed_with_every_time() -> None:
 def test_a_cancelled_job_is_stopped_and_cancelled_not_failed() -> None:
     job = Job()
     run = JobRun(job.run, job.stop).start()
-    assert job.running.wait(10)
-    run.cancel().result(10)
+    assert job.running.wait(PATIENCE_S)
+    run.cancel().result(PATIENCE_S)
     assert job.stops == 1
     assert run.get_job_status().result() is JobStatus.CANCELED
     with pytest.raises(CancelledError):
@@ -79,7 +86,7 @@ def test_a_cancelled_job_is_stopped_and_cancelled_not_failed() -> None:
 def test_cancelling_a_finished_job_changes_nothing() -> None:
     job = Job()
     run = finished(job).run_here()
-    run.cancel().result(10)
+    run.cancel().result(PATIENCE_S)
     assert job.stops == 0
     assert run.get_job_status().result() is JobStatus.FINISHED
 
@@ -93,15 +100,44 @@ def test_control_c_stops_the_job_and_goes_on_to_the_program() -> None:
     assert run.get_job_status().result() is JobStatus.CANCELED
 
 
+@pytest.fixture
+def pythons_own_handler() -> Iterator[None]:
+    """Python's handler of Ctrl-C: another test may have started Spark, which has its own."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
+
+
+@pytest.mark.usefixtures("pythons_own_handler")
 def test_control_c_while_the_job_waits_for_others_cancels_it() -> None:
     job = Job()
     run = JobRun(job.run, job.stop, waits_for_others=True)
 
     def interrupt() -> None:
-        assert job.running.wait(10)
+        assert job.running.wait(PATIENCE_S)
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
-    threading.Thread(target=interrupt).start()
+    interrupting = threading.Thread(target=interrupt)
+    interrupting.start()
+    with pytest.raises(KeyboardInterrupt):
+        run.run_here()
+    interrupting.join(PATIENCE_S)
+    assert job.stops == 1
+    assert run.get_job_status().result() is JobStatus.CANCELED
+
+
+@pytest.mark.usefixtures("pythons_own_handler")
+def test_control_c_while_the_job_starts_cancels_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It must not get lost in the start of the thread, nor keep it from starting."""
+    job = Job()
+    run = JobRun(job.run, job.stop, waits_for_others=True)
+    start = threading.Thread.start
+
+    def interrupted_start(thread: threading.Thread) -> None:
+        signal.raise_signal(signal.SIGINT)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted_start)
     with pytest.raises(KeyboardInterrupt):
         run.run_here()
     assert job.stops == 1

@@ -155,13 +155,14 @@ def test_a_source_that_loops_for_ever_ends_when_nobody_reads_any_more() -> None:
             ctx.collect(1)
 
     source = Scripted(for_ever)
-    job = job_of(lambda env: env.add_source(source).rebalance().print(), batch_size=1)
-    env_task = StreamTask(job, 0, iter(()))
-    running = env_task.run()
+    job = job_of(lambda env: env.add_source(source, "it").rebalance().print(), batch_size=1)
+    running = StreamTask(job, 0, iter(())).run()
     next(running)
+    its_thread = "legacy source 'Source: it'"
+    assert its_thread in {thread.name for thread in threading.enumerate()}
     running.close()
     assert source.log == ["open", "cancel", "close"]
-    assert threading.active_count() < 50
+    assert its_thread not in {thread.name for thread in threading.enumerate()}
 
 
 def raising(_: Any) -> None:

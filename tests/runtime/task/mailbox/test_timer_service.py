@@ -96,9 +96,8 @@ def test_the_real_clock_makes_a_call_by_itself() -> None:
 
 
 def test_without_timers_there_is_no_thread() -> None:
-    before = threading.active_count()
-    service = SystemTimerService()
-    assert threading.active_count() == before
+    service = SystemTimerService(thread_name="timers without timers")
+    assert "timers without timers" not in {thread.name for thread in threading.enumerate()}
     service.shutdown()
 
 

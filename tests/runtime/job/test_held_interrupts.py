@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import signal
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from opchain.runtime.job.held_interrupts import HeldInterrupts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PATIENCE_S = 60
+
+
+def interrupt() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+@pytest.fixture(autouse=True)
+def handler() -> Iterator[Any]:
+    """The handler before each test: Python's own."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield signal.default_int_handler
+    signal.signal(signal.SIGINT, previous)
+
+
+def test_an_interrupt_is_raised_where_it_is_looked_for() -> None:
+    went_on = False
+    with HeldInterrupts() as interrupts:
+        interrupt()
+        went_on = True
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.wait(threading.Event())
+    assert went_on
+
+
+def test_at_the_end_of_the_block_it_is_raised_at_the_latest(handler: Any) -> None:
+    log: list[str] = []
+
+    def block() -> None:
+        with HeldInterrupts():
+            interrupt()
+            log.append("went on")
+
+    with pytest.raises(KeyboardInterrupt):
+        block()
+    assert log == ["went on"]
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_what_is_raised_in_the_block_comes_first(handler: Any) -> None:
+    def block() -> None:
+        with HeldInterrupts():
+            interrupt()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        block()
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_each_interrupt_is_raised_once() -> None:
+    with HeldInterrupts() as interrupts:
+        interrupt()
+        interrupt()
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                interrupts.wait(threading.Event())
+        interrupts.wait(threading.Event(), longest_s=0)
+
+
+def test_an_interrupt_ends_the_waiting() -> None:
+    def come_later() -> None:
+        is_waited_for.acquire(timeout=PATIENCE_S)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    class Awaited(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            is_waited_for.release()
+            return super().wait(timeout)
+
+    is_waited_for = threading.Semaphore(0)
+    other = threading.Thread(target=come_later)
+    other.start()
+    with HeldInterrupts() as interrupts, pytest.raises(KeyboardInterrupt):
+        interrupts.wait(Awaited(), PATIENCE_S)
+    other.join(PATIENCE_S)
+
+
+@pytest.mark.parametrize("longest_s", [None, PATIENCE_S])
+def test_waiting_ends_with_the_event(longest_s: float | None) -> None:
+    event = threading.Event()
+    other = threading.Thread(target=event.set)
+    with HeldInterrupts() as interrupts:
+        other.start()
+        interrupts.wait(event, longest_s)
+    assert event.is_set()
+    other.join(PATIENCE_S)
+
+
+def test_the_handler_is_called_at_once_and_need_not_raise() -> None:
+    called: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: called.append(number))
+    with HeldInterrupts() as interrupts:
+        interrupt()
+        assert called == [signal.SIGINT]
+        interrupts.wait(threading.Event(), longest_s=0)
+
+
+def test_what_a_handler_of_the_users_raises_is_held_as_well() -> None:
+    def leave(*_: Any) -> None:
+        raise SystemExit(3)
+
+    signal.signal(signal.SIGINT, leave)
+    with HeldInterrupts() as interrupts:
+        interrupt()
+        with pytest.raises(SystemExit):
+            interrupts.wait(threading.Event())
+
+
+def test_ignored_interrupts_stay_ignored() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with HeldInterrupts() as interrupts:
+        interrupt()
+        interrupts.wait(threading.Event(), longest_s=0)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+def test_other_threads_leave_the_handler_alone(handler: Any) -> None:
+    found: list[Any] = []
+
+    def look() -> None:
+        with HeldInterrupts():
+            found.append(signal.getsignal(signal.SIGINT))
+
+    other = threading.Thread(target=look)
+    other.start()
+    other.join(PATIENCE_S)
+    assert found == [handler]
