@@ -99,10 +99,11 @@ def draw(env: StreamExecutionEnvironment, path: Path, folder: Path) -> None:
     env.get_config().enable_object_reuse()  # nothing changes a record that it got
     timed = WatermarkStrategy.for_bounded_out_of_orderness(
         Duration.of_seconds(4)
-    ).with_timestamp_assigner(lambda bid, _: bid[2])
+    ).with_timestamp_assigner(lambda bid, _: bid.date_time)
     source = FileSource.for_record_stream_format(BidLines(), str(path)).build()
     windows = (
         env.from_source(source, timed, "bids")
+        .map(lambda bid: (bid.auction, bid.price))
         .key_by(lambda bid: bid[0])
         .window(TumblingEventTimeWindows.of(Duration.of_millis(SIZE_MS)))
         .aggregate(CountAndHighest(), WithWindow())
@@ -113,8 +114,8 @@ def draw(env: StreamExecutionEnvironment, path: Path, folder: Path) -> None:
     windows.sink_to(sink.build())
 
 
-class BidLines(StreamFormat["tuple[int, int, int]"]):
-    """Lines as (auction, price, time), parsed a block at a time."""
+class BidLines(StreamFormat[Bid]):
+    """Lines as bids, parsed a block at a time."""
 
     def can_be_cut(self, path: str) -> bool:
         """At each line."""
@@ -126,7 +127,7 @@ class BidLines(StreamFormat["tuple[int, int, int]"]):
         del malformed
         decode = msgspec.json.Decoder(Bid).decode_lines
         for _, block in line_blocks(part):
-            bids = list(map(msgspec.structs.astuple, decode(block)))
+            bids = decode(block)
             for first in range(0, len(bids), batch_size):
                 yield bids[first : first + batch_size]
 

@@ -14,7 +14,7 @@ class Place:
     expression for how many records come by, valid after the loop; None where there is no loop and
     each is counted as it comes. `is_copied` asks for a copy before the record is used. `time_of` holds the variable of
     the record that the timestamp was taken from, and the item it is, as an expression over `value`. Where
-    `fields` is set the record is a pair that was not made: these are its fields, and nobody reads `value`.
+    `fields` is set the record is a tuple that was not made: these are its fields, and nobody reads `value`.
     `items` are those that stand in variables of their own (private_items.py).
     """
 

@@ -13,9 +13,12 @@ Where pairs are summed up (running_sum.py) the entry is the sum.
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from opchain.compiler.codegen.columns import tuple_of
+from opchain.compiler.codegen.private_items import with_items
 from opchain.compiler.codegen.record_code import comment, is_plain_key, key_code
 from opchain.compiler.codegen.running_sum import summed_pairs
 from opchain.runtime.functions.function import has_lifecycle
@@ -27,6 +30,20 @@ if TYPE_CHECKING:
     from opchain.compiler.codegen.source_text import SourceText
     from opchain.compiler.codegen.vertex import VertexGenerator
     from opchain.runtime.task.vertex_program import OperatorProgram
+
+
+def reads_fields(generator: VertexGenerator, operator: OperatorProgram, place: Place) -> bool:
+    """Whether an operator needs a record's fields alone, and not the record."""
+    if type(operator.spec) is not specs.ReduceSpec or generator.program.is_batch:
+        return False
+    key_program = operator.keys[0]
+    assert key_program is not None
+    key = generator.expression(key_program.selector)
+    reduced = generator.expression(operator.spec.function)
+    if key is None or reduced is None:
+        return False
+    read = (key.applied_to(place.value), reduced.applied_to("previous", place.value))
+    return not any(_reads(with_items(text, place.items), place.value) for text in read)
 
 
 def emit_reduce(
@@ -56,7 +73,7 @@ def emit_reduce(
         body.add(depth, f"{key}, {item} = {place.value}{comment(operator)}", index)
         place = replace(place, value=item)
     else:
-        selected = key_code(generator, operator, place, 0)
+        selected = with_items(key_code(generator, operator, place, 0), place.items)
         body.add(depth, f"{key} = {selected}{comment(operator)}", index)
         if has_lifecycle(_function(operator)):
             body.add(depth, f"{names.bind(f'set_key_{index}', 'set_key', index)}({key})", index)
@@ -68,7 +85,7 @@ def emit_reduce(
     body.add(depth, f"{previous} = {table}.get({key}, ABSENT)", index)
     expression = generator.expression(_function(operator))
     if expression is not None:
-        reduced = expression.applied_to(previous, place.value)
+        reduced = with_items(expression.applied_to(previous, place.value), place.items)
         known = generator.types.get(place.value)
         if generator.type_of(expression, known, known) == known:
             generator.types[result] = known
@@ -76,7 +93,8 @@ def emit_reduce(
         name = names.function(_function(operator), "reduce", index)
         reduced = f"{names.bind(name, 'call', index)}({previous}, {place.value})"
     body.add(depth, f"if {previous} is ABSENT:", index)
-    body.add(depth + 1, f"{result} = {place.value}", index)
+    record = place.value if place.fields is None else tuple_of(place.fields)
+    body.add(depth + 1, f"{result} = {record}", index)
     body.add(depth, "else:", index)
     body.add(depth + 1, f"{result} = {reduced}", index)
     body.add(depth, f"{table}[{key}] = {result}", index)
@@ -85,7 +103,7 @@ def emit_reduce(
         return None
     if not (expression is not None and expression.is_fresh and generator.is_harmless(operator)):
         generator.keep_private(body, depth, result, index)
-    return replace(place, value=result)
+    return replace(place, value=result, fields=None)
 
 
 def _emit_running_sum(
@@ -120,6 +138,11 @@ def _emit_running_sum(
     body.add(depth, f"{result} = {summed.pair(key, total)}", index)
     generator.types[result] = generator.types.get(place.value)
     return replace(place, value=result, fields=None)
+
+
+def _reads(text: str, name: str) -> bool:
+    tree = ast.parse(text, mode="eval")
+    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(tree))
 
 
 def _function(operator: OperatorProgram) -> Any:

@@ -11,26 +11,26 @@ Before a reduce in batch mode records of one key are folded into one first:
         value_1 if sum_0 is ABSENT else largest_to_0(sum_0, value_1)
     )
 
-Where pairs are summed up (running_sum.py), a map that makes the pairs need not make them: their fields go
-on as they are, and of a pair whose other field is a constant, such as (word, 1), only the key goes on.
+A map that makes tuples need not make them: they are sent field by field (columns.py), and where pairs are
+summed up (running_sum.py) their fields are, and of (word, 1) only the word is counted.
 """
 
 from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from opchain.compiler.codegen.columns import columns_sent
 from opchain.compiler.codegen.private_items import with_items
 from opchain.compiler.codegen.record_code import comment, is_plain_key
 from opchain.compiler.codegen.running_sum import summed_pairs
-from opchain.compiler.codegen.static_types import KeyAlone, Traveling, TupleOf
+from opchain.compiler.codegen.static_types import Traveling
 from opchain.runtime.legible import legible
 from opchain.runtime.operators import specs
 from opchain.runtime.task.vertex_program import FIRST_OUTPUT
 
 if TYPE_CHECKING:
-    from opchain.compiler.codegen.inline import Expression
     from opchain.compiler.codegen.place import Place
     from opchain.compiler.codegen.running_sum import RunningSum
     from opchain.compiler.codegen.source_text import SourceText
@@ -54,14 +54,14 @@ def write_append(
         _write_combine(generator, body, number, output, place)
         return Traveling()
     if place.fields is not None:
-        assert isinstance(known, TupleOf)
-        pairs = _pairs_of(generator, operator, known)
-        assert pairs is not None
-        assert pairs.constant is not None
-        known = KeyAlone(known, pairs.summed.key_field, pairs.constant)
-        keys = names.bind(f"keys_{number}", "lone_keys", number)
-        key = place.fields[pairs.summed.key_field]
-        body.add(depth, f"{keys}.append({key})  # -> {legible(output.label)}, the key alone", index)
+        sent = columns_sent(generator, operator, known)
+        assert sent is not None
+        known = sent.known
+        columns = sent.names(generator)
+        for position, column in columns.items():
+            is_last = position == max(columns)
+            where = f"  # -> {legible(output.label)}, by fields" if is_last else ""
+            body.add(depth, f"{column}.append({place.fields[position]}){where}", index)
     else:
         if output.key is not None:
             key = with_items(_key_of_output(generator, number, output, value), place.items)
@@ -80,7 +80,7 @@ def _time_within(generator: VertexGenerator, number: int, place: Place) -> str |
     """The item of a record that is its timestamp, where the only reader can take it from there again."""
     if place.time_of is None or place.fields is not None or not generator.knows_types:
         return None
-    if number not in generator.readers or generator.program.is_batch:  # which sorts by timestamp
+    if number not in generator.read_alone or generator.program.is_batch:  # which sorts by timestamp
         return None
     variable, item = place.time_of
     return item if variable == place.value else None
@@ -89,18 +89,22 @@ def _time_within(generator: VertexGenerator, number: int, place: Place) -> str |
 def fields_left_apart(
     generator: VertexGenerator, body: SourceText, operator: OperatorProgram, place: Place
 ) -> Place | None:
-    """Writes the two fields of the pair that a map makes, where the pair itself is never seen."""
+    """Writes the fields of the tuple that a map makes, where the tuple itself is never seen."""
     made = replace(place, value=f"value_{operator.index}")
-    pairs = _pairs_of(generator, operator, generator.types.get(made.value))
-    if pairs is None:
+    known = generator.types.get(made.value)
+    sent = _pairs_of(generator, operator, known) or columns_sent(generator, operator, known)
+    if sent is None:
         return None
-    applied = ast.parse(pairs.expression.applied_to(place.value), mode="eval").body
+    expression = generator.expression(operator.spec.function)  # type: ignore[attr-defined]
+    assert expression is not None
+    applied_text = with_items(expression.applied_to(place.value), place.items)
+    applied = ast.parse(applied_text, mode="eval").body
     assert isinstance(applied, ast.Tuple)
     fields = []
     for position, item in enumerate(applied.elts):
         text = ast.unparse(item)
         if not isinstance(item, (ast.Name, ast.Constant)):
-            field = f"field_{pairs.number}_{position}"
+            field = f"field_{sent.number}_{position}"
             body.add(place.depth, f"{field} = {text}{comment(operator)}", operator.index)
             text = field
         fields.append(text)
@@ -113,6 +117,9 @@ def list_behind(
     """A list that grows by one for each record, of type `known`, that an operator lets through, if there is one."""
     names = generator.names
     while True:
+        sent = columns_sent(generator, operator, known)
+        if sent is not None:
+            return next(iter(sent.names(generator).values()))
         for number, output in generator.tree.outputs(operator):
             if output.combine is None:
                 return names.bind(f"values_{number}", "values", number)
@@ -137,9 +144,9 @@ def _keys_counted(
 ) -> str | None:
     """The list that gets a key for each record, of type `made`, that a map makes to be counted."""
     pairs = _pairs_of(generator, operator, made)
-    if pairs is None or pairs.output.combine is None:
+    if pairs is None or pairs.constant is None:
         return None
-    if pairs.constant is None or not pairs.summed.counts(pairs.constant):
+    if not pairs.summed.counts(pairs.constant):
         return None
     generator.decide(f"combine {pairs.number}", pairs.summed)
     return _counted_keys(generator, pairs.number, pairs.summed)
@@ -147,15 +154,13 @@ def _keys_counted(
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """The pairs that a map makes for output `number` alone, where they are summed up by key.
+    """The pairs that a map makes for output `number` alone, where they are summed up by key before they are sent.
 
     `tree` is the map's expression, over its parameter.
     """
 
     number: int
-    output: OutputProgram
     summed: RunningSum
-    expression: Expression
     tree: ast.Tuple
 
     @property
@@ -174,28 +179,14 @@ def _pairs_of(
         return None
     if not isinstance(operator.spec, specs.MapSpec):
         return None
-    reduce = output.combine or _reduce_behind(generator, number)
     expression = generator.expression(operator.spec.function)
-    if reduce is None or expression is None:
+    if output.combine is None or expression is None:
         return None
     tree = ast.parse(expression.text, mode="eval").body
-    summed = summed_pairs(generator, output.key, reduce, made)
+    summed = summed_pairs(generator, output.key, output.combine, made)
     if summed is None or not isinstance(tree, ast.Tuple):
         return None
-    pairs = _Pairs(number, output, summed, expression, tree)
-    if output.combine is None:
-        key = generator.readers[number].keys[0]
-        is_key_of_both = key is not None and summed_pairs(generator, key, reduce, made) == summed
-        return pairs if is_key_of_both and pairs.constant is not None else None
-    return pairs
-
-
-def _reduce_behind(generator: VertexGenerator, number: int) -> Any:
-    """The function of a rolling reduce that reads output `number` and nothing else."""
-    reader = generator.readers.get(number)
-    if reader is None or generator.program.is_batch or type(reader.spec) is not specs.ReduceSpec:
-        return None
-    return reader.spec.function
+    return _Pairs(number, summed, tree)
 
 
 def _write_combine(

@@ -36,16 +36,25 @@ class IterableOf:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyAlone:
-    """What travels of pairs that all hold the same `constant` beside the key, in field `key_field`: the key."""
+class ColumnsOf:
+    """Tuples that travel field by field; `constants` has a text for each field that is the same in all."""
 
-    pair: TupleOf
-    key_field: int
-    constant: str
+    record: TupleOf
+    constants: tuple[str | None, ...]
 
-    def fields(self, key: str) -> tuple[str, str]:
-        """The fields of the pair, as expressions."""
-        return (key, self.constant) if self.key_field == 0 else (self.constant, key)
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields of a tuple at the reader, as expressions."""
+        return tuple(
+            f"field_{position}" if text is None else text
+            for position, text in enumerate(self.constants)
+        )
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Those fields that travel."""
+        pairs = zip(self.fields, self.constants, strict=True)
+        return tuple(field for field, text in pairs if text is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +68,7 @@ class Traveling:
     time: str | None = None
 
 
-StaticType: TypeAlias = "type | TupleOf | IterableOf | KeyAlone"
+StaticType: TypeAlias = "type | TupleOf | IterableOf | ColumnsOf"
 Names: TypeAlias = "Mapping[str, StaticType | None]"
 
 _RECORDS: dict[type, type] = {NumberSequenceSource: int, TextLineSource: str}

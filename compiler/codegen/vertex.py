@@ -25,6 +25,7 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from opchain.compiler.codegen.arrival import arrival, loop_over
 from opchain.compiler.codegen.chain_tree import ChainTree
 from opchain.compiler.codegen.emitters import EMITTERS, call_operator
 from opchain.compiler.codegen.inline import expression_of
@@ -33,17 +34,16 @@ from opchain.compiler.codegen.place import Place
 from opchain.compiler.codegen.sending import list_behind, write_append
 from opchain.compiler.codegen.source_text import SourceText
 from opchain.compiler.codegen.static_types import (
-    KeyAlone,
+    ColumnsOf,
     Traveling,
     is_frozen,
-    records_of,
     type_of,
 )
 from opchain.runtime.legible import legible
 from opchain.runtime.task.generated_code import side_tags
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from opchain.compiler.codegen.inline import Expression
     from opchain.compiler.codegen.static_types import StaticType
@@ -68,19 +68,18 @@ def generate_vertex(
     *,
     inline: bool = True,
     received: Mapping[int, Traveling] | None = None,
-    readers: Mapping[int, OperatorProgram] | None = None,
+    read_alone: frozenset[int] = frozenset(),
 ) -> GeneratedVertex:
     """The source of a vertex's chain.
 
     `inline` writes simple functions into the loop where that is provably the same. `received` has what
-    is known of the records of each input, `readers` the operator at the other end of each output, where that
-    operator reads nothing else.
+    is known of the records of each input, `read_alone` the numbers of the outputs whose readers read nothing else.
     """
-    generator = VertexGenerator(program, inline=inline, received=received, readers=readers)
+    generator = VertexGenerator(program, inline=inline, received=received, read_alone=read_alone)
     generated = generator.generate()
     if generator.is_undecided:
         generator = VertexGenerator(
-            program, inline=inline, received=received, readers=readers, knows_types=False
+            program, inline=inline, received=received, read_alone=read_alone, knows_types=False
         )
         generated = generator.generate()
     return generated
@@ -95,12 +94,12 @@ class VertexGenerator:
         *,
         inline: bool,
         received: Mapping[int, Traveling] | None = None,
-        readers: Mapping[int, OperatorProgram] | None = None,
+        read_alone: frozenset[int] = frozenset(),
         knows_types: bool = True,
     ) -> None:
         self.program = program
         self.inline = inline
-        self.readers = readers or {}
+        self.read_alone = read_alone
         self.types: dict[str, StaticType | None] = {}
         self.is_undecided = False
         self._received = received or {}
@@ -245,51 +244,19 @@ class VertexGenerator:
     # Functions
 
     def _write_batch_function(self, number: int, head: OperatorProgram) -> None:
-        timestamp = "timestamp" if head.timestamps else None
-        place = Place("value", timestamp, 2, "continue", "len(values)")
-        traveling = self._received.get(number, Traveling())
-        received = records_of(head.spec) or traveling.type
-        self.types = {"value": received} if self.knows_types else {}
-        first = []
-        if traveling.time is not None:
-            self.names.bind("index", "shared")
-            first = [
-                f"timestamp = {traveling.time}",
-                "if timestamp.__class__ is not int:",
-                "    timestamp = index(timestamp)",
-            ]
-        if isinstance(received, KeyAlone):
-            fields = received.fields("value")
-            if self.knows_types:
-                self.types["value"] = received.pair
-                place = replace(place, fields=fields)
-            else:
-                first = [f"value = ({', '.join(fields)})"]
-        body = self._body_of(head, place, number)
-        self._open_function(
-            f"process_{number}",
-            "values, timestamps" if timestamp else "values",
-            self.program.name,
-        )
-        self._write_loop(
-            body, has_timestamps=bool(timestamp) and traveling.time is None, first=first
-        )
+        arriving = arrival(self, head, self._received.get(number, Traveling()))
+        self.types = {"value": arriving.known} if self.knows_types else {}
+        body = self._body_of(head, arriving.place, number)
+        arguments = "values, timestamps" if head.timestamps else "values"
+        self._open_function(f"process_{number}", arguments, self.program.name)
+        self._write_loop(arriving.loop, body)
         for call, index in self._at_end:
             self.text.add(1, call, index)
 
-    def _write_loop(
-        self, body: SourceText, *, has_timestamps: bool, first: Sequence[str] = ()
-    ) -> None:
+    def _write_loop(self, loop: SourceText, body: SourceText) -> None:
         for line in self._before:
             self.text.add(1, line)
         if body.lines:
-            loop = SourceText()
-            if has_timestamps:
-                loop.add(1, "for value, timestamp in zip(values, timestamps):")
-            else:
-                loop.add_loop(1, "value", "values")
-            for line in first:
-                loop.add(2, line)
             loop.extend(body)
             loop.join_loops()
             self.text.extend(loop)
@@ -312,7 +279,7 @@ class VertexGenerator:
         self._has_empty_lists = True
         about = f"What '{operator.name}' makes of a batch"
         self._open_function(name, "values, timestamps", about)
-        self._write_loop(body, has_timestamps=timestamp is not None)
+        self._write_loop(loop_over(["value"], has_timestamps=timestamp is not None), body)
 
     def _write_record_function(self, name: str, operator: OperatorProgram, tag: str | None) -> None:
         self._before, self._after = [], []
@@ -403,8 +370,8 @@ class VertexGenerator:
                 self.keep_private(body, place.depth, value, operator.index)
             sent = write_append(self, body, operator, number, output, replace(place, value=value))
             self._sent.setdefault(number, []).append(sent)
-            alone = sent.type if isinstance(sent.type, KeyAlone) else None
-            self.decide(f"sent {number}", (alone, sent.time))
+            by_fields = sent.type.constants if isinstance(sent.type, ColumnsOf) else None
+            self.decide(f"sent {number}", (by_fields, sent.time))
         last = len(children) - 1
         return [
             (

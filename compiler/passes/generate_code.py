@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from opchain.compiler.codegen.static_types import KeyAlone, Traveling
+from opchain.compiler.codegen.static_types import Traveling
 from opchain.compiler.codegen.vertex import generate_vertex
 from opchain.compiler.graph.plan import made
 from opchain.runtime.errors import InternalError
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from opchain.compiler.graph.plan import Plan
     from opchain.runtime.task.vertex_program import (
         InputProgram,
-        OperatorProgram,
         OutputProgram,
         VertexProgram,
     )
@@ -29,11 +28,11 @@ def generate_code(plan: Plan) -> Plan:
         return plan
     program = made(plan.job_program)
     vertices = []
-    heads = {
-        (vertex.first_task, vertex.inputs[0].channel_base): vertex.operators[0]
+    heads = frozenset(
+        (vertex.first_task, vertex.inputs[0].channel_base)
         for vertex in program.vertices
         if len(vertex.inputs) == 1 and not vertex.chained_sources
-    }
+    )
     sent: dict[tuple[int, int], Traveling] = {}
     for vertex in program.vertices:
         received = _received(vertex, sent)
@@ -41,7 +40,7 @@ def generate_code(plan: Plan) -> Plan:
             vertex,
             inline=settings.inline_functions,
             received=received,
-            readers=_readers(vertex, heads),
+            read_alone=_read_alone(vertex, heads),
         )
         for output, traveling in zip(vertex.outputs, code.sent, strict=True):
             sent[output.first_target, output.channel_base] = traveling
@@ -77,22 +76,16 @@ def _as_sent(output: OutputProgram, traveling: Traveling) -> OutputProgram:
 
 def _as_received(edge: InputProgram, received: Mapping[int, Traveling]) -> InputProgram:
     traveling = received.get(edge.input_number, Traveling())
-    return replace(
-        edge,
-        carries_timestamps=edge.carries_timestamps and traveling.time is None,
-        keys_alone=isinstance(traveling.type, KeyAlone),
-    )
+    return edge if traveling.time is None else replace(edge, carries_timestamps=False)
 
 
-def _readers(
-    vertex: VertexProgram, heads: Mapping[tuple[int, int], OperatorProgram]
-) -> dict[int, OperatorProgram]:
-    """The operator that reads each output, where it reads nothing else."""
-    return {
-        number: heads[output.first_target, output.channel_base]
+def _read_alone(vertex: VertexProgram, heads: frozenset[tuple[int, int]]) -> frozenset[int]:
+    """The outputs whose readers read nothing else."""
+    return frozenset(
+        number
         for number, output in enumerate(vertex.outputs)
         if (output.first_target, output.channel_base) in heads
-    }
+    )
 
 
 def generated_code_compiles(plan: Plan) -> None:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
+
+if TYPE_CHECKING:
+    from opchain.runtime.task.columns import Columns
 
 MIN_WATERMARK = MIN_LONG_VALUE
 """The watermark before any other."""
@@ -23,7 +26,7 @@ MAX_WATERMARK = MAX_LONG_VALUE
 class RecordBatch:
     """Records in their order; `timestamps` has as many entries, or is None where no record has one."""
 
-    values: list[Any]
+    values: list[Any] | Columns
     timestamps: list[int | None] | None = None
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.connectors.sink import SinkWriter
 from opchain.runtime.errors import add_note, short_repr
 from opchain.runtime.operators.operator import StreamOperator
+from opchain.runtime.task.columns import Columns
 from opchain.runtime.task.pending_batch import PendingBatch
 from opchain.runtime.task.vertex_program import FIRST_OUTPUT, NO_OPERATOR
 
@@ -103,7 +104,20 @@ def _newest_value(variables: dict[str, Any], index: int, vertex: VertexProgram) 
         if name in variables:
             return [variables[name]]
         index = vertex.operators[index].parent
-    return [variables["value"]] if "value" in variables else []
+    if "value" in variables:
+        return [variables["value"]]
+    return _by_fields(variables)
+
+
+def _by_fields(variables: dict[str, Any]) -> Sequence[Any]:
+    """The tuple that arrived field by field, and that nobody made."""
+    values = variables.get("values")
+    if not isinstance(values, Columns):
+        return []
+    names = [f"field_{n}" for n, constant in enumerate(values.layout) if not constant]
+    if not all(name in variables for name in names):
+        return []
+    return [values.record(variables[name] for name in names)]
 
 
 def _in_our_code(

@@ -116,7 +116,9 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "values": lambda chain, number: chain.pending[number].values,
     "timestamps": lambda chain, number: chain.pending[number].timestamps,
     "keys": lambda chain, number: chain.pending[number].keys,
-    "lone_keys": lambda chain, number: chain.pending[number].send_keys_alone(),
+    "column": lambda chain, number, layout, position, is_key: chain.pending[number].column(
+        layout, position, is_key=is_key
+    ),
     "combined": lambda chain, number: chain.pending[number].combined,
     "combined_sums": lambda chain, number, key_field: chain.pending[number].keep_sums(key_field),
     "counted_keys": lambda chain, number, key_field: chain.pending[number].count_keys(key_field),

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.operators.reduce import ABSENT, pairs_of
 from opchain.runtime.state.key_identity import key_of
+from opchain.runtime.task.columns import Columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from opchain.runtime.state.key_identity import KeyIdentity
+    from opchain.runtime.task.columns import Layout
 
 COMBINED_KEYS = 131_072
 """How many keys a sender combines before it lets go: bounds memory (some 25 MB of short texts with counts), and
@@ -32,7 +34,7 @@ class BatchTarget(Protocol):
 
 
 class PendingBatch:
-    """Three lists that generated code appends to and that `flush` hands over.
+    """Lists that generated code appends to and that `flush` hands over.
 
     `timestamps` is used where the target carries them, `keys` where it partitions by key.
     """
@@ -47,13 +49,14 @@ class PendingBatch:
         select_key: Callable[[Any], Any] | None,
     ) -> None:
         self.target = target
-        self.values: list[Any] = []
+        self.values: list[Any] | Columns = []
         self.timestamps: list[int | None] | None = [] if carries_timestamps else None
         self.keys: list[Any] | None = None if select_key is None else []
         self.select_key = select_key
 
     def append(self, value: Any, timestamp: int | None) -> None:
         """Adds one record: the interpreted way."""
+        assert isinstance(self.values, list)
         if self.select_key is not None:
             assert self.keys is not None
             self.keys.append(self.select_key(value))
@@ -61,10 +64,14 @@ class PendingBatch:
         if self.timestamps is not None:
             self.timestamps.append(timestamp)
 
-    def send_keys_alone(self) -> list[Any]:
-        """The list for both records and keys, where keys are all that travels."""
-        self.keys = self.values
-        return self.values
+    def column(self, layout: Layout, position: int, *, is_key: bool) -> list[Any]:
+        """The list of one field of the records, which are tuples that are held by fields from now on."""
+        if not isinstance(self.values, Columns):
+            self.values = Columns.empty(layout)
+        column = self.values.field(position)
+        if is_key:
+            self.keys = column
+        return column
 
     def flush(self) -> None:
         """Hands over what is here; cheap where there is nothing."""
@@ -117,6 +124,7 @@ class CombiningBatch(PendingBatch):
         """A list of keys, each of which adds 1 to its sum."""
         self.key_field = key_field
         self._counted = self.combined = Counter()
+        assert isinstance(self.values, list)
         return self.values
 
     def append(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - the contract

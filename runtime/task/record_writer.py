@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.errors import InternalError, UnpicklableRecordError
 from opchain.runtime.task.buffer import Buffer
 from opchain.runtime.task.channel_selector import channels_of, create_channel_selector
+from opchain.runtime.task.columns import Columns
 from opchain.runtime.task.elements import (
     MIN_WATERMARK,
     EndOfInput,
@@ -29,6 +30,8 @@ from opchain.runtime.task.wire import encode
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from opchain.runtime.task.channel_selector import Assignment
+    from opchain.runtime.task.columns import Layout
     from opchain.runtime.task.elements import CheckpointBarrier, LatencyMarker, StreamElement
     from opchain.runtime.task.vertex_program import OperatorProgram, OutputProgram
 
@@ -105,7 +108,8 @@ class RecordWriter:
             if output.shipping is Shipping.BROADCAST
             else [_Lane(number, range(target, target + 1)) for number, target in enumerate(targets)]
         )
-        self._values: list[list[Any]] = [[] for _ in self._lanes]
+        self._layout: Layout | None = None
+        self._columns = self._buckets(1)
         self._timestamps: list[list[int | None]] = [[] for _ in self._lanes]
         self._subtask = subtask
         self._consumers = len(targets)
@@ -126,7 +130,7 @@ class RecordWriter:
         timestamps: Sequence[int | None] | None = None,
         keys: Sequence[Any] | None = None,
     ) -> None:
-        """Takes records; the lists are not kept.
+        """Takes records, all of them in lists or all by fields of one layout; the lists are not kept.
 
         `timestamps` is used where the edge carries them, None standing for a record without; `keys` is
         needed where the output has a key selector.
@@ -142,7 +146,10 @@ class RecordWriter:
         if not count:
             return
         assignment = self._selector.assign(values, keys)
-        assignment.scatter(values, self._values)
+        if values.__class__ is Columns:
+            self._scatter_columns(assignment, values)
+        else:
+            assignment.scatter(values, self._columns[0])
         if self._output.carries_timestamps:
             column = [None] * count if timestamps is None else timestamps
             assignment.scatter(column, self._timestamps)
@@ -208,6 +215,17 @@ class RecordWriter:
             self._cut(lane)
         self._room = self._most_records
 
+    def _buckets(self, columns: int) -> list[list[list[Any]]]:
+        """For each column a list for each lane."""
+        return [[[] for _ in self._lanes] for _ in range(columns)]
+
+    def _scatter_columns(self, assignment: Assignment, values: Any) -> None:
+        if self._layout is None:
+            self._layout = values.layout
+            self._columns = self._buckets(len(values.lists))
+        for column, buckets in zip(values.lists, self._columns, strict=True):
+            assignment.scatter(column, buckets)
+
     def _seed(self, seed: str) -> None:
         self._selector = create_channel_selector(self._output, self._consumers, seed, self._subtask)
         self._draw = random.Random(f"latency {seed} {self._subtask}").random  # noqa: S311
@@ -222,7 +240,7 @@ class RecordWriter:
 
     def _append(self, lane: _Lane, element: StreamElement) -> None:
         """Puts an element that is no batch behind the records that came before it."""
-        count = len(self._values[lane.number])
+        count = len(self._columns[0][lane.number])
         if count:
             lane.sealed.append(self._take(lane, count))
             lane.sealed_records += count
@@ -231,12 +249,14 @@ class RecordWriter:
     def _take(self, lane: _Lane, count: int) -> RecordBatch:
         """Removes the first records that wait."""
         number = lane.number
-        values, self._values[number] = _split(self._values[number], count)
-        timestamps, self._timestamps[number] = _split(self._timestamps[number], count)
-        return RecordBatch(values, timestamps or None)
+        lists = [_taken(buckets, number, count) for buckets in self._columns]
+        timestamps = _taken(self._timestamps, number, count) or None
+        if self._layout is None:
+            return RecordBatch(lists[0], timestamps)
+        return RecordBatch(Columns(lists, self._layout), timestamps)
 
     def _records(self, lane: _Lane) -> int:
-        return lane.sealed_records + len(self._values[lane.number])
+        return lane.sealed_records + len(self._columns[0][lane.number])
 
     def _look_for_room(self) -> None:
         self._room = self._most_records - max(map(self._records, self._lanes))
@@ -244,7 +264,7 @@ class RecordWriter:
     def _cut(self, lane: _Lane, most: int | None = None) -> None:
         """Makes a buffer of the first records of a lane, or all, and the elements among them."""
         records = lane.sealed_records
-        waiting = len(self._values[lane.number])
+        waiting = len(self._columns[0][lane.number])
         count = waiting if most is None else min(most - records, waiting)
         if count > 0:
             lane.sealed.append(self._take(lane, count))
@@ -292,6 +312,12 @@ class RecordWriter:
     def _where(self) -> str:
         operator = self._operator
         return f"'{operator.name}' ({operator.call_site}), sending {self._output.label}"
+
+
+def _taken(buckets: list[list[Any]], number: int, count: int) -> list[Any]:
+    """Removes the first entries of a bucket."""
+    taken, buckets[number] = _split(buckets[number], count)
+    return taken
 
 
 def _split(entries: list[Any], count: int) -> tuple[list[Any], list[Any]]:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from opchain.runtime.errors import UnreadableRecordError, WireFormatError
+from opchain.runtime.task.columns import Columns
 from opchain.runtime.task.elements import (
     CheckpointBarrier,
     EndOfInput,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
     from opchain.runtime.task.elements import StreamElement
 
-VERSION = 1
+VERSION = 2
 _MAGIC = b"OPCH"
 _FIELDS = struct.Struct("<4sBBQ")
 _CHECKSUM = struct.Struct("<I")
@@ -115,17 +116,16 @@ def encode(elements: Sequence[StreamElement]) -> bytes:
         UnpicklableRecordError: If a record cannot be pickled; it names the first one.
     """
     items = [_ENCODERS[type(element)](element) for element in elements]
-    batches = (element.values for element in elements if type(element) is RecordBatch)
+    batches = [element.values for element in elements if type(element) is RecordBatch]
     body = dump_flat(items) if all(map(looks_flat, batches)) else None
     try:
         if body is None:
             body = dump_records(items)
     except Exception as error:
-        for element in elements:
-            if type(element) is RecordBatch:
-                unpicklable = unpicklable_record(element.values)
-                if unpicklable is not None:
-                    raise unpicklable from error
+        for batch in batches:
+            unpicklable = unpicklable_record(batch)
+            if unpicklable is not None:
+                raise unpicklable from error
         raise
     return frame(PayloadKind.ELEMENTS, body)
 
@@ -150,10 +150,10 @@ def decode(payload: bytes | bytearray | memoryview) -> list[StreamElement]:
     return [_decoder(tag)(*fields) for tag, *fields in items]
 
 
-_BATCH, _WATERMARK, _STATUS, _MARKER, _BARRIER, _END = range(6)
+_BATCH, _WATERMARK, _STATUS, _MARKER, _BARRIER, _END, _COLUMNS = range(7)
 
 _ENCODERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
-    RecordBatch: lambda batch: (_BATCH, batch.values, _pack_timestamps(batch.timestamps)),
+    RecordBatch: lambda batch: _of_batch(batch.values, _pack_timestamps(batch.timestamps)),
     Watermark: lambda watermark: (_WATERMARK, watermark.timestamp),
     WatermarkStatus: lambda status: (_STATUS, status is WatermarkStatus.IDLE),
     LatencyMarker: lambda marker: (
@@ -168,6 +168,9 @@ _ENCODERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
 
 _DECODERS: dict[int, Callable[..., StreamElement]] = {
     _BATCH: lambda values, timestamps: RecordBatch(values, _unpack_timestamps(timestamps)),
+    _COLUMNS: lambda lists, layout, timestamps: RecordBatch(
+        Columns(lists, layout), _unpack_timestamps(timestamps)
+    ),
     _WATERMARK: Watermark,
     _STATUS: lambda is_idle: WatermarkStatus.IDLE if is_idle else WatermarkStatus.ACTIVE,
     _MARKER: LatencyMarker,
@@ -183,6 +186,12 @@ def _decoder(tag: int) -> Callable[..., StreamElement]:
             f"the payload holds an element with tag {tag!r}, expected one of {sorted(_DECODERS)}"
         )
     return decoder
+
+
+def _of_batch(values: list[Any] | Columns, timestamps: Any) -> tuple[Any, ...]:
+    if isinstance(values, Columns):
+        return _COLUMNS, values.lists, values.layout, timestamps
+    return _BATCH, values, timestamps
 
 
 def _pack_timestamps(

@@ -1,7 +1,8 @@
-"""What travels of records: the key of pairs that are counted, timestamps or none. Nobody can tell."""
+"""What travels of records: fields or whole tuples, timestamps or none. Nobody can tell."""
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opchain.common import WatermarkStrategy
 from opchain.datastream import DataStreamUtils, KeyedProcessFunction, ReduceFunction
+from opchain.runtime.errors import UnpicklableRecordError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,8 +69,25 @@ def keyed_otherwise(env: Any) -> Any:
     return keyed.reduce(lambda a, b: (a[0] + b[0], a[1]))
 
 
-ALONE = (counted, weighted, filtered)
-AS_PAIRS = (not_only_pairs, seen_on_the_way, in_an_object, read_twice)
+def in_threes(env: Any) -> Any:
+    threes = env.from_sequence(0, 40).map(lambda x: (x % 3, 1, x)).key_by(lambda it: it[0])
+    return threes.reduce(lambda a, b: (a[0], a[1] + b[1], a[2] + b[2]))
+
+
+def read_whole(env: Any) -> Any:
+    threes = env.from_sequence(0, 40).map(lambda x: (x % 3, None, x)).key_by(lambda it: it[0])
+    return threes.map(len)
+
+
+def alike_twice(env: Any) -> Any:
+    numbers = env.from_sequence(0, 40)
+    pairs = numbers.map(lambda x: (x % 3, True)).union(numbers.map(lambda x: (x % 3, 1)))
+    return pairs.key_by(lambda pair: pair[0]).map(repr)
+
+
+SUMMED = (counted, weighted, filtered)
+BY_FIELDS = (*SUMMED, in_threes, not_only_pairs, in_an_object, read_whole, alike_twice)
+WHOLE = (seen_on_the_way, read_twice)
 
 
 def sources_of(draw: Callable[[Any], Any], mode: str) -> list[str]:
@@ -76,17 +95,88 @@ def sources_of(draw: Callable[[Any], Any], mode: str) -> list[str]:
     return [vertex.source for vertex in job.vertices]
 
 
-@pytest.mark.parametrize("draw", ALONE)
-def test_the_key_travels_alone(draw: Callable[[Any], Any]) -> None:
+@pytest.mark.parametrize("draw", BY_FIELDS)
+def test_a_tuple_that_nobody_sees_is_not_made(draw: Callable[[Any], Any]) -> None:
+    sender, *_ = sources_of(draw, "STREAMING")
+    assert ", by fields" in sender
+    assert "values_0" not in sender
+    assert "keys_0" not in sender
+
+
+@pytest.mark.parametrize("draw", SUMMED)
+def test_what_is_summed_up_arrives_without_its_constant(draw: Callable[[Any], Any]) -> None:
     sender, receiver, *_ = sources_of(draw, "STREAMING")
-    assert "the key alone" in sender
     assert ", 1)" not in sender
-    assert "sums_0.get(value)" in receiver
+    assert "in values.rows():" in receiver
+    assert "sums_0.get(field_" in receiver
 
 
-@pytest.mark.parametrize("draw", [*AS_PAIRS, keyed_otherwise])
-def test_pairs_travel_where_somebody_else_could_see_them(draw: Callable[[Any], Any]) -> None:
-    assert not any("the key alone" in source for source in sources_of(draw, "STREAMING"))
+def test_a_reduce_reads_fields() -> None:
+    _, receiver, *_ = sources_of(in_threes, "STREAMING")
+    assert "for field_0, field_2 in values.rows():" in receiver
+    assert "(previous_0[0], previous_0[1] + 1, previous_0[2] + field_2)" in receiver
+
+
+@pytest.mark.parametrize("draw", [in_an_object, read_whole, not_only_pairs, alike_twice])
+def test_others_read_tuples(draw: Callable[[Any], Any]) -> None:
+    _, receiver, *_ = sources_of(draw, "STREAMING")
+    assert "for value in values:" in receiver
+
+
+@pytest.mark.parametrize("draw", WHOLE)
+def test_tuples_travel_where_somebody_else_sees_them(draw: Callable[[Any], Any]) -> None:
+    assert not any(", by fields" in source for source in sources_of(draw, "STREAMING"))
+
+
+def test_many_fields_travel_together() -> None:
+    def draw(env: Any) -> Any:
+        wide = env.from_sequence(0, 9).map(lambda x: (x, x + 1, x + 2, x + 3))
+        return wide.key_by(lambda it: it[0]).map(sum)
+
+    assert not any(", by fields" in source for source in sources_of(draw, "STREAMING"))
+
+
+SHARED: list[int] = []
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_field_that_others_hold_is_copied_at_once(form: str) -> None:
+    def drawn(env: Any) -> None:
+        SHARED.clear()
+
+        def noted(x: int) -> int:
+            SHARED.append(x)
+            return x
+
+        pairs = env.from_sequence(0, 5).map(noted).map(lambda x: (x, SHARED))
+        seen(pairs.key_by(lambda pair: 0).map(lambda pair: len(pair[1])), "lengths")
+
+    assert run_form(drawn, form).records("lengths") == [1, 2, 3, 4, 5, 6]
+
+
+def test_an_error_shows_the_whole_record() -> None:
+    def drawn(env: Any) -> None:
+        threes = env.from_sequence(5, 8).map(lambda x: (x % 2, "one", x)).key_by(lambda it: it[0])
+        seen(threes.reduce(lambda a, b: (a[0], a[1], a[2] // (b[2] - 8))), "quotients")
+
+    for form in FORMS:
+        with pytest.raises(ZeroDivisionError) as failure:
+            run_form(drawn, form)
+        assert "at record (0, 'one', 8), key 0" in "\n".join(failure.value.__notes__)
+
+
+def test_an_unpicklable_field_is_named_with_its_record() -> None:
+    def drawn(env: Any) -> None:
+        pairs = env.from_sequence(5, 8).map(lambda x: (x, "two", open_file()))
+        seen(pairs.key_by(lambda pair: pair[0]).map(str), "texts")
+
+    for form in FORMS:
+        with pytest.raises(UnpicklableRecordError, match=r"the record \(8, 'two', <_io"):
+            run_form(drawn, form)
+
+
+def open_file() -> Any:
+    return io.BufferedReader(io.BytesIO())  # type: ignore[arg-type]
 
 
 def test_counting_before_sending_is_a_list_of_keys() -> None:
@@ -98,7 +188,7 @@ def test_counting_before_sending_is_a_list_of_keys() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(
-    draw=st.sampled_from(ALONE + AS_PAIRS),
+    draw=st.sampled_from(BY_FIELDS + WHOLE),
     parallelism=st.integers(1, 3),
     mode=st.sampled_from(["STREAMING", "BATCH"]),
     reuse=st.booleans(),

@@ -12,7 +12,9 @@ class Chain:
     """Notes what it gets."""
 
     def __init__(self) -> None:
-        self.program = SimpleNamespace(arriving_keys=(lambda pair: pair[0],))
+        self.program = SimpleNamespace(
+            operators=[SimpleNamespace(keys=(SimpleNamespace(selector=lambda pair: pair[0]),))]
+        )
         self.noted: list[Any] = []
 
     def process_batch(self, number: int, values: Any, timestamps: Any) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from opchain.runtime.errors import InternalError, UnpicklableRecordError
 from opchain.runtime.operators.specs import OperatorSpec
+from opchain.runtime.task.columns import Columns
 from opchain.runtime.task.elements import (
     MIN_WATERMARK,
     CheckpointBarrier,
@@ -277,7 +278,7 @@ def test_records_that_grow_a_thousandfold_do_not_pile_up() -> None:
     for number in range(large):
         # As from a source whose records have become large: few of them fill a batch.
         sent.writer.write_batch([bytes([number]) * 20_000 for _ in range(1024)])
-        waiting = sum(len(values) for values in sent.writer._values)
+        waiting = sum(len(values) for values in sent.writer._columns[0])
         if number:
             assert waiting < 40
     sent.writer.end_of_input()
@@ -341,3 +342,27 @@ def test_nothing_is_written_behind_the_end() -> None:
     sent.writer.end_of_input()
     with pytest.raises(InternalError, match="1 records were written behind the end"):
         sent.writer.write_batch([1])
+
+
+@pytest.mark.parametrize("shipping", [Shipping.REBALANCE, Shipping.BROADCAST, Shipping.SHUFFLE])
+def test_records_held_by_fields_go_where_tuples_go(shipping: Shipping) -> None:
+    def arrived(by_fields: bool) -> dict[int, list[Any]]:
+        sent = Sent(shipping, 3, buffer_bytes=2_000)
+        for first in range(0, 3_000, 500):
+            numbers = list(range(first, first + 500))
+            tuples = [(number, "even", -number) for number in numbers]
+            columns = Columns([numbers, [-n for n in numbers]], ((), ("even",), ()))
+            sent.writer.write_batch(columns if by_fields else tuples, [7] * 500)
+            sent.writer.emit_watermark(first)
+        sent.writer.end_of_input()
+        assert sent.writer.records_out == 3_000
+        found: dict[int, list[Any]] = {}
+        for target, elements in sent.elements().items():
+            for element in elements:
+                is_batch = isinstance(element, RecordBatch)
+                found.setdefault(target, []).extend(
+                    zip(element.values, element.timestamps, strict=True) if is_batch else [element]
+                )
+        return found
+
+    assert arrived(by_fields=True) == arrived(by_fields=False)

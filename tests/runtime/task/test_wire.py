@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opchain.runtime.errors import UnpicklableRecordError, UnreadableRecordError, WireFormatError
+from opchain.runtime.task.columns import Columns
 from opchain.runtime.task.elements import (
     MAX_WATERMARK,
     MIN_WATERMARK,
@@ -73,6 +74,7 @@ ONE_OF_EACH = [
     LatencyMarker(1_700_000_000_000, "cbc357ccb763df2852fee8c4fc7d55f2", 3),
     CheckpointBarrier(7, 1_700_000_000_001),
     EndOfInput(),
+    RecordBatch(Columns([["by", "field"], [1, 2]], ((), ("same",), ()))),
 ]
 
 
@@ -103,9 +105,10 @@ def test_the_format_of_this_version_is_what_it_was() -> None:
         (3, 1_700_000_000_000, "cbc357ccb763df2852fee8c4fc7d55f2", 3),
         (4, 7, 1_700_000_000_001),
         (5,),
+        (6, (["by", "field"], [1, 2]), ((), ("same",), ()), None),
     ]
     body = pickle.dumps(items, 5)
-    fields = b"OPCH" + bytes([1, 1]) + len(body).to_bytes(8, "little")
+    fields = b"OPCH" + bytes([2, 1]) + len(body).to_bytes(8, "little")
     expected = fields + crc32(fields + body).to_bytes(4, "little") + body
     assert decode(expected) == ONE_OF_EACH
     payload = encode(ONE_OF_EACH)
@@ -154,12 +157,12 @@ def test_any_change_of_a_few_bytes_is_found(elements: list, data: st.DataObject)
         "half a body": (encode(ONE_OF_EACH)[:-5], "it was cut short or changed"),
         "too much": (encode([]) + b"x", "announces 4 bytes and holds 5"),
         "a bare pickle": (pickle.dumps([1, 2, 3] * 9), "not written by opchain"),
-        "newer": (b"OPCH\x09" + encode([])[5:], "in format 9, expected 1: use the same version"),
+        "newer": (b"OPCH\x09" + encode([])[5:], "in format 9, expected 2: use the same version"),
         "another kind": (frame(PayloadKind.REPORT, b""), "is of kind 2, expected kind 1"),
         "corrupt": (encode([])[:-1] + b"x", "were changed on the way"),
         "an unknown tag": (
-            frame(PayloadKind.ELEMENTS, pickle.dumps([(6, 1)])),
-            "an element with tag 6, expected one of [0, 1, 2, 3, 4, 5]",
+            frame(PayloadKind.ELEMENTS, pickle.dumps([(7, 1)])),
+            "an element with tag 7, expected one of [0, 1, 2, 3, 4, 5, 6]",
         ),
     }.values(),
 )
