@@ -6,14 +6,15 @@ import os
 import random
 from typing import TYPE_CHECKING
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     import pytest
 
-# A deadline would make results depend on what else the machine does.
-settings.register_profile("opchain", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+# A deadline would make results depend on what else the machine does, and so would a limit for drawing.
+any_speed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("opchain", any_speed)
+settings.register_profile("ci", any_speed, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "opchain")
 
 

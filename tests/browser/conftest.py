@@ -17,6 +17,9 @@ Open = Callable[..., Any]
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
+PATIENCE_MS = 120_000
+"""How long a page may take for what it is waited for, on a slow machine with much else to do."""
+
 WINDOW = {"width": 1440, "height": 860}
 
 
@@ -49,6 +52,7 @@ def open_page(chromium: Any, tmp_path: Path) -> Iterator[Open]:
         context = chromium.new_context(**({"viewport": WINDOW} | settings))
         contexts.append(context)
         page = context.new_page()
+        page.set_default_timeout(PATIENCE_MS)
         page.on("console", lambda message: complaints.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
         page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))

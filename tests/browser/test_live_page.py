@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 START_MS = 1_700_000_000_000
+PATIENCE_MS = 120_000
+"""How long a page may take for what it is waited for."""
 
 
 def visits(env: StreamExecutionEnvironment) -> DataStream[Any]:
@@ -89,7 +91,7 @@ class RunningJob:
 def job(tmp_path: Path) -> Iterator[RunningJob]:
     running = RunningJob(tmp_path)
     yield running
-    running.client.cancel().result(10)
+    running.client.cancel().result(60)
     running.epochs.close()
 
 
@@ -100,6 +102,7 @@ def page_of(chromium: Any, started: StartedJob) -> Iterator[Any]:
     with serving_pages([started], 0) as address:
         context = chromium.new_context(viewport={"width": 1440, "height": 860})
         page = context.new_page()
+        page.set_default_timeout(PATIENCE_MS)
         page.on("console", lambda message: complaints.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
         allowed = (address, f"{address}1/news")
@@ -184,7 +187,7 @@ def test_an_open_panel_follows(opened: Any, job: RunningJob) -> None:
 def test_a_page_says_that_its_job_has_ended(opened: Any, job: RunningJob) -> None:
     page = opened
     job.run_epoch(10)
-    job.client.cancel().result(10)
+    job.client.cancel().result(60)
     page.wait_for_selector("#live.over")
     assert page.inner_text("#live b") == "canceled"
     assert shown(page, 1)[0] == "10"
@@ -216,5 +219,5 @@ def test_a_bounded_job_shows_the_tasks_that_are_done(chromium: Any) -> None:
         )
         assert shown(page, 1)[:2] == ["3", "2"]
         assert shown(page, 2)[:2] == ["0", "0"]
-        client.cancel().result(10)
+        client.cancel().result(60)
         page.wait_for_selector("#live.over")

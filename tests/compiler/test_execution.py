@@ -27,7 +27,7 @@ def test_a_job_runs_to_its_end_or_on_a_thread_of_its_own(
         env = environment()
         env.from_collection([1]).print()
         run = submit(env.program(), wait=wait)
-        run.get_job_execution_result().result(30)
+        run.get_job_execution_result().result(60)
         assert run.get_job_status().result() is JobStatus.FINISHED
     assert capsys.readouterr().out == "1\n1\n"
 

@@ -51,5 +51,5 @@ def cluster(
     needs_spark: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[StandaloneCluster]:
     """A master and two workers; programs use them from processes of their own."""
-    with standalone_cluster(tmp_path_factory.mktemp("cluster")) as running:
+    with standalone_cluster(tmp_path_factory.mktemp("cluster"), timeout_s=240) as running:
         yield running

@@ -276,7 +276,7 @@ env.execute()
         while not (tmp_path / "running").exists():
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=240)
     finally:
         process.kill()
     assert process.returncode != 0

@@ -88,11 +88,11 @@ def stopped_job(tmp_path: Path) -> StartedJob:
     let_go = threading.Event()
 
     def run() -> JobOutcome:
-        assert let_go.wait(10)
+        assert let_go.wait(60)
         raise RuntimeError("stopped")
 
     client = JobRun(run, let_go.set, history=history).start()
-    client.cancel().result(10)
+    client.cancel().result(60)
     return StartedJob("words", client, finished_job().plan)
 
 

@@ -73,7 +73,7 @@ class EndsWithCheckpoint(JobRun):
         super().__init__(self._wait, self.let_go.set)
 
     def _wait(self) -> JobOutcome:
-        assert self.let_go.wait(10)
+        assert self.let_go.wait(60)
         raise RuntimeError("stopped")
 
     def what_is_left(self) -> str:

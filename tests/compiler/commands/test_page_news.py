@@ -34,7 +34,7 @@ def test_an_unbounded_job_tells_of_each_epoch_once_and_of_its_end(tmp_path: Path
     let_go = threading.Event()
 
     def run() -> JobOutcome:
-        assert let_go.wait(10)
+        assert let_go.wait(60)
         raise RuntimeError("stopped")
 
     client = JobRun(run, let_go.set, history=history)
@@ -63,7 +63,7 @@ def test_an_unbounded_job_tells_of_each_epoch_once_and_of_its_end(tmp_path: Path
     (vertex,) = told["numbers"].values()
     assert vertex["recordsIn"] == 3
     assert news.take() is None
-    client.cancel().result(10)
+    client.cancel().result(60)
     last = news.take()
     assert last is not None
     assert (last["status"], last["isOver"]) == ("canceled", True)

@@ -29,7 +29,7 @@ def job(run: JobRun) -> StartedJob:
 def asked(
     address: str, path: str, headers: dict[str, str] | None = None
 ) -> Iterator[http.client.HTTPResponse]:
-    connection = http.client.HTTPConnection(address.removeprefix("http://").rstrip("/"), timeout=20)
+    connection = http.client.HTTPConnection(address.removeprefix("http://").rstrip("/"), timeout=60)
     try:
         connection.request("GET", path, headers=headers or {})
         with connection.getresponse() as answer:
@@ -71,7 +71,7 @@ def test_news_come_until_the_job_has_ended() -> None:
     let_go = threading.Event()
 
     def run() -> JobOutcome:
-        assert let_go.wait(20)
+        assert let_go.wait(60)
         return JobOutcome()
 
     client = JobRun(run, let_go.set).start()
@@ -89,7 +89,7 @@ def test_a_job_that_fails_is_over_too() -> None:
     let_go = threading.Event()
 
     def run() -> JobOutcome:
-        assert let_go.wait(20)
+        assert let_go.wait(60)
         raise ZeroDivisionError
 
     client = JobRun(run, let_go.set).start()
@@ -97,7 +97,7 @@ def test_a_job_that_fails_is_over_too() -> None:
         assert event(answer)["status"] == "running"
         let_go.set()
         with pytest.raises(ZeroDivisionError):
-            client.get_job_execution_result().result(20)
+            client.get_job_execution_result().result(60)
         assert event(answer)["status"] == "failed"
 
 

@@ -20,6 +20,7 @@ from opchain.runtime.job.progress import StageProgress
 from terminal import terminal_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 FIRST = StageProgress("read x1", 1, done=1, records=1_500)
@@ -139,7 +140,10 @@ env.execute("numbers")
 
 @pytest.mark.skipif(os.name != "posix", reason="a pseudo-terminal is POSIX's")
 def test_a_real_terminal_shows_rows_and_then_the_table_alone(tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text(PROGRAM, "utf-8")
+    shown = tmp_path / "shown"
+    until_shown = f"while not __import__('os').path.exists({str(shown)!r}): Event().wait(0.02)"
+    program = PROGRAM.replace("Event().wait(0.1)", until_shown)
+    (tmp_path / "program.py").write_text(program, "utf-8")
     master, slave = os.openpty()
     command = [sys.executable, "-m", "opchain", "run", "--local", str(tmp_path / "program.py")]
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "100"}
@@ -147,7 +151,7 @@ def test_a_real_terminal_shows_rows_and_then_the_table_alone(tmp_path: Path) -> 
         command, stdout=subprocess.PIPE, stderr=slave, env=environment, text=True
     ) as process:
         os.close(slave)
-        terminal = _read_all(master)
+        terminal = _read_all(master, "0/1 tasks", shown.touch)
         assert process.stdout is not None
         assert process.stdout.read().split() == ["1", "2", "3", "4", "5", "6"]
     rows, _, table = terminal.partition("job 'numbers' ran for")
@@ -157,8 +161,8 @@ def test_a_real_terminal_shows_rows_and_then_the_table_alone(tmp_path: Path) -> 
     assert "/1 tasks" not in table
 
 
-def _read_all(terminal: int) -> str:
-    """What is written until the other side is closed."""
+def _read_all(terminal: int, awaited: str, then: Callable[[], None]) -> str:
+    """What is written until the other side is closed; does something once there is a text."""
     found = b""
     while True:
         try:
@@ -169,6 +173,8 @@ def _read_all(terminal: int) -> str:
             os.close(terminal)
             return found.decode()
         found += data
+        if awaited in found.decode(errors="replace"):
+            then()
 
 
 def test_verbose_logs_the_job_and_its_stages(write: Any, run: Any) -> None:

@@ -52,7 +52,9 @@ def test_line_ends_are_those_of_java(tmp_path: Path, text: str, lines: list[str]
         assert read(TextLineSource(file), parallelism) == lines
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 @given(
     texts=st.lists(st.text(st.sampled_from("aä\n\r ")), max_size=3),
     parallelism=st.integers(1, 9),

@@ -49,7 +49,10 @@ def in_blocks(path: Path, records: list[Any], codec: str = "null", size: int = 1
     return path
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=60,
+)
 @given(
     records=RECORDS,
     cuts=st.sets(st.integers(0, 900)),

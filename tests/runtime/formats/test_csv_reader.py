@@ -40,7 +40,10 @@ def rows_in(path: Path, text: str, reads: CsvReaderFormat, parallelism: int = 1)
     return read(source_of(reads, path), parallelism, batch_size=2)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=20,
+)
 @given(records=ROWS, separator=st.sampled_from(",;|\t"), escape=st.sampled_from([None, "\\"]))
 def test_rows_come_back_with_quotes_and_line_ends(
     tmp_path: Path, records: list[Row], separator: str, escape: str | None
@@ -55,7 +58,10 @@ def test_rows_come_back_with_quotes_and_line_ends(
     assert read(source_of(reads, path), 3, batch_size=2) == records
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=40,
+)
 @given(records=LINES[1], cuts=st.sets(st.integers(0, 200)), header=st.booleans())
 def test_rows_of_one_line_come_once_however_the_file_is_cut(
     tmp_path: Path, records: list[Row], cuts: set[int], header: bool

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 ROW_TYPE, ROWS = rows({**SCALARS, **NESTED})
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=20,
+)
 @given(records=ROWS, cuts=st.sets(st.integers(0, 2000)))
 def test_rows_come_back_once_however_the_file_is_cut(
     tmp_path: Path, records: list[Row], cuts: set[int]

@@ -21,7 +21,10 @@ ROW_TYPE, ROWS = rows({**SCALARS, **NESTED})
 TWO = Types.ROW_NAMED(["id", "name"], [Types.INT(), Types.STRING()])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=20,
+)
 @given(records=ROWS, cuts=st.sets(st.integers(0, 9000)), rows_per_group=st.integers(1, 4))
 def test_rows_come_once_however_the_file_is_cut(
     tmp_path: Path, records: list[Row], cuts: set[int], rows_per_group: int

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     lines=st.lists(st.text(st.characters(exclude_characters="\r\n", codec="utf-8")), max_size=9),
     end=st.sampled_from(["\n", "\r\n"]),

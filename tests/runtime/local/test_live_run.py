@@ -15,7 +15,7 @@ from opchain.runtime.local.live_run import LiveRun, endless_sources
 from opchain.runtime.local.stop_switch import StopSwitch
 from opchain.runtime.task.stream_task import TaskEnvironment
 
-PATIENCE_S = 30
+PATIENCE_S = 60
 NONE = WatermarkStrategy.no_watermarks()
 
 

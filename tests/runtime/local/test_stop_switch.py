@@ -62,6 +62,6 @@ def test_a_job_that_waits_for_a_call_for_ever_can_be_cancelled(capacity: int) ->
         AsyncDataStream.ordered_wait(stream, NeverAnswers(), 0, capacity).print()
 
     run = local_run(job_of(draw)).start()
-    assert called.wait(30)
-    run.cancel().result(30)
+    assert called.wait(60)
+    run.cancel().result(60)
     assert run.get_job_status().result() is JobStatus.CANCELED

@@ -124,7 +124,9 @@ def contents(backend: Any) -> dict[str, dict[Any, list[Any]]]:
 
 @pytest.mark.parametrize("at_hand", [1, 4096])
 @settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(epochs=EPOCHS, data=st.data())
 def test_both_backends_agree_and_read_each_other(

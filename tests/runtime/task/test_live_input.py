@@ -15,7 +15,7 @@ from opchain.runtime.task.wire import encode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-PATIENCE_S = 30
+PATIENCE_S = 60
 
 
 def buffer(channel: int, sequence: int, *elements: Any) -> Buffer:

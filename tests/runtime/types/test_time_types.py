@@ -42,7 +42,10 @@ def test_a_date_is_kept_as_days(day: date, internal: int) -> None:
     assert DateTypeInfo().from_internal_type(internal) == day
 
 
-zoned = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+zoned = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=30,
+)
 
 
 @pytest.mark.usefixtures("_zone")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 ROUNDS = int(os.environ.get("OPCHAIN_FAULT_ROUNDS", "10"))
 STRIDE = int(os.environ.get("OPCHAIN_FAULT_STRIDE", "3"))
 SEED = int(os.environ.get("OPCHAIN_SEED", "1"))
+PATIENCE_S = 300
+"""How long a run may stand still, or take to the step at which it does."""
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +139,7 @@ def frozen(run: Callable[[Steps], None], at: int) -> Callable[[], BaseException 
 
     def freeze() -> None:
         is_frozen.set()
-        assert may_go_on.wait(60)
+        assert may_go_on.wait(PATIENCE_S)
 
     def run_it() -> None:
         try:
@@ -154,7 +156,7 @@ def frozen(run: Callable[[Steps], None], at: int) -> Callable[[], BaseException 
 
     thread = threading.Thread(target=run_it)
     thread.start()
-    assert is_frozen.wait(60)
+    assert is_frozen.wait(PATIENCE_S)
     return wake
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Ends = queue.SimpleQueue[tuple[Any, BaseException | None]]
-PATIENCE_S = 30
+PATIENCE_S = 60
 """How long a test waits for another thread before it fails."""
 
 

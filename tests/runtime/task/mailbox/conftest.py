@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 T = TypeVar("T")
-GUARD_S = 60
+GUARD_S = 180
 
 
 @pytest.fixture(autouse=True)

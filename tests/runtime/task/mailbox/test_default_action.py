@@ -96,12 +96,12 @@ def test_a_turn_without_input_waits_for_mail_and_does_not_spin(
     ran: list[str] = []
 
     def send_once_the_loop_waits() -> None:
-        assert not_empty.somebody_waits.wait(10)
+        assert not_empty.somebody_waits.wait(60)
         processor.mailbox_executor().execute(lambda: ran.append("mail"), "mail")
 
     sender = other_threads.start(send_once_the_loop_waits)
     assert processor.turn()
-    sender.result(10)
+    sender.result(60)
 
     assert ran == ["mail"]
     assert records.calls == 1
@@ -117,13 +117,13 @@ def test_another_thread_resumes_by_mail(
     processor = MailboxProcessor(records, mailbox=mailbox)
 
     def bring_input_once_the_loop_waits() -> None:
-        assert not_empty.somebody_waits.wait(10)
+        assert not_empty.somebody_waits.wait(60)
         records.records += ["b", "end"]
         records.resume()
 
     bringer = other_threads.start(bring_input_once_the_loop_waits)
     processor.run_mailbox_loop()
-    bringer.result(10)
+    bringer.result(60)
 
     assert records.trace == ["a", "b"]
     assert records.calls == 4  # a, nothing, b, end
@@ -251,13 +251,13 @@ def test_blocked_time_counts_by_what_is_missing(
     clock.advance(2)  # between turns the thread is someone else's
 
     def send_once_the_loop_waits() -> None:
-        assert not_empty.somebody_waits.wait(10)
+        assert not_empty.somebody_waits.wait(60)
         clock.advance(30)
         processor.mailbox_executor().execute(lambda: clock.advance(400), "long mail")
 
     sender = other_threads.start(send_once_the_loop_waits)
     processor.turn()
-    sender.result(10)
+    sender.result(60)
 
     statistics = processor.metrics.statistics()
     expected_idle, expected_back_pressured = (30, 0) if missing == "input" else (0, 30)
@@ -276,11 +276,11 @@ def test_blocked_time_without_a_timer_is_busy(
     processor.turn()
 
     def send_once_the_loop_waits() -> None:
-        assert not_empty.somebody_waits.wait(10)
+        assert not_empty.somebody_waits.wait(60)
         clock.advance(30)
         processor.mailbox_executor().execute(list, "mail")
 
     sender = other_threads.start(send_once_the_loop_waits)
     processor.turn()
-    sender.result(10)
+    sender.result(60)
     assert processor.metrics.statistics().busy_ns == 30 * MS

@@ -78,7 +78,7 @@ def tasks() -> Iterator[Callable[..., SourceTask]]:
     yield start
     for task in started:
         task.source.cancel()
-        assert task.source.join(10), "the source did not end"
+        assert task.source.join(60), "the source did not end"
 
 
 def test_the_source_runs_to_its_end_beside_the_loop(tasks: Callable[..., SourceTask]) -> None:
@@ -100,7 +100,7 @@ def test_the_source_runs_to_its_end_beside_the_loop(tasks: Callable[..., SourceT
 
 def test_the_default_action_starts_the_source_once(tasks: Callable[..., SourceTask]) -> None:
     may_end = threading.Event()
-    task = tasks(lambda _: may_end.wait(10))
+    task = tasks(lambda _: may_end.wait(60))
     task.processor.turn()
     assert not task.processor.is_default_action_available
     for _ in range(3):
@@ -133,12 +133,12 @@ def test_no_element_is_delivered_while_mail_runs(tasks: Callable[..., SourceTask
     seen: list[list[int]] = []
 
     def run(ctx: Context) -> None:
-        assert mail_runs.wait(10)
+        assert mail_runs.wait(60)
         ctx.collect(1)
 
     def mail() -> None:
         mail_runs.set()
-        assert task.lock.somebody_waits.wait(10)
+        assert task.lock.somebody_waits.wait(60)
         seen.append(list(task.out))
 
     task = tasks(run)
@@ -163,12 +163,12 @@ def test_a_snapshot_sees_an_element_and_its_offset_or_neither(
                 ctx.collect(number)
                 if number == 50:
                     between.set()
-                    assert task.lock.somebody_waits.wait(10)  # the snapshot
+                    assert task.lock.somebody_waits.wait(60)  # the snapshot
                 offset = number
 
     task = tasks(run)
     task.processor.turn()
-    assert between.wait(10)
+    assert between.wait(60)
     task.send(lambda: snapshots.append((task.out[-1], offset)))
     task.processor.run_mailbox_loop()
 
@@ -225,7 +225,7 @@ class EndlessSource:
 
     def is_told_by_its_cancel_function(self, _: Context) -> None:
         self.has_started.set()
-        assert self.cancelled.wait(10)
+        assert self.cancelled.wait(60)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_a_cancelled_source_ends_and_completes_the_loop(
     source = EndlessSource()
     task = tasks(lambda ctx: run(source, ctx), cancel=source.cancelled.set)
     task.processor.turn()
-    assert source.has_started.wait(10)
+    assert source.has_started.wait(60)
     task.source.cancel()
     task.processor.run_mailbox_loop()
 
@@ -258,7 +258,7 @@ def test_a_source_waiting_for_the_lock_delivers_nothing_once_cancelled(
     task = tasks(lambda ctx: ctx.collect(1))
     with task.lock:
         task.processor.turn()
-        assert task.lock.somebody_waits.wait(10)
+        assert task.lock.somebody_waits.wait(60)
         task.source.cancel()
     task.processor.run_mailbox_loop()
     assert task.out == []
@@ -277,10 +277,10 @@ def test_code_that_catches_every_exception_does_not_catch_the_cancellation(
 
     task = tasks(run, deliver=lambda _: None)
     task.processor.turn()
-    assert started.wait(10)
+    assert started.wait(60)
     task.source.cancel()
     task.processor.run_mailbox_loop()
-    assert task.source.join(10)
+    assert task.source.join(60)
 
 
 def test_what_a_cancelled_source_raises_is_kept_and_fails_nothing(
@@ -289,7 +289,7 @@ def test_what_a_cancelled_source_raises_is_kept_and_fails_nothing(
     socket_closed = threading.Event()
 
     def run(_: Context) -> None:
-        assert socket_closed.wait(10)
+        assert socket_closed.wait(60)
         raise OSError("closed socket")
 
     task = tasks(run, cancel=socket_closed.set)
@@ -314,7 +314,7 @@ def test_a_source_cancelled_before_it_started_never_runs(tasks: Callable[..., So
     assert task.source.join(0)
     task.source.cancel()
     task.processor.run_mailbox_loop()
-    assert task.source.join(10)
+    assert task.source.join(60)
     assert ran == []
     assert task.processor.is_completed
 
@@ -326,7 +326,7 @@ def test_a_source_that_ends_after_its_task_bothers_nobody(
     task_is_closed = threading.Event()
 
     def run(_: Context) -> None:
-        assert task_is_closed.wait(10)
+        assert task_is_closed.wait(60)
         if fails:
             raise KeyError("late")
 
@@ -334,14 +334,14 @@ def test_a_source_that_ends_after_its_task_bothers_nobody(
     task.processor.turn()
     task.processor.close()
     task_is_closed.set()
-    assert task.source.join(10)
+    assert task.source.join(60)
     assert isinstance(task.source.error, KeyError) == fails
 
 
 def test_joining_tells_whether_the_source_still_runs(tasks: Callable[..., SourceTask]) -> None:
     may_end = threading.Event()
-    task = tasks(lambda _: may_end.wait(10))
+    task = tasks(lambda _: may_end.wait(60))
     task.processor.turn()
     assert not task.source.join(0)
     may_end.set()
-    assert task.source.join(10)
+    assert task.source.join(60)

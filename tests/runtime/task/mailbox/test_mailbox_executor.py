@@ -85,10 +85,10 @@ def test_a_result_arrives_in_the_thread_that_asked(
 ) -> None:
     executor = MailboxExecutor(mailbox, 0)
     answer = other_threads.start(
-        lambda: executor.submit(threading.get_ident, "who runs this?").result(10)
+        lambda: executor.submit(threading.get_ident, "who runs this?").result(60)
     )
     executor.yield_()
-    assert answer.result(10) == threading.get_ident()
+    assert answer.result(60) == threading.get_ident()
 
 
 def test_an_error_goes_to_the_future_and_not_to_the_task(mailbox: TaskMailbox) -> None:
@@ -176,13 +176,13 @@ def test_an_operator_waits_for_another_thread(
     free: list[str] = []
 
     def free_once_the_operator_waits() -> None:
-        assert not_empty.somebody_waits.wait(10)
+        assert not_empty.somebody_waits.wait(60)
         executor.execute(lambda: free.append("free"), "free the resource")
 
     other = other_threads.start(free_once_the_operator_waits)
     while not free:
         executor.yield_()
-    other.result(10)
+    other.result(60)
 
 
 def test_trying_to_yield_without_mail_is_false(mailbox: TaskMailbox) -> None:

@@ -191,7 +191,7 @@ class MailboxAgainstModel(RuleBasedStateMachine):
         if thread == 0:
             action()
         else:
-            self.others[thread - 1].submit(action).result(10)
+            self.others[thread - 1].submit(action).result(60)
 
     @staticmethod
     def short(description: str) -> str:

@@ -172,6 +172,6 @@ def test_closing_wakes_whoever_waits_for_a_submitted_result(
         return future.exception(10) is None
 
     asked = other_threads.start(ask)
-    assert submitted.wait(10)
+    assert submitted.wait(60)
     loop.processor.close()
     assert type(asked.exception(10)).__name__ == "CancelledError"

@@ -39,9 +39,9 @@ def test_synchronized_actions_exclude_whoever_holds_the_lock(other_threads: Othe
 
     with executor.lock:
         action = other_threads.start(act)
-        assert about_to_call.wait(10)
+        assert about_to_call.wait(60)
         trace.append("holder")
-    action.result(10)
+    action.result(60)
 
     assert trace == ["holder", "action"]
 

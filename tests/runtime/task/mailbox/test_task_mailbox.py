@@ -156,15 +156,15 @@ def test_a_batch_is_consumed_without_the_lock(other_threads: OtherThreads) -> No
     def hold_the_lock() -> None:
         def hold() -> None:
             lock_is_held.set()
-            assert may_release.wait(10)
+            assert may_release.wait(60)
 
         mailbox.run_exclusively(hold)
 
     holder = other_threads.start(hold_the_lock)
-    assert lock_is_held.wait(10)
+    assert lock_is_held.wait(60)
     assert take_batch(mailbox) == ["a", "b"]  # would block for ever on the lock
     may_release.set()
-    holder.result(10)
+    holder.result(60)
 
 
 # The flag
@@ -250,15 +250,15 @@ def test_take_waits_for_mail_of_its_priority(
     not_empty = watch(mailbox)
 
     def put_once_the_mailbox_waits() -> None:
-        assert not_empty.somebody_waits.wait(10)
+        assert not_empty.somebody_waits.wait(60)
         not_empty.somebody_waits.clear()
         mailbox.put(mail("upstream", 0))  # wakes it, and is not for it
-        assert not_empty.somebody_waits.wait(10)
+        assert not_empty.somebody_waits.wait(60)
         mailbox.put(mail("own", 1))
 
     putter = other_threads.start(put_once_the_mailbox_waits)
     assert mailbox.take(1).description == "own"
-    putter.result(10)
+    putter.result(60)
     assert not_empty.waits == 2
     assert take_all(mailbox) == ["upstream"]
 
@@ -273,12 +273,12 @@ def test_waiting_for_mail_takes_none(
     not_empty = watch(mailbox)
 
     def put_once_the_mailbox_waits() -> None:
-        assert not_empty.somebody_waits.wait(10)
+        assert not_empty.somebody_waits.wait(60)
         put(mailbox, mail("a"))
 
     putter = other_threads.start(put_once_the_mailbox_waits)
     mailbox.wait_for_mail()
-    putter.result(10)
+    putter.result(60)
     mailbox.wait_for_mail()  # there is still mail: returns at once
     assert take_all(mailbox) == ["a"]
 
@@ -342,12 +342,12 @@ def test_threads_that_put_at_once_lose_and_reorder_nothing(
     all_ready = threading.Barrier(threads + 1)
 
     def put(thread: int) -> None:
-        all_ready.wait(10)
+        all_ready.wait(60)
         for number in range(each):
             mailbox.put(mail(f"{thread}:{number}"))
 
     putters = [other_threads.start(lambda t=t: put(t)) for t in range(threads)]  # type: ignore[misc]
-    all_ready.wait(10)
+    all_ready.wait(60)
     taken: list[str] = []
     while len(taken) < threads * each:
         if taking == "take":
@@ -358,7 +358,7 @@ def test_threads_that_put_at_once_lose_and_reorder_nothing(
             mailbox.create_batch()
             taken.extend(take_batch(mailbox))
     for putter in putters:
-        putter.result(10)
+        putter.result(60)
 
     by_thread: list[list[int]] = [[] for _ in range(threads)]
     for name in taken:
@@ -379,14 +379,14 @@ def test_nobody_puts_while_something_runs_exclusively(other_threads: OtherThread
     def put_two() -> str:
         nonlocal putter
         putter = other_threads.start(put)
-        assert about_to_put.wait(10)
+        assert about_to_put.wait(60)
         mailbox.put(mail("first"))
         mailbox.put(mail("second"))
         return "result"
 
     putter: Any = None
     assert mailbox.run_exclusively(put_two) == "result"
-    putter.result(10)
+    putter.result(60)
     assert take_all(mailbox) == ["first", "second", "from another thread"]
 
 

@@ -28,7 +28,7 @@ class Timers:
         self.service.call_at(at_ms, lambda: self.called.put(name))
 
     def next_called(self) -> str:
-        return self.called.get(timeout=10)
+        return self.called.get(timeout=60)
 
 
 @pytest.fixture
@@ -45,10 +45,10 @@ def test_calls_in_the_order_of_time_in_a_thread_of_its_own(timers: Timers) -> No
     def hold_up() -> None:
         names.append(threading.current_thread().name)
         first_is_running.set()
-        assert may_go_on.wait(10)
+        assert may_go_on.wait(60)
 
     timers.service.call_at(0, hold_up)
-    assert first_is_running.wait(10)
+    assert first_is_running.wait(60)
     for name, at_ms in [("c", 50), ("a", 10), ("d", 50), ("b", 20)]:
         timers.call(name, at_ms)
     may_go_on.set()
@@ -91,7 +91,7 @@ def test_the_real_clock_makes_a_call_by_itself() -> None:
     at_ms = wall_clock_ms() + 5
     assert service.current_processing_time() <= at_ms
     service.call_at(at_ms, lambda: called_at_ms.put(wall_clock_ms()))
-    assert called_at_ms.get(timeout=10) > at_ms
+    assert called_at_ms.get(timeout=60) > at_ms
     service.shutdown()
 
 
@@ -126,7 +126,7 @@ def test_shutting_down_waits_for_the_call_being_made(
 
     def slow() -> None:
         is_running.set()
-        assert may_go_on.wait(10)
+        assert may_go_on.wait(60)
         trace.append("called")
 
     def shut_down() -> None:
@@ -134,10 +134,10 @@ def test_shutting_down_waits_for_the_call_being_made(
         trace.append("shut down")
 
     timers.service.call_at(0, slow)
-    assert is_running.wait(10)
+    assert is_running.wait(60)
     shutdown = other_threads.start(shut_down)
     may_go_on.set()
-    shutdown.result(10)
+    shutdown.result(60)
     assert trace == ["called", "shut down"]
 
 
@@ -145,5 +145,5 @@ def test_a_call_may_shut_the_service_down(timers: Timers) -> None:
     timers.service.call_at(0, timers.service.shutdown)
     thread = timers.service._thread
     assert thread is not None
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
