@@ -11,8 +11,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from opchain.runtime.operators.specs import OperatorSpec
     from opchain.runtime.types.type_information import TypeInformation
 
@@ -119,8 +117,7 @@ class InputProgram:
     """One in-edge of a vertex: `parallelism` channels from `channel_base` on, one per producer subtask.
 
     `input_number` is the input of the head that the records are for, from 0 (edges of a union share
-    one). With `is_pointwise`, only some producers reach a given subtask: `channels_of` tells which. With
-    `keys_alone`, what arrives are the keys of records: generated code knows the rest.
+    one). With `is_pointwise`, only some producers reach a given subtask: `channels_of` tells which.
     """
 
     input_number: int
@@ -129,7 +126,6 @@ class InputProgram:
     is_pointwise: bool
     carries_timestamps: bool
     label: str
-    keys_alone: bool = False
 
     def channels_of(self, subtask: int, parallelism: int) -> range:
         """The channels that reach `subtask` of `parallelism` consumers."""
@@ -200,22 +196,9 @@ class VertexProgram:
     state_folders: tuple[str, ...] | None = None
 
     @property
-    def arriving_keys(self) -> tuple[Callable[[Any], Any] | None, ...]:
-        """For each input of the head what gives the key of a record as it arrives, None without keys."""
-        alone = {edge.input_number for edge in self.inputs if edge.keys_alone}
-        return tuple(
-            None if key is None else _itself if number in alone else key.selector
-            for number, key in enumerate(self.operators[0].keys)
-        )
-
-    @property
     def all_operators(self) -> tuple[OperatorProgram, ...]:
         """The operators of the chain and the sources that run inside its head, by index."""
         return self.operators + tuple(source.operator for source in self.chained_sources)
-
-
-def _itself(key: Any) -> Any:
-    return key
 
 
 @dataclass(frozen=True, slots=True)
