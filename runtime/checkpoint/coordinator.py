@@ -200,7 +200,8 @@ class CheckpointCoordinator:
 
         Raises:
             CheckpointInUseError: Another run has completed this epoch, or taken the place over.
-            CheckpointError: Acknowledgements are missing, or the checkpoint is not pending.
+            CheckpointError: Acknowledgements are missing, the checkpoint is not pending, or an attempt before was
+                complete after all.
         """
         self._require_pending(pending)
         acknowledged_at = perf_counter()
@@ -301,6 +302,11 @@ class CheckpointCoordinator:
             self._storage.publish(metadata_name(metadata.epoch), data)
         except FileExistsError:
             other = read_metadata(self._storage, metadata.epoch)
+            if other != metadata and other.run_id == metadata.run_id:
+                raise CheckpointError(
+                    f"checkpoint {metadata.epoch} of {self._storage.url} is complete, though its storage said "
+                    "that it could not be completed: start the job again, and it goes on from there"
+                ) from None
             if other != metadata:
                 raise CheckpointInUseError(
                     f"checkpoint {metadata.epoch} of {self._storage.url} was completed by run "

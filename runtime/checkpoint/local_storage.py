@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 from pathlib import Path
 
 from opchain.runtime.checkpoint.storage import TEMPORARY, CheckpointStorage
 from opchain.runtime.errors import CheckpointError
+
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
+"""How file systems say that they know no hard links."""
 
 
 class LocalStorage(CheckpointStorage):
@@ -38,6 +42,8 @@ class LocalStorage(CheckpointStorage):
         except FileExistsError:
             raise
         except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
             raise CheckpointError(
                 f"{path} can't be published: the file system has no hard links "
                 f"({error.strerror}); keep checkpoints on another one"

@@ -352,6 +352,27 @@ def test_a_publish_that_nobody_heard_the_answer_of_is_no_failure(
     assert run_epoch(coordinator, Tasks(storage), 1).epoch == 1
 
 
+def test_a_checkpoint_that_an_attempt_before_has_completed_after_all_ends_the_run(
+    storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator, tasks = open_(storage, tolerable_failures=1), Tasks(storage)
+    publish = type(storage).publish
+
+    def fail_behind(self: Any, name: str, data: bytes) -> None:
+        publish(self, name, data)
+        raise OSError("no route to host")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(storage), "publish", fail_behind)
+        with pytest.raises(OSError, match="no route"):
+            run_epoch(coordinator, tasks, 1)
+    assert coordinator._pending is not None
+    coordinator.abort(coordinator._pending, "no route to host")
+    with pytest.raises(CheckpointError, match=r"is complete, though.*start the job again") as caught:
+        run_epoch(coordinator, Tasks(storage), 1)
+    assert not isinstance(caught.value, CheckpointInUseError)
+
+
 RUN = """
 import sys
 from opchain.runtime.checkpoint.coordinator import Acknowledgement, CheckpointCoordinator

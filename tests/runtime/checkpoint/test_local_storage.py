@@ -35,6 +35,15 @@ def test_a_full_disk_leaves_nothing(
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "shared"]
 
 
+def test_no_room_for_a_name_is_no_lack_of_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "link", fail(errno.ENOSPC))
+    with pytest.raises(OSError, match="No space left"):
+        LocalStorage(str(tmp_path)).publish("chk-1/_metadata", b"abc")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
 def test_a_file_system_without_links_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from opchain.common import Configuration, Encoder, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.connectors.file_system import BucketAssigner, FileSink
 from opchain.datastream.functions import MapFunction
+from opchain.runtime.checkpoint.local_storage import LocalStorage
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.errors import CheckpointError
 from opchain.runtime.functions.checkpointed_function import CheckpointedFunction
@@ -77,8 +78,8 @@ class FailsAtFirst(MapFunction[Any, str], CheckpointedFunction):
 
 def copy_rows(folder: Path, failures: int, **settings: str) -> list[str]:
     """What is written of three rows whose checkpoint fails so many times."""
-    (folder / "rows").mkdir()
-    (folder / "failed").mkdir()
+    (folder / "rows").mkdir(exist_ok=True)
+    (folder / "failed").mkdir(exist_ok=True)
     (folder / "rows" / "1.csv").write_text("a\nb\nc\n")
     env = environment(folder, trigger="available-now", **settings)
     source = SparkSource("csv", schema="name string", path=str(folder / "rows"), is_streaming=True)
@@ -100,6 +101,32 @@ def test_an_epoch_whose_checkpoint_failed_is_run_again(tmp_path: Path) -> None:
         "c",
     ]
     assert len(list((tmp_path / "failed").iterdir())) == failures
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_an_epoch_whose_metadata_was_refused_is_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """By the driver's storage; its tasks have written their state, and its sinks their files."""
+    attempts: list[str] = []
+    publish = LocalStorage.publish
+
+    def refusing(storage: LocalStorage, name: str, data: bytes) -> None:
+        if name.endswith("_metadata"):
+            attempts.append(name)
+            if len(attempts) <= times:
+                raise OSError(28, "No space left on device")
+        publish(storage, name, data)
+
+    monkeypatch.setattr(LocalStorage, "publish", refusing)
+    if times == 1:
+        assert sorted(copy_rows(tmp_path, 0, tolerable_failed_checkpoints="1")) == ["a", "b", "c"]
+        assert attempts == ["chk-1/_metadata"] * 2
+    else:
+        with pytest.raises(CheckpointError, match="2 in a row, and 1 are tolerable"):
+            copy_rows(tmp_path, 0, tolerable_failed_checkpoints="1")
+        assert [path for path in (tmp_path / "output").rglob("part-*") if path.is_file()] == []
+        assert sorted(copy_rows(tmp_path, 0)) == ["a", "b", "c"]  # the next run goes on
 
 
 def test_more_failures_than_are_tolerable_fail_the_job(tmp_path: Path) -> None:

@@ -1,0 +1,106 @@
+"""The storage takes the state of all tasks, and then not the metadata that would complete the checkpoint."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crash_runs import BATCHES, CrashRun
+from opchain.runtime.checkpoint.local_storage import LocalStorage
+from opchain.runtime.checkpoint.metadata import completed_epochs, read_metadata
+from opchain.runtime.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Refuse = Callable[..., list[str]]
+
+FIRST, LAST = 1, len(BATCHES)
+
+
+@pytest.fixture
+def refuse(monkeypatch: pytest.MonkeyPatch) -> Refuse:
+    """Refuses the metadata of an epoch so many times, before it is there or behind; gives each attempt's name."""
+
+    def refusing(epoch: int, times: int, *, is_there: bool = False) -> list[str]:
+        attempts: list[str] = []
+        publish = LocalStorage.publish
+
+        def refused(storage: LocalStorage, name: str, data: bytes) -> None:
+            if name == f"chk-{epoch}/_metadata":
+                attempts.append(name)
+                if len(attempts) <= times:
+                    if is_there:
+                        publish(storage, name, data)
+                    raise OSError(errno.EIO, os.strerror(errno.EIO))
+            publish(storage, name, data)
+
+        monkeypatch.setattr(LocalStorage, "publish", refused)
+        return attempts
+
+    return refusing
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    run = CrashRun(tmp_path_factory.mktemp("undisturbed"))
+    run.run()
+    return run.output(), run.state()
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("epoch", range(FIRST, LAST + 1))
+def test_an_epoch_is_run_again_as_often_as_is_tolerable(
+    refuse: Refuse,
+    tmp_path: Path,
+    undisturbed: Any,
+    caplog: pytest.LogCaptureFixture,
+    epoch: int,
+    times: int,
+) -> None:
+    attempts = refuse(epoch, times)
+    run = CrashRun(tmp_path, tolerable_failures=2)
+    with caplog.at_level(logging.WARNING, "opchain.epochs"):
+        run.run()
+    assert (run.output(), run.state()) == undisturbed
+    assert len(attempts) == times + 1
+    said = f"checkpoint {epoch} could not be completed in {run.storage.url}: "
+    again = [message for message in caplog.messages if message.startswith(said)]
+    assert len(again) == times
+    assert all(message.endswith("Input/output error; its epoch is run again") for message in again)
+    run.run()  # which tidies up
+    assert run.left_over() == []
+
+
+@pytest.mark.parametrize("epoch", range(FIRST, LAST + 1))
+def test_more_refusals_than_are_tolerable_end_the_run_and_the_next_one_goes_on(
+    refuse: Refuse, tmp_path: Path, undisturbed: Any, epoch: int
+) -> None:
+    attempts = refuse(epoch, 2)
+    run = CrashRun(tmp_path, tolerable_failures=1)
+    with pytest.raises(CheckpointError, match="Input/output error; 2 in a row, and 1 are toler"):
+        run.run()
+    assert len(attempts) == 2
+    assert run.noted == epoch - 1
+    run.run()
+    assert (run.output(), run.state()) == undisturbed
+    assert run.left_over() == []
+
+
+@pytest.mark.parametrize("epoch", range(FIRST, LAST + 1))
+def test_metadata_that_is_there_though_it_was_refused_counts(
+    refuse: Refuse, tmp_path: Path, undisturbed: Any, epoch: int
+) -> None:
+    refuse(epoch, 1, is_there=True)
+    run = CrashRun(tmp_path, tolerable_failures=1)
+    with pytest.raises(CheckpointError, match=rf"checkpoint {epoch} .*is complete.*start the job"):
+        run.run()
+    run.run()
+    assert (run.output(), run.state()) == undisturbed
+    complete = completed_epochs(run.storage)  # the last goes when a later one is complete
+    kept = {name for found in complete for name in read_metadata(run.storage, found).files}
+    assert set(run.left_over()) <= kept
