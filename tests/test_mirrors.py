@@ -90,10 +90,6 @@ ELSEWHERE = {
         "spark/test_data_source.py",
         "what is registered is read there",
     ),
-    "runtime/spark/stage_tasks.py": (
-        "spark/test_bounded_job.py",
-        "only executors run it",
-    ),
     "runtime/spark/streaming/adopt.py": (
         "spark/streaming/test_streaming_job.py",
         "what is adopted must run on",

@@ -1,7 +1,8 @@
 """What sinks have written and nobody will commit.
 
 What is hidden is found by the job's lineage, and removed only while no task of the lineage runs whose output
-may count: when a bounded job has failed, and on the driver of an unbounded one between two epochs.
+may count: when a bounded job has failed or has committed, and on the driver of an unbounded one between two
+epochs.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import uuid
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from opchain.runtime.errors import TaskFailedError
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
-from opchain.runtime.job.orphans import discarded_on_failure
+from opchain.runtime.job.orphans import discard_orphans, discarded_on_failure
 from opchain.runtime.job.outcome import commit, print_lines, read_outcome
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.shipping.functions import ship_vertices
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from opchain.runtime.task.vertex_program import JobProgram, StageProgram
     from pyspark import RDD, SparkContext
     from pyspark.sql import SparkSession
+
+_LOG = logging.getLogger("opchain.spark")
 
 
 def spark_run(
@@ -105,6 +108,7 @@ class BoundedJob:
                 outcome.close()
                 raise TaskFailedError("the job was cancelled before its results were committed")
             commit(self.job, outcome)
+        self._discard_lost_attempts(outcome)
         print_lines(outcome)
         return outcome
 
@@ -112,6 +116,24 @@ class BoundedJob:
         """Ends the job's tasks, also if they are to start yet; other jobs of the session go on."""
         self._cancelled.set()
         self._context._jsc.sc().cancelJobGroupAndFutureJobs(self.group)  # noqa: SLF001 - not in Python yet
+
+    def _discard_lost_attempts(self, outcome: JobOutcome) -> None:
+        """Removes what is hidden of attempts that did not count, where there were any.
+
+        A task closes its sinks when it fails; it can't where its process is lost, or where it had ended and
+        then another one of its slot failed. To look for what is hidden lists folders, so it needs a reason.
+        """
+        has_lost_attempts = any(report.attempt for report in outcome.reports.values())
+        if not has_lost_attempts and not self.progress.has_repeated_stages():
+            return
+        try:
+            discard_orphans(self.job, self._lineage)
+        except Exception:  # noqa: BLE001 - the job has succeeded
+            _LOG.warning(
+                "job '%s' has succeeded, but what failed attempts of its tasks wrote stays hidden",
+                self.job.job_name,
+                exc_info=True,
+            )
 
     def _outcome(self) -> JobOutcome:
         from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark

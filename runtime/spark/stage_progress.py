@@ -73,6 +73,18 @@ class SparkProgress:
         counts = {task: metrics.records_in for task, metrics in self.finished_tasks().items()}
         return [self._progress(stage, known, counts) for stage in self._job.stages]
 
+    def has_repeated_stages(self) -> bool:
+        """Whether Spark began a stage anew, because what its tasks had sent was lost.
+
+        False where Spark no longer answers.
+        """
+        from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
+
+        try:
+            return any(info.currentAttemptId for info in _stage_infos(self._tracker, self._group))
+        except (Py4JError, OSError):
+            return False
+
     def _progress(
         self, stage: StageProgram, known: list[SparkStageInfo], counts: dict[int, int]
     ) -> StageProgress:

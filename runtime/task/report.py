@@ -35,11 +35,12 @@ RecordKey = tuple[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """The last word of a task: its numbers."""
+    """The last word of a task: its numbers. `attempt` counts Spark's retries of it in a bounded job, from 0."""
 
     task: int
     attempt_id: str
     metrics: TaskMetrics
+    attempt: int = 0
 
 
 class DriverChannel:

@@ -217,7 +217,8 @@ class StreamTask:
         metrics = measure_task(
             self.info, self.chain, self._sources.operators, self._gate, self.writers, mailbox
         )
-        self.report = TaskReport(self.info.task, self.info.attempt_id, metrics)
+        info = self.info
+        self.report = TaskReport(info.task, info.attempt_id, metrics, info.attempt)
         self._driver.finish(self.report)
 
     def _close(self) -> list[Exception]:

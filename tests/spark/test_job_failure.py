@@ -16,6 +16,7 @@ from opchain.runtime.spark.job_failure import failure_of
 from opchain.runtime.spark.remote_error import ExecutorTracebackError, sealed
 
 if TYPE_CHECKING:
+    from opchain.datastream import StreamExecutionEnvironment
     from opchain.runtime.task.vertex_program import JobProgram
 
 ABORTED = (
@@ -99,6 +100,19 @@ def test_what_spark_says_becomes_one_sentence(
         raise failure
     assert isinstance(failure.__cause__, ExecutorTracebackError)
     assert failure.__cause__.spark_error is spark_error
+
+
+def test_all_tasks_of_a_slot_are_named() -> None:
+    def draw(env: StreamExecutionEnvironment) -> None:
+        numbers = env.from_collection([1])
+        numbers.rebalance().map(str).name("one").print()
+        numbers.rebalance().map(str).name("other").print()
+
+    text = f"{ABORTED}Python worker exited unexpectedly"
+    failure = failure_of(RuntimeError(text), job_of(draw, parallelism=2), [7, 8])
+    assert str(failure).startswith(
+        "task one -> Sink: Print to Std. Out (2/2) or other -> Sink: Print to Std. Out (2/2), in each of its 3 "
+    )
 
 
 def test_the_users_exception_comes_first(job: JobProgram) -> None:

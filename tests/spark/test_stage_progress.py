@@ -50,6 +50,8 @@ def test_a_finished_job_has_all_tasks_done_and_all_records(session: SparkSession
         StageProgress(NAMES[1], 2, done=2, records=7),
         StageProgress(NAMES[2], 2, done=2, records=7),
     ]
+    assert isinstance(run.progress, SparkProgress)
+    assert not run.progress.has_repeated_stages()
     finished = run.progress.finished_tasks()
     assert sorted(finished) == [0, 1, 2, 3, 4]
     assert finished[0].operators[0].records_out == 7
@@ -101,3 +103,22 @@ def test_a_session_that_no_longer_answers_has_no_progress(session: SparkSession)
 
     progress._tracker.getJobIdsForGroup = refused  # type: ignore[method-assign,assignment]
     assert progress.stages() == []
+    assert not progress.has_repeated_stages()
+
+
+@pytest.mark.parametrize(("attempts", "told"), [([0, 0], False), ([0, 1], True)])
+def test_a_stage_that_spark_began_anew_is_told(
+    session: SparkSession, attempts: list[int], told: bool
+) -> None:
+    from pyspark.status import SparkJobInfo, SparkStageInfo  # noqa: PLC0415 - it may be missing
+
+    progress = SparkProgress(session.sparkContext, "group", program(abs))
+    infos = [
+        SparkStageInfo(number, attempt, "name", 1, 0, 1, 0)
+        for number, attempt in enumerate(attempts)
+    ]
+    tracker: Any = progress._tracker
+    tracker.getJobIdsForGroup = lambda group: [7]
+    tracker.getJobInfo = lambda number: SparkJobInfo(number, range(len(infos)), "SUCCEEDED")
+    tracker.getStageInfo = infos.__getitem__
+    assert progress.has_repeated_stages() is told
