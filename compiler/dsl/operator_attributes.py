@@ -95,7 +95,8 @@ class OperatorAttributes(Stream[T]):
     def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> Self:
         """Puts the operator into a slot sharing group; operators of two groups are never chained.
 
-        Operators without one take over the group that all their inputs share.
+        Operators without one take over the group that all their inputs share. On Spark the tasks of a slot
+        run one after another, and those of two groups side by side where there are cores.
 
         Args:
             slot_sharing_group: A name, or a group with resources, which is then registered.
