@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from opchain.compiler.dataframe_execution import refuse_dataframes
 from opchain.compiler.dsl.interception import job_started
 from opchain.compiler.graph.plan import made
+from opchain.compiler.live_job_settings import check_live_job_settings
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.settings.dependencies_reader import job_dependencies
 from opchain.runtime.job.run import log_warnings_only
@@ -35,6 +36,8 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
         from opchain.runtime.local.job import local_run  # noqa: PLC0415 - only what is used is loaded
 
         refuse_dataframes(job, "this one runs in this process (execution.target = local)")
+        if has_no_end(job):
+            check_live_job_settings(program, job.job_name)
         run = local_run(job, dependencies)
     elif has_no_end(job):
         from opchain.runtime.spark.streaming.streaming_run import streaming_run  # noqa: PLC0415

@@ -203,18 +203,19 @@ class JobRun(JobClient):
         advance_to_end_of_event_time: bool,  # noqa: ARG002 - the contract
         savepoint_directory: str | None = None,  # noqa: ARG002 - the contract
     ) -> CompletableFuture[str]:
-        """Not for a bounded job."""
-        raise _no_savepoint("stop_with_savepoint")
+        """Not taken: `why_no_savepoint` says why."""
+        raise self._no_savepoint("stop_with_savepoint")
 
     def trigger_savepoint(
         self,
         savepoint_directory: str | None = None,  # noqa: ARG002 - the contract
     ) -> CompletableFuture[str]:
-        """Not for a bounded job."""
-        raise _no_savepoint("trigger_savepoint")
+        """Not taken: `why_no_savepoint` says why."""
+        raise self._no_savepoint("trigger_savepoint")
 
+    def why_no_savepoint(self) -> str:
+        """Why none can be taken, and what to do instead."""
+        return "a bounded job has no checkpoints; run it again instead"
 
-def _no_savepoint(method: str) -> UnsupportedFeatureError:
-    return UnsupportedFeatureError(
-        f"{method}: a bounded job has no checkpoints; run it again instead"
-    )
+    def _no_savepoint(self, method: str) -> UnsupportedFeatureError:
+        return UnsupportedFeatureError(f"{method}: {self.why_no_savepoint()}")

@@ -73,7 +73,18 @@ def _live_run(job: JobProgram, dependencies: JobDependencies) -> JobRun:
             commit(job, outcome)
         return outcome
 
-    return JobRun(run, switch.stop, name=job.job_name)
+    return _WithoutCheckpoints(run, switch.stop, name=job.job_name)
+
+
+class _WithoutCheckpoints(JobRun):
+    """The run of an unbounded job in this process."""
+
+    def why_no_savepoint(self) -> str:
+        """There is nothing to make one of."""
+        return (
+            "an unbounded job that runs in this process (execution.target = local) has no checkpoints; run "
+            "it on Spark"
+        )
 
 
 def run_in_process(job: JobProgram, environment: TaskEnvironment | None = None) -> JobOutcome:

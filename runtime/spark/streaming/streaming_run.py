@@ -74,6 +74,13 @@ class StreamingRun(JobRun):
             return "no epoch of this run has ended: started again, it goes on where this run began"
         return f"started again, it goes on from {last.checkpoint}"
 
+    def why_no_savepoint(self) -> str:
+        """Each of its checkpoints is one, once it is copied."""
+        return (
+            "each epoch ends with a checkpoint, which holds what a savepoint would: cancel the job, and "
+            "`opchain savepoint CHECKPOINT TARGET` copies its last one"
+        )
+
     def collected(self, sink_uid: str) -> Iterator[Any]:
         """The records of a collecting sink as they come; behind the last of a job that failed, its error."""
         yield from self._records.read(sink_uid)

@@ -10,6 +10,7 @@ from opchain.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.job.outcome import read_outcome
 from opchain.runtime.job.status import JobStatus
+from opchain.runtime.local import live_run
 from opchain.runtime.local.job import local_run
 from opchain.runtime.local.live_run import LiveRun, endless_sources
 from opchain.runtime.local.stop_switch import StopSwitch
@@ -85,7 +86,10 @@ def test_an_endless_job_gives_results_until_it_is_cancelled(
     assert sorted(map(int, capfd.readouterr().out.split())) == list(range(10))
 
 
-def test_the_first_failure_ends_all_tasks() -> None:
+def test_the_first_failure_ends_all_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_run, "ENDING_S", PATIENCE_S)
+    before = threading.enumerate()
+
     def fail(value: int) -> int:
         if value == 50:
             raise ValueError("fifty")
@@ -98,7 +102,8 @@ def test_the_first_failure_ends_all_tasks() -> None:
     with pytest.raises(ValueError, match="fifty") as raised:
         run.get_job_execution_result().result()
     assert "at record 50" in notes_of(raised.value)
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("task ")]
+    started = [thread for thread in threading.enumerate() if thread not in before]
+    assert not [thread for thread in started if thread.name.startswith("task ")]
 
 
 def test_jobs_that_end_have_no_endless_source() -> None:
