@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 USER = "postgres"
+_STARTS = 3
 
 
 @dataclass(frozen=True)
@@ -81,11 +82,7 @@ def postgres_server() -> Iterator[Server]:
         account = pwd.getpwnam(USER)
         os.chown(folder, account.pw_uid, account.pw_gid)
         as_user = ["runuser", "-u", USER, "--"]
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     data = str(folder / "data")
-    settings = f"-p {port} -c listen_addresses=127.0.0.1 -k {folder} -c fsync=off"
 
     def call(command: Sequence[str]) -> None:
         done = subprocess.run(
@@ -96,13 +93,29 @@ def postgres_server() -> Iterator[Server]:
     try:
         call([f"{programs}/initdb", "-D", data, "-A", "trust", "-U", USER, "-N"])
         log = str(folder / "log")
-        call([f"{programs}/pg_ctl", "-D", data, "-w", "-l", log, "-o", settings, "start"])
+        for attempt in range(_STARTS):
+            port = _free_port()
+            settings = f"-p {port} -c listen_addresses=127.0.0.1 -k {folder} -c fsync=off"
+            try:
+                call([f"{programs}/pg_ctl", "-D", data, "-w", "-l", log, "-o", settings, "start"])
+            except AssertionError:  # perhaps somebody has taken the port meanwhile
+                if attempt == _STARTS - 1:
+                    raise
+            else:
+                break
         try:
             yield Server(port)
         finally:
             call([f"{programs}/pg_ctl", "-D", data, "-m", "immediate", "stop"])
     finally:
         shutil.rmtree(folder)
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
 
 
 def _programs() -> Path | None:
