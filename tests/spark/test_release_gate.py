@@ -1,4 +1,7 @@
-"""The release gate on a standalone cluster; `OPCHAIN_GATE_RUNS=10` for as many runs as a release needs."""
+"""The release gate on a standalone cluster.
+
+`OPCHAIN_GATE_RUNS=10` is as many runs as a release needs, `OPCHAIN_SEED` the seed of the first; 1 kills an executor.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,13 @@ pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
 GATE = str(Path(__file__).with_name("release_gate.py"))
 RUNS = os.environ.get("OPCHAIN_GATE_RUNS", "1")
+SEED = os.environ.get("OPCHAIN_SEED", "1")
 
 
 @pytest.mark.parametrize(
     "what",
     [
-        ("--runs", RUNS, "--identical", "6"),
+        ("--runs", RUNS, "--seed", SEED, "--identical", "6"),
         ("--runs", "0", "--identical", "2", "--speculation"),
     ],
     ids=["kills", "speculation"],

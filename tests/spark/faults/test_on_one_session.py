@@ -18,10 +18,13 @@ from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.runtime.errors import CheckpointError, StreamError
 from opchain.runtime.spark.format_source import SparkSource
+from opchain.runtime.spark.streaming.lost_input import IGNORED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("session")]
 
@@ -149,6 +152,23 @@ def test_input_that_is_gone_before_it_was_read_is_an_error(tmp_path: Path) -> No
     write(tmp_path, "2", ["b"])
     count_words(tmp_path)
     assert written(tmp_path) == counted("a", "b", "c")
+
+
+def test_input_that_may_be_gone_is_left_out(session: SparkSession, tmp_path: Path) -> None:
+    def fail(word: str) -> str:
+        raise ValueError(f"{word} is not welcome")
+
+    gone = write(tmp_path, "1", ["a"])
+    with pytest.raises(ValueError, match="a is not welcome"):
+        count_words(tmp_path, fail)
+    gone.unlink()
+    write(tmp_path, "2", ["b"])
+    session.conf.set(IGNORED, "true")
+    try:
+        count_words(tmp_path)
+    finally:
+        session.conf.unset(IGNORED)
+    assert written(tmp_path) == counted("b")
 
 
 def test_one_key_has_nearly_all_records_and_one_record_is_huge(tmp_path: Path) -> None:
