@@ -20,7 +20,7 @@ class Program:
     err: str
 
 
-def run_program(*command: str, timeout_s: float = 240, **environment: str | None) -> Program:
+def run_program(*command: str, timeout_s: float = 600, **environment: str | None) -> Program:
     """Runs `python COMMAND`; a variable that is None is taken away."""
     variables = os.environ | {"PYTHONPATH": str(TESTS)} | environment
     done = subprocess.run(

@@ -323,11 +323,11 @@ def test_a_cancelled_job_ends_and_others_go_on(session: SparkSession, tmp_path: 
         target=lambda: other.append(session.sparkContext.parallelize([1, 2], 1).sum())
     )
     thread.start()
-    client.cancel().result(60)
+    client.cancel().result(240)
     assert client.get_job_status().result() is JobStatus.CANCELED
     with pytest.raises(CancelledError):
         client.get_job_execution_result().result()
-    thread.join(60)
+    thread.join(240)
     assert other == [3]
 
 

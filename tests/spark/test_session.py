@@ -203,7 +203,7 @@ def test_spark_submit_decides_where_it_says(written: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=600,
         env={key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_")}
         | {"PYSPARK_DRIVER_PYTHON": sys.executable},
     )
@@ -276,7 +276,7 @@ env.execute()
         while not (tmp_path / "running").exists():
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=240)
+        _, err = process.communicate(timeout=600)
     finally:
         process.kill()
     assert process.returncode != 0

@@ -88,7 +88,7 @@ def submitted(folder: Path, *command: str, **variables: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

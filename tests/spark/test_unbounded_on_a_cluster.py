@@ -77,7 +77,7 @@ class Count(KeyedProcessFunction):
 
 FILES = 8
 USERS = ("ann", "bob", "cy")
-PATIENCE_S = 240
+PATIENCE_S = 600
 
 
 @pytest.fixture(scope="module")

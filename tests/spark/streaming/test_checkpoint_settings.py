@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("session")]
 
-LONGEST_S = 120
+LONGEST_S = 240
 ATTEMPTS = 3
 """How often Spark tries a task in these tests: see MASTER."""
 

@@ -48,7 +48,7 @@ def test_the_job_waits_for_a_reader_that_is_far_behind(monkeypatch: Any) -> None
     second.start()
     reading = records.read("a")
     assert [next(reading), next(reading)] == [1, 2]
-    second.join(60)
+    second.join(240)
     assert not second.is_alive()
 
 
@@ -59,6 +59,6 @@ def test_a_job_that_ends_waits_for_nobody(monkeypatch: Any) -> None:
     waiting = threading.Thread(target=put, args=(records,), kwargs={"a": [2]})
     waiting.start()
     records.end()
-    waiting.join(60)
+    waiting.join(240)
     assert not waiting.is_alive()
     assert list(records.read("a")) == [1]

@@ -98,7 +98,7 @@ def test_spark_computes_on_while_the_job_runs(session: SparkSession, tmp_path: P
         ):  # not all that is available: there is always more
             assert query.exception() is None
     finally:
-        client.cancel().result(60)
+        client.cancel().result(240)
         query.stop()
 
 

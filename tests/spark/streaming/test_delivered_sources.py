@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from opchain.spark import EpochProgress
 
-LONGEST_S = 120
+LONGEST_S = 240
 
 
 class Forever(SourceFunction[int]):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("session")]
 
-LONGEST_S = 120
+LONGEST_S = 240
 
 
 @pytest.fixture

@@ -236,7 +236,7 @@ def running(env: StreamExecutionEnvironment) -> Iterator[Any]:
     try:
         yield client
     finally:
-        client.cancel().result(60)
+        client.cancel().result(240)
     assert client.get_job_status().result().name == "CANCELED"
 
 

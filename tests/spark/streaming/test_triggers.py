@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("session")]
 
-LONGEST_S = 120
+LONGEST_S = 240
 BY_TIME = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
     lambda event, _: event[1]
 )
