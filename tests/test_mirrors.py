@@ -131,6 +131,7 @@ ELSEWHERE = {
 
 TOGETHER = {
     "compiler/dsl/test_typing.py": "the whole DSL under a type checker",
+    "runtime/job/test_killed_job.py": "what sinks leave of a job whose process is killed",
     "runtime/operators/test_keyed_rich_functions.py": "keyed state in operators of several modules",
     "runtime/task/test_exchange.py": "writers, wire, gate and valves, end to end",
     "runtime/task/test_latency_markers.py": "markers on their way through a job",
