@@ -58,10 +58,11 @@ def write_append(
         assert sent is not None
         known = sent.known
         columns = sent.names(generator)
+        is_named = any(field.startswith(f"field_{number}_") for field in place.fields)
+        where = f"{'  #' if is_named else comment(operator)} -> {legible(output.label)}, by fields"
         for position, column in columns.items():
             is_last = position == max(columns)
-            where = f"  # -> {legible(output.label)}, by fields" if is_last else ""
-            body.add(depth, f"{column}.append({place.fields[position]}){where}", index)
+            body.add(depth, f"{column}.append({place.fields[position]}){where * is_last}", index)
     else:
         if output.key is not None:
             key = with_items(_key_of_output(generator, number, output, value), place.items)

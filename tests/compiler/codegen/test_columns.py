@@ -1,0 +1,206 @@
+"""Tuples that travel field by field. Nobody can tell."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from forms import FORMS, job_of, run_form, seen
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from opchain.datastream import DataStreamUtils, ReduceFunction
+from opchain.runtime.errors import UnpicklableRecordError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class AddingUp(ReduceFunction[Any]):
+    def reduce(self, value1: Any, value2: Any) -> Any:
+        return value1[0], value1[1] + value2[1]
+
+
+def counted(env: Any) -> Any:
+    words = env.from_sequence(0, 40).flat_map(lambda x: str(x * 7).split("1"))
+    ones = words.map(lambda word: (word, 1)).key_by(lambda pair: pair[0])
+    return ones.reduce(lambda a, b: (a[0], a[1] + b[1]))
+
+
+def weighted(env: Any) -> Any:
+    sevens = env.from_sequence(0, 40).map(lambda x: (0.5, x % 3)).key_by(lambda pair: pair[1])
+    return sevens.reduce(lambda a, b: (a[0] * 3.0 + b[0], a[1]))
+
+
+def filtered(env: Any) -> Any:
+    ones = env.from_sequence(0, 40).filter(lambda x: x % 4 != 1).map(lambda x: (x % 3, 1))
+    return ones.key_by(lambda pair: pair[0]).reduce(lambda a, b: (a[0], 1 + b[1]))
+
+
+def not_only_pairs(env: Any) -> Any:
+    numbers = env.from_sequence(0, 40)
+    ones, twos = numbers.map(lambda x: (x % 3, 1)), numbers.map(lambda x: (x % 3, 2))
+    both = ones.union(twos).key_by(lambda pair: pair[0])
+    return both.reduce(lambda a, b: (a[0], a[1] + b[1]))
+
+
+def seen_on_the_way(env: Any) -> Any:
+    ones = env.from_sequence(0, 40).map(lambda x: (x % 3, 1))
+    seen(ones, "ones")
+    return ones.key_by(lambda pair: pair[0]).reduce(lambda a, b: (a[0], a[1] + b[1]))
+
+
+def in_an_object(env: Any) -> Any:
+    ones = env.from_sequence(0, 40).map(lambda x: (x % 3, 1))
+    return ones.key_by(lambda pair: pair[0]).reduce(AddingUp())
+
+
+def read_twice(env: Any) -> Any:
+    keyed = env.from_sequence(0, 40).map(lambda x: (x % 3, 1)).key_by(lambda pair: pair[0])
+    seen(keyed.map(lambda pair: pair[1]), "ones")
+    return keyed.reduce(lambda a, b: (a[0], a[1] + b[1]))
+
+
+def keyed_otherwise(env: Any) -> Any:
+    ones = env.from_sequence(0, 40).map(lambda x: (x % 3, 1))
+    moved = ones.partition_custom(lambda key, count: key % count, lambda pair: pair[0])
+    keyed = DataStreamUtils.reinterpret_as_keyed_stream(moved, lambda pair: pair[1])
+    return keyed.reduce(lambda a, b: (a[0] + b[0], a[1]))
+
+
+def in_threes(env: Any) -> Any:
+    threes = env.from_sequence(0, 40).map(lambda x: (x % 3, 1, x)).key_by(lambda it: it[0])
+    return threes.reduce(lambda a, b: (a[0], a[1] + b[1], a[2] + b[2]))
+
+
+def read_whole(env: Any) -> Any:
+    threes = env.from_sequence(0, 40).map(lambda x: (x % 3, None, x)).key_by(lambda it: it[0])
+    return threes.map(len)
+
+
+def alike_twice(env: Any) -> Any:
+    numbers = env.from_sequence(0, 40)
+    pairs = numbers.map(lambda x: (x % 3, True)).union(numbers.map(lambda x: (x % 3, 1)))
+    return pairs.key_by(lambda pair: pair[0]).map(repr)
+
+
+SUMMED = (counted, weighted, filtered)
+BY_FIELDS = (*SUMMED, in_threes, not_only_pairs, in_an_object, read_whole, alike_twice)
+WHOLE = (seen_on_the_way, read_twice)
+
+
+def sources_of(draw: Callable[[Any], Any], mode: str) -> list[str]:
+    job = job_of(lambda env: seen(draw(env), "sums"), mode=mode)
+    return [vertex.source for vertex in job.vertices]
+
+
+@pytest.mark.parametrize("draw", BY_FIELDS)
+def test_a_tuple_that_nobody_sees_is_not_made(draw: Callable[[Any], Any]) -> None:
+    sender, *_ = sources_of(draw, "STREAMING")
+    assert ", by fields" in sender
+    assert "values_0" not in sender
+    assert "keys_0" not in sender
+
+
+@pytest.mark.parametrize("draw", SUMMED)
+def test_what_is_summed_up_arrives_without_its_constant(draw: Callable[[Any], Any]) -> None:
+    sender, receiver, *_ = sources_of(draw, "STREAMING")
+    assert ", 1)" not in sender
+    assert "in values.rows():" in receiver
+    assert "sums_0.get(field_" in receiver
+
+
+def test_a_reduce_reads_fields() -> None:
+    _, receiver, *_ = sources_of(in_threes, "STREAMING")
+    assert "for field_0, field_2 in values.rows():" in receiver
+    assert "(previous_0[0], previous_0[1] + 1, previous_0[2] + field_2)" in receiver
+
+
+@pytest.mark.parametrize("draw", [in_an_object, read_whole, not_only_pairs, alike_twice])
+def test_others_read_tuples(draw: Callable[[Any], Any]) -> None:
+    _, receiver, *_ = sources_of(draw, "STREAMING")
+    assert "for value in values:" in receiver
+
+
+@pytest.mark.parametrize("draw", WHOLE)
+def test_tuples_travel_where_somebody_else_sees_them(draw: Callable[[Any], Any]) -> None:
+    assert not any(", by fields" in source for source in sources_of(draw, "STREAMING"))
+
+
+def test_many_fields_travel_together() -> None:
+    def draw(env: Any) -> Any:
+        wide = env.from_sequence(0, 9).map(lambda x: (x, x + 1, x + 2, x + 3))
+        return wide.key_by(lambda it: it[0]).map(sum)
+
+    assert not any(", by fields" in source for source in sources_of(draw, "STREAMING"))
+
+
+SHARED: list[int] = []
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_field_that_others_hold_is_copied_at_once(form: str) -> None:
+    def drawn(env: Any) -> None:
+        SHARED.clear()
+
+        def noted(x: int) -> int:
+            SHARED.append(x)
+            return x
+
+        pairs = env.from_sequence(0, 5).map(noted).map(lambda x: (x, SHARED))
+        seen(pairs.key_by(lambda pair: 0).map(lambda pair: len(pair[1])), "lengths")
+
+    assert run_form(drawn, form).records("lengths") == [1, 2, 3, 4, 5, 6]
+
+
+def test_an_error_shows_the_whole_record() -> None:
+    def drawn(env: Any) -> None:
+        threes = env.from_sequence(5, 8).map(lambda x: (x % 2, "one", x)).key_by(lambda it: it[0])
+        seen(threes.reduce(lambda a, b: (a[0], a[1], a[2] // (b[2] - 8))), "quotients")
+
+    for form in FORMS:
+        with pytest.raises(ZeroDivisionError) as failure:
+            run_form(drawn, form)
+        assert "at record (0, 'one', 8), key 0" in "\n".join(failure.value.__notes__)
+
+
+def test_an_unpicklable_field_is_named_with_its_record() -> None:
+    def drawn(env: Any) -> None:
+        pairs = env.from_sequence(5, 8).map(lambda x: (x, "two", open_file()))
+        seen(pairs.key_by(lambda pair: pair[0]).map(str), "texts")
+
+    for form in FORMS:
+        with pytest.raises(UnpicklableRecordError, match=r"the record \(8, 'two', <_io"):
+            run_form(drawn, form)
+
+
+def open_file() -> Any:
+    return io.BufferedReader(io.BytesIO())  # type: ignore[arg-type]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    draw=st.sampled_from(BY_FIELDS + WHOLE),
+    parallelism=st.integers(1, 3),
+    mode=st.sampled_from(["STREAMING", "BATCH"]),
+    reuse=st.booleans(),
+)
+def test_nobody_can_tell(
+    draw: Callable[[Any], Any], parallelism: int, mode: str, reuse: bool
+) -> None:
+    def drawn(env: Any) -> None:
+        if reuse:
+            env.get_config().enable_object_reuse()
+        seen(draw(env), "sums")
+
+    runs = [run_form(drawn, form, mode=mode, parallelism=parallelism) for form in FORMS]
+    for run in runs:
+        assert run.subtasks("sums") == runs[0].subtasks("sums")
+        assert run.counters() == runs[0].counters()
+
+
+def test_a_key_that_is_not_the_one_that_was_routed_by_is_found() -> None:
+    runs = [run_form(lambda env: seen(keyed_otherwise(env), "sums"), form) for form in FORMS]
+    assert runs[0].records("sums")[-1] == (sum(x % 3 for x in range(41)), 1)
+    for run in runs:
+        assert run.subtasks("sums") == runs[0].subtasks("sums")
