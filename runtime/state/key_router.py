@@ -95,11 +95,13 @@ class _Numbering:
         self._parallelism = parallelism
         self._hasher = hasher
         self._vector = vector
-        self._caches: dict[type, _Cache] = {kind: _Cache() for kind in _EQUAL_MEANS_SAME_CODE}
         self._vector_beats_cache = {
             kind: size
             for kind, size in _VECTOR_BEATS_CACHE.items()
             if vector is not None and vector.rule(kind, hasher) is not None
+        }
+        self._caches: dict[type, _Cache] = {
+            kind: _Cache(rests=kind in self._vector_beats_cache) for kind in _EQUAL_MEANS_SAME_CODE
         }
 
     def of(self, keys: list[Any]) -> list[int]:
@@ -129,10 +131,15 @@ class _Numbering:
 
 
 class _Cache:
-    """Numbers of keys seen before; rests for some batches whenever most keys of a batch were new."""
+    """Numbers of keys seen before.
 
-    def __init__(self) -> None:
+    With `rests` it rests for some batches whenever most keys of a batch were new. That pays where numpy computes
+    numbers; without it a number costs 20 times what looking it up does.
+    """
+
+    def __init__(self, *, rests: bool) -> None:
         self._numbers: dict[Any, int] = {}
+        self._rest_batches = _REST_BATCHES if rests else 0
         self._rest = 0
 
     def look_up(self, keys: list[Any], compute: Callable[[list[Any]], list[int]]) -> list[int]:
@@ -143,7 +150,7 @@ class _Cache:
         numbers = list(map(self._numbers.get, keys))
         new = numbers.count(None)
         if 2 * new > len(keys):
-            self._rest = _REST_BATCHES if self._numbers else 0
+            self._rest = self._rest_batches if self._numbers else 0
             computed = compute(keys)
             self._remember(keys, computed)
             return computed

@@ -122,7 +122,9 @@ def numpy_for_every_batch(patch: pytest.MonkeyPatch) -> None:
 
 def cache_before_numpy(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(key_router, "_SMALLEST_VECTOR", 1)
-    patch.setattr(key_router, "_VECTOR_BEATS_CACHE", {})
+    patch.setattr(
+        key_router, "_VECTOR_BEATS_CACHE", dict.fromkeys((int, bool, str, bytes), sys.maxsize)
+    )
     patch.setattr(key_router, "_CACHE_LIMIT", 4)
     patch.setattr(key_router, "_REST_BATCHES", 1)
 
@@ -130,7 +132,6 @@ def cache_before_numpy(patch: pytest.MonkeyPatch) -> None:
 def small_cache_without_numpy(patch: pytest.MonkeyPatch) -> None:
     hide_numpy(patch)
     patch.setattr(key_router, "_CACHE_LIMIT", 4)
-    patch.setattr(key_router, "_REST_BATCHES", 2)
 
 
 def as_it_is(patch: pytest.MonkeyPatch) -> None:
@@ -259,7 +260,7 @@ def test_a_cache_is_bounded(way: Callable[[pytest.MonkeyPatch], None]) -> None:
 
 
 def test_a_cache_rests_while_keys_are_new_and_serves_them_when_they_repeat() -> None:
-    cache = key_router._Cache()
+    cache = key_router._Cache(rests=True)
     asked: list[list[int]] = []
 
     def compute(keys: list[int]) -> list[int]:
@@ -276,6 +277,21 @@ def test_a_cache_rests_while_keys_are_new_and_serves_them_when_they_repeat() -> 
     assert asked[2:] == [[4, 5, 1], *[[1]] * key_router._REST_BATCHES]
     assert cache.look_up([1, 4], compute) == [10, 40]
     assert asked[-1] == [1]
+
+
+def test_where_computing_is_dear_a_cache_never_rests() -> None:
+    cache = key_router._Cache(rests=False)
+    asked: list[list[int]] = []
+
+    def compute(keys: list[int]) -> list[int]:
+        asked.append(keys)
+        return keys
+
+    for first in range(0, 100, 10):
+        cache.look_up(list(range(first, first + 10)), compute)
+    asked.clear()
+    assert cache.look_up(list(range(100)), compute) == list(range(100))
+    assert not asked
 
 
 @pytest.mark.parametrize(
