@@ -40,6 +40,13 @@ def discard_orphans(
     _each_committer(job, discard)
 
 
+def can_have_orphans(job: JobProgram) -> bool:
+    """Whether some sink hides anything before it is committed."""
+    found: list[OperatorProgram] = []
+    _each_committer(job, lambda operator, _: found.append(operator))
+    return bool(found)
+
+
 @contextmanager
 def discarded_on_failure(job: JobProgram, lineage: str) -> Iterator[None]:
     """Within the block a job runs and commits; where it fails, nothing of it stays hidden."""

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING
 
 from opchain.runtime.errors import TaskFailedError
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
-from opchain.runtime.job.orphans import discard_orphans, discarded_on_failure
+from opchain.runtime.job.orphans import (
+    can_have_orphans,
+    discard_orphans,
+    discarded_on_failure,
+)
 from opchain.runtime.job.outcome import commit, print_lines, read_outcome
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.shipping.functions import ship_vertices
@@ -121,8 +125,11 @@ class BoundedJob:
         """Removes what is hidden of attempts that did not count, where there were any.
 
         A task closes its sinks when it fails; it can't where its process is lost, or where it had ended and
-        then another one of its slot failed. To look for what is hidden lists folders, so it needs a reason.
+        then another one of its slot failed. To look for what is hidden lists folders, so it needs a reason;
+        Spark takes 6 ms to say whether there is one.
         """
+        if not can_have_orphans(self.job):
+            return
         has_lost_attempts = any(report.attempt for report in outcome.reports.values())
         if not has_lost_attempts and not self.progress.has_repeated_stages():
             return

@@ -7,7 +7,12 @@ from forms import job_of
 from opchain.runtime.connectors.discard import DiscardingSink
 from opchain.runtime.connectors.sink import Committer, SinkOrigin
 from opchain.runtime.connectors.two_phase_function import TwoPhaseSinkFunction
-from opchain.runtime.job.orphans import abort_epoch, discard_orphans, discarded_on_failure
+from opchain.runtime.job.orphans import (
+    abort_epoch,
+    can_have_orphans,
+    discard_orphans,
+    discarded_on_failure,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -55,6 +60,13 @@ def job_with(sink: NotingSink) -> Any:
         numbers.print()
 
     return job_of(draw, "inlined")
+
+
+def test_only_sinks_that_commit_can_have_orphans() -> None:
+    assert can_have_orphans(job_with(NotingSink()))
+    assert not can_have_orphans(
+        job_of(lambda env: env.from_collection([1]).sink_to(DiscardingSink()), "inlined")
+    )
 
 
 def test_each_sink_that_commits_is_asked_once() -> None:
