@@ -127,6 +127,13 @@ def test_tuples_travel_where_somebody_else_sees_them(draw: Callable[[Any], Any])
     assert not any(", by fields" in source for source in sources_of(draw, "STREAMING"))
 
 
+def test_counting_before_sending_is_a_list_of_keys() -> None:
+    sender, *_ = sources_of(counted, "BATCH")
+    assert "keys_0.extend(str(value * 7).split('1'))" in sender
+    assert "counted here" in sender
+    assert "counted here" not in sources_of(weighted, "BATCH")[0]
+
+
 def test_many_fields_travel_together() -> None:
     def draw(env: Any) -> Any:
         wide = env.from_sequence(0, 9).map(lambda x: (x, x + 1, x + 2, x + 3))

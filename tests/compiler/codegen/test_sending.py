@@ -1,4 +1,4 @@
-"""What travels of records beside their fields: timestamps or none, keys that are counted. Nobody can tell."""
+"""What travels beside records: timestamps or none. Nobody can tell."""
 
 from __future__ import annotations
 
@@ -8,26 +8,6 @@ import pytest
 from forms import FORMS, job_of, run_form, seen
 from opchain.common import WatermarkStrategy
 from opchain.datastream import KeyedProcessFunction
-
-
-def counted(env: Any) -> Any:
-    words = env.from_sequence(0, 40).flat_map(lambda x: str(x * 7).split("1"))
-    ones = words.map(lambda word: (word, 1)).key_by(lambda pair: pair[0])
-    return ones.reduce(lambda a, b: (a[0], a[1] + b[1]))
-
-
-def weighted(env: Any) -> Any:
-    sevens = env.from_sequence(0, 40).map(lambda x: (0.5, x % 3)).key_by(lambda pair: pair[1])
-    return sevens.reduce(lambda a, b: (a[0] * 3.0 + b[0], a[1]))
-
-
-def test_counting_before_sending_is_a_list_of_keys() -> None:
-    def sender(draw: Any) -> str:
-        return job_of(lambda env: seen(draw(env), "sums"), mode="BATCH").vertices[0].source
-
-    assert "keys_0.extend(str(value * 7).split('1'))" in sender(counted)
-    assert "counted here" in sender(counted)
-    assert "counted here" not in sender(weighted)
 
 
 class Noting(KeyedProcessFunction[Any, Any, Any]):
