@@ -25,9 +25,14 @@ class HeldInterrupts:
     """Within the block SIGINT's handler is called as ever, but what it raises waits.
 
     Only in the main thread, where handlers run, and only where Python has one: elsewhere nothing changes.
+
+    Attributes:
+        has_come: Whether Ctrl-C has come, or may have: from before its handler is called. pyspark's cancels all
+            jobs of Spark's, which then fail, before it raises.
     """
 
     def __init__(self) -> None:
+        self.has_come = False
         self._previous: Any = None
         self._held: list[BaseException] = []
 
@@ -71,10 +76,13 @@ class HeldInterrupts:
             event.wait(left)
 
     def _hold(self, number: int, frame: FrameType | None) -> None:
+        self.has_come = True
         try:
             self._previous(number, frame)
         except BaseException as error:  # noqa: BLE001 - raised where it is looked for
             self._held.append(error)
+        else:
+            self.has_come = bool(self._held)
 
     def _raise_held(self) -> None:
         if self._held:

@@ -79,6 +79,7 @@ class JobRun(JobClient):
         self._result: CompletableFuture[JobExecutionResult] = CompletableFuture()
         self._is_cancelled = threading.Event()
         self._ended = threading.Event()
+        self._interrupts = HeldInterrupts()
 
     def start(self) -> JobRun:
         """Runs the job on a thread of its own."""
@@ -97,9 +98,9 @@ class JobRun(JobClient):
             self._run_to_the_end()
             return self
         try:
-            with HeldInterrupts() as interrupts:
+            with self._interrupts:
                 self.start()
-                interrupts.wait(self._ended)
+                self._interrupts.wait(self._ended)
         except KeyboardInterrupt:
             self.end_on_interrupt()
             raise
@@ -130,7 +131,7 @@ class JobRun(JobClient):
             self._fail(JobStatus.CANCELED, error)
             raise
         except BaseException as error:
-            if self._is_cancelled.is_set():
+            if self._is_cancelled.is_set() or self._interrupts.has_come:
                 cancelled = CancelledError(f"job {self._id} was cancelled")
                 self._fail(JobStatus.CANCELED, cancelled)
             else:

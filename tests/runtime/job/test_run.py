@@ -144,6 +144,33 @@ def test_control_c_while_the_job_starts_cancels_it(monkeypatch: pytest.MonkeyPat
     assert run.get_job_status().result() is JobStatus.CANCELED
 
 
+def test_a_job_that_a_handler_of_ctrl_c_makes_fail_is_cancelled() -> None:
+    """As pyspark's does, which cancels Spark's jobs before it raises KeyboardInterrupt."""
+    job = Job()
+    run = JobRun(job.run, job.stop, waits_for_others=True)
+
+    def handle(number: int, frame: Any) -> None:
+        job.failure = RuntimeError("cancelled as part of cancellation of all jobs")
+        job.stop()
+        assert run.get_job_execution_result().exception(PATIENCE_S) is not None
+        raise KeyboardInterrupt
+
+    def interrupt() -> None:
+        assert job.running.wait(PATIENCE_S)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    previous = signal.signal(signal.SIGINT, handle)
+    try:
+        interrupting = threading.Thread(target=interrupt)
+        interrupting.start()
+        with pytest.raises(KeyboardInterrupt):
+            run.run_here()
+        interrupting.join(PATIENCE_S)
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    assert run.get_job_status().result() is JobStatus.CANCELED
+
+
 @pytest.mark.parametrize("waits_for_others", [False, True])
 def test_a_job_that_waits_for_others_runs_in_a_thread_of_its_own(waits_for_others: bool) -> None:
     threads: list[threading.Thread] = []
