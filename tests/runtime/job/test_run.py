@@ -146,13 +146,15 @@ def test_control_c_while_the_job_starts_cancels_it(monkeypatch: pytest.MonkeyPat
 
 def test_a_job_that_a_handler_of_ctrl_c_makes_fail_is_cancelled() -> None:
     """As pyspark's does, which cancels Spark's jobs before it raises KeyboardInterrupt."""
+    failed = threading.Event()
     job = Job()
     run = JobRun(job.run, job.stop, waits_for_others=True)
 
     def handle(number: int, frame: Any) -> None:
         job.failure = RuntimeError("cancelled as part of cancellation of all jobs")
         job.stop()
-        assert run.get_job_execution_result().exception(PATIENCE_S) is not None
+        run.get_job_execution_result().add_done_callback(lambda _: failed.set())
+        assert failed.wait(PATIENCE_S)
         raise KeyboardInterrupt
 
     def interrupt() -> None:
