@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 Layout = tuple[tuple[Any, ...], ...]
-"""For each field: empty where it has a list of its own, else the one value that it has in all tuples."""
+"""For each field: empty where it has the next list for its own; the one value that it has in all tuples; or, where it is
+a tuple itself, `TUPLE` and the numbers of the lists that hold the fields of that.
+"""
+
+TUPLE = "tuple"
+KEY_AND_PAIR: tuple[Layout, Layout] = (((), (TUPLE, 0, 1)), ((), (TUPLE, 1, 0)))
+"""Records (key, pair), by the field of the pair that is the key again; a list has keys, another the other field."""
 
 
 class Columns(Sequence[Any]):
@@ -38,11 +44,11 @@ class Columns(Sequence[Any]):
     @classmethod
     def empty(cls, layout: Layout) -> Columns:
         """No tuples yet."""
-        return cls([[] for constant in layout if not constant], layout)
+        return cls([[] for entry in layout if not entry], layout)
 
     def field(self, position: int) -> list[Any]:
         """The list of a field."""
-        return self.lists[sum(not constant for constant in self.layout[:position])]
+        return self.lists[sum(not entry for entry in self.layout[:position])]
 
     def rows(self, *beside: Iterable[Any]) -> Iterable[Any]:
         """The fields that have lists, and what lies beside them; where that is one list, its entries as they are."""
@@ -52,8 +58,16 @@ class Columns(Sequence[Any]):
 
     def record(self, fields: Iterable[Any]) -> tuple[Any, ...]:
         """The tuple that has these entries in the fields with lists."""
-        entries = iter(fields)
-        return tuple(constant[0] if constant else next(entries) for constant in self.layout)
+        given = list(fields)
+        entries = iter(given)
+        return tuple(
+            next(entries)
+            if not entry
+            else entry[0]
+            if len(entry) == 1
+            else tuple(given[number] for number in entry[1:])
+            for entry in self.layout
+        )
 
     def clear(self) -> None:
         """Drops all tuples."""
@@ -65,7 +79,15 @@ class Columns(Sequence[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         columns = iter(self.lists)
-        fields = (repeat(constant[0]) if constant else next(columns) for constant in self.layout)
+        fields: list[Iterable[Any]] = []
+        for entry in self.layout:
+            if not entry:
+                fields.append(next(columns))
+            elif len(entry) == 1:
+                fields.append(repeat(entry[0]))
+            else:
+                inner = (self.lists[number] for number in entry[1:])
+                fields.append(zip(*inner, strict=False))
         return zip(*fields, strict=False)  # a repeated constant has no end
 
     @overload

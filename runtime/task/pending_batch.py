@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Protocol
 
-from opchain.runtime.operators.reduce import ABSENT, pairs_of
+from opchain.runtime.operators.reduce import ABSENT
 from opchain.runtime.state.key_identity import key_of
-from opchain.runtime.task.columns import Columns
+from opchain.runtime.task.columns import KEY_AND_PAIR, Columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from opchain.runtime.state.key_identity import KeyIdentity
     from opchain.runtime.task.columns import Layout
@@ -155,10 +155,12 @@ class CombiningBatch(PendingBatch):
         combined = self.combined
         if combined:
             timestamps = None if self.timestamps is None else [None] * len(combined)
-            keys = list(map(key_of, combined))
-            values: Iterable[Any] = combined.values()
             if self.key_field is not None:
-                values = pairs_of(combined, self.key_field)
-            pairs = list(zip(keys, values, strict=True))
-            self.target.write_batch(pairs, timestamps, keys)
+                keys = list(combined)
+                sums = [keys, list(combined.values())]
+                records: Sequence[Any] = Columns(sums, KEY_AND_PAIR[self.key_field])
+            else:
+                keys = list(map(key_of, combined))
+                records = list(zip(keys, combined.values(), strict=True))
+            self.target.write_batch(records, timestamps, keys)
             combined.clear()

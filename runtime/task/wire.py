@@ -117,7 +117,12 @@ def encode(elements: Sequence[StreamElement]) -> bytes:
     """
     items = [_ENCODERS[type(element)](element) for element in elements]
     batches = [element.values for element in elements if type(element) is RecordBatch]
-    body = dump_flat(items) if all(map(looks_flat, batches)) else None
+    lists = (
+        column
+        for batch in batches
+        for column in (batch.lists if isinstance(batch, Columns) else (batch,))
+    )
+    body = dump_flat(items) if all(map(looks_flat, lists)) else None
     try:
         if body is None:
             body = dump_records(items)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from opchain.runtime.task.columns import Columns
+from opchain.runtime.task.columns import KEY_AND_PAIR, Columns
 from opchain.runtime.task.elements import RecordBatch
 from opchain.runtime.task.wire import decode, encode
 
@@ -80,3 +80,17 @@ def test_they_travel_as_they_are(layout: Any, count: int, timed: bool) -> None:
     assert batch.values == rows
     assert batch.values.layout == layout
     assert batch.timestamps == timestamps
+
+
+@pytest.mark.parametrize(
+    ("key_field", "records"),
+    [(0, [("a", ("a", 3)), ("b", ("b", 4))]), (1, [("a", (3, "a")), ("b", (4, "b"))])],
+)
+def test_a_key_and_a_pair_that_holds_it_are_two_lists(key_field: int, records: list[Any]) -> None:
+    columns = Columns([["a", "b"], [3, 4]], KEY_AND_PAIR[key_field])
+    assert list(columns) == records
+    assert [columns[0], columns[-1]] == records
+    assert list(columns[1:]) == records[1:]
+    (batch,) = decode(encode([RecordBatch(columns)]))
+    assert isinstance(batch, RecordBatch)
+    assert batch.values == records
