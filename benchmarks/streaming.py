@@ -21,7 +21,6 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from opchain import StreamExecutionEnvironment
+    from opchain.runtime.epochs.epoch_progress import EpochProgress
     from opchain.runtime.task.vertex_program import JobProgram
 
 RECORDS = 1_000
@@ -151,22 +151,28 @@ def ours(
     with tempfile.TemporaryDirectory() as folder:
         env = in_folder(folder, backend)
         draw(env)
+        ended: list[float] = []
+        written: list[int] = []
+        done = threading.Event()
+
+        def note(epoch: EpochProgress) -> None:
+            ended.append(time.perf_counter())
+            written.append(
+                sum(
+                    operator.written_bytes for item in epoch.vertices for operator in item.operators
+                )
+            )
+            if len(ended) > epochs + WARM_UP:
+                done.set()
+
+        env.add_epoch_listener(note)
         client = env.execute_async("streaming benchmark")
-        found: dict[str, float] = {}
-        written: dict[str, int] = {}
-        while len(found) <= epochs + WARM_UP:
-            for path in Path(folder).glob("chk-*/_metadata"):
-                with suppress(FileNotFoundError):
-                    found.setdefault(path.parent.name, path.stat().st_mtime)
-            for path in Path(folder).glob("shared/*/*.state"):
-                with suppress(FileNotFoundError):
-                    written.setdefault(f"{path.parent.name}/{path.name}", path.stat().st_size)
-            if client.get_job_status().result().is_globally_terminal_state():
-                client.get_job_execution_result().result()
-            time.sleep(0.01)
+        client.get_job_execution_result().add_done_callback(lambda _: done.set())
+        done.wait()
+        if client.get_job_status().result().is_globally_terminal_state():
+            client.get_job_execution_result().result()
         client.cancel().result()
-    sizes = sorted(written.values())
-    return between(sorted(found.values())), statistics.median(sizes) * PARALLELISM if sizes else 0.0
+    return between(ended), statistics.median(written)
 
 
 def in_folder(folder: str, backend: str) -> StreamExecutionEnvironment:
