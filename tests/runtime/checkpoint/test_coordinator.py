@@ -368,7 +368,9 @@ def test_a_checkpoint_that_an_attempt_before_has_completed_after_all_ends_the_ru
             run_epoch(coordinator, tasks, 1)
     assert coordinator._pending is not None
     coordinator.abort(coordinator._pending, "no route to host")
-    with pytest.raises(CheckpointError, match=r"is complete, though.*start the job again") as caught:
+    with pytest.raises(
+        CheckpointError, match=r"is complete, though.*start the job again"
+    ) as caught:
         run_epoch(coordinator, Tasks(storage), 1)
     assert not isinstance(caught.value, CheckpointInUseError)
 
