@@ -1,8 +1,10 @@
 """How records come into the loop over a batch: whole or by fields, with timestamps beside or inside them, or none.
 
-for value in values:
-for value, timestamp in zip(values, timestamps):
-for field_0, field_2 in values.rows():
+    for value in values:
+    for value, timestamp in zip(values, timestamps):
+    for field_0, field_2 in values.rows():
+
+A timestamp inside is taken from its record by the first lines of the loop.
 """
 
 from __future__ import annotations

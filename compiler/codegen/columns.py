@@ -18,7 +18,6 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from opchain.compiler.codegen.inline import item_of
 from opchain.compiler.codegen.static_types import ColumnsOf, TupleOf, is_frozen
 from opchain.runtime.operators import specs
 
@@ -69,7 +68,7 @@ def columns_sent(
     number, output = generator.tree.only_output(operator)
     if output is None or output.combine is not None or generator.program.is_batch:
         return None
-    tree = _tuple_made(generator, operator, made)
+    tree = tuple_made(generator, operator, made)
     if tree is None:
         return None
     constants = [_constant(item) for item in tree.elts]
@@ -77,7 +76,8 @@ def columns_sent(
         return None
     key = None
     if output.key is not None:
-        key = _field_selected(generator, output.key.selector)
+        selector = generator.expression(output.key.selector)
+        key = None if selector is None else selector.position_given()
         if key is None or key >= len(constants) or constants[key] is not None:
             return None
     record = made if isinstance(made, TupleOf) else TupleOf((None,) * len(constants))
@@ -89,7 +89,7 @@ def columns_sent(
     )
 
 
-def _tuple_made(
+def tuple_made(
     generator: VertexGenerator, operator: OperatorProgram, made: StaticType | None
 ) -> ast.Tuple | None:
     """The tuple, over its parameter, that a map is; nobody else may hold a field that could change."""
@@ -111,15 +111,3 @@ def tuple_of(fields: Sequence[str]) -> str:
 
 def _constant(node: ast.expr) -> ast.Constant | None:
     return node if isinstance(node, ast.Constant) and type(node.value) in _CONSTANTS else None
-
-
-def _field_selected(generator: VertexGenerator, selector: object) -> int | None:
-    """The n where a key selector gives `record[n]`."""
-    expression = generator.expression(selector)
-    if expression is None:
-        return None
-    (record,) = expression.parameters
-    item = item_of(ast.parse(expression.text, mode="eval").body, record)
-    if item is None or type(item.value) is not int or item.value < 0:
-        return None
-    return item.value

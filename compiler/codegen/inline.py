@@ -65,8 +65,18 @@ class Expression:
 
     def reads(self, name: str) -> bool:
         """Whether a name occurs in it."""
-        tree = ast.parse(self.text, mode="eval")
-        return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(tree))
+        return reads(self.text, name)
+
+    def position_given(self) -> int | None:
+        """The n where it is `parameter[n]`, an item of its only parameter."""
+        (parameter,) = self.parameters
+        return position_of(ast.parse(self.text, mode="eval").body, parameter)
+
+
+def reads(text: str, name: str) -> bool:
+    """Whether a name occurs in an expression."""
+    tree = ast.parse(text, mode="eval")
+    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(tree))
 
 
 def item_of(node: ast.expr, name: str) -> ast.Constant | None:
@@ -79,6 +89,12 @@ def item_of(node: ast.expr, name: str) -> ast.Constant | None:
     ):
         return node.slice
     return None
+
+
+def position_of(node: ast.expr, name: str) -> int | None:
+    """The n of an expression that is `name[n]`, counted from the front."""
+    item = item_of(node, name)
+    return item.value if item is not None and type(item.value) is int and item.value >= 0 else None
 
 
 def expression_of(function: Any, *, is_iterated: bool = False) -> Expression | None:

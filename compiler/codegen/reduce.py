@@ -13,11 +13,11 @@ Where pairs are summed up (running_sum.py) the entry is the sum.
 
 from __future__ import annotations
 
-import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen.columns import tuple_of
+from opchain.compiler.codegen.inline import reads
 from opchain.compiler.codegen.private_items import with_items
 from opchain.compiler.codegen.record_code import comment, is_plain_key, key_code
 from opchain.compiler.codegen.running_sum import summed_pairs
@@ -43,7 +43,7 @@ def reads_fields(generator: VertexGenerator, operator: OperatorProgram, place: P
     if key is None or reduced is None:
         return False
     read = (key.applied_to(place.value), reduced.applied_to("previous", place.value))
-    return not any(_reads(with_items(text, place.items), place.value) for text in read)
+    return not any(reads(with_items(text, place.items), place.value) for text in read)
 
 
 def emit_reduce(
@@ -138,11 +138,6 @@ def _emit_running_sum(
     body.add(depth, f"{result} = {summed.pair(key, total)}", index)
     generator.types[result] = generator.types.get(place.value)
     return replace(place, value=result, fields=None)
-
-
-def _reads(text: str, name: str) -> bool:
-    tree = ast.parse(text, mode="eval")
-    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(tree))
 
 
 def _function(operator: OperatorProgram) -> Any:

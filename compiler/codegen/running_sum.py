@@ -16,7 +16,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.codegen.inline import item_of
+from opchain.compiler.codegen.inline import position_of
 from opchain.compiler.codegen.static_types import TupleOf, never_raises, type_of
 from opchain.runtime.state.key_identity import key_identity
 
@@ -71,9 +71,8 @@ def running_sum(
         return None
     if not isinstance(records, TupleOf) or len(records.items) != _FIELDS:
         return None
-    (record,) = selector.parameters
-    place = _field(ast.parse(selector.text, mode="eval").body, record)
-    if place is None or records.items[place] not in (int, str):
+    place = selector.position_given()
+    if place is None or place >= _FIELDS or records.items[place] not in (int, str):
         return None
     if records.items[place] not in key_identity(key.hasher).plain:
         return None
@@ -110,10 +109,8 @@ def summed_pairs(
 
 def _field(node: ast.expr, parameter: str) -> int | None:
     """The n of `parameter[n]`, a field of a pair."""
-    item = item_of(node, parameter)
-    if item is not None and type(item.value) is int and item.value in (0, 1):
-        return item.value
-    return None
+    position = position_of(node, parameter)
+    return position if position in (0, 1) else None
 
 
 class _Fields(ast.NodeTransformer):

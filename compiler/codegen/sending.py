@@ -21,7 +21,7 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from opchain.compiler.codegen.columns import columns_sent
+from opchain.compiler.codegen.columns import columns_sent, tuple_made
 from opchain.compiler.codegen.private_items import with_items
 from opchain.compiler.codegen.record_code import comment, is_plain_key
 from opchain.compiler.codegen.running_sum import summed_pairs
@@ -176,18 +176,11 @@ def _pairs_of(
 ) -> _Pairs | None:
     """What a map makes, of type `made`, where nobody sees the pairs themselves."""
     number, output = generator.tree.only_output(operator)
-    if output is None or output.key is None or operator.record_type is not None:
+    if output is None or output.key is None or output.combine is None:
         return None
-    if not isinstance(operator.spec, specs.MapSpec):
-        return None
-    expression = generator.expression(operator.spec.function)
-    if output.combine is None or expression is None:
-        return None
-    tree = ast.parse(expression.text, mode="eval").body
+    tree = tuple_made(generator, operator, made)
     summed = summed_pairs(generator, output.key, output.combine, made)
-    if summed is None or not isinstance(tree, ast.Tuple):
-        return None
-    return _Pairs(number, summed, tree)
+    return None if tree is None or summed is None else _Pairs(number, summed, tree)
 
 
 def _write_combine(

@@ -53,7 +53,7 @@ class EpochGateInput(GateInput):
     ) -> None:
         super().__init__(elements, valves, chain)
         self._backend = chain.head.context.keyed_state
-        self._selectors = [None if key is None else key.selector for key in chain.head.program.keys]
+        self._selectors = chain.head.program.selectors
 
     def feed(self, item: InputElement) -> None:
         """Feeds one element; a batch's keys count as touched."""

@@ -24,7 +24,7 @@ def stop_at(task: EpochTask, key: Any, call: Callable[..., None]) -> None:
     """
     chain: Any = task.chain
     process: Process = chain.process_batch
-    selectors = [None if key is None else key.selector for key in chain.program.operators[0].keys]
+    selectors = chain.program.operators[0].selectors
 
     def process_batch(
         number: int, values: Sequence[Any], timestamps: Sequence[int | None] | None

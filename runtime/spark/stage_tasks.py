@@ -76,9 +76,10 @@ class StageTasks:
     """The function of a stage, as `mapPartitionsWithIndex` calls it.
 
     The tasks of a slot run one after another, on the buffers that came for all of them: they share the memory
-    for these, and a task gets nothing of what others of its stage send. The function takes frames, or chunks of a DataFrame where the vertex is fed. It yields what the shuffle to
-    `following` reads, or if the stage is the last, frames; with `gives_rows` the batches of its sink instead,
-    which become a DataFrame: errors are then for Spark to show.
+    for these, and a task gets nothing of what others of its stage send. The function takes frames, or chunks of
+    a DataFrame where the vertex is fed. It yields what the shuffle to `following` reads, or if the stage is the
+    last, frames; with `gives_rows` the batches of its sink instead, which become a DataFrame: errors are then
+    for Spark to show.
     """
 
     def __init__(

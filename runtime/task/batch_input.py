@@ -62,7 +62,7 @@ class KeySortedInput:
         self._elements = iter(elements)
         self._chain = chain
         head = chain.head
-        self._selectors = [None if key is None else key.selector for key in head.program.keys]
+        self._selectors = head.program.selectors
         backend = head.context.keyed_state
         hasher = next(key.hasher for key in head.program.keys if key is not None)
         backend.end_each_key(head.context.timers.end_key)

@@ -69,11 +69,7 @@ class BufferStore:
             number, offset = -1, self.spilled_bytes
             self._spill(payload)
         entry = (order, channel, sequence, number, offset, length)
-        known = self._index.get(target)
-        if known is None:
-            self._index[target] = [entry]
-        else:
-            known.append(entry)
+        self._index.setdefault(target, []).append(entry)
 
     def read(self, target: int) -> Generator[Buffer]:
         """The buffers for one task in order, once: each payload is let go as it is read, the rest on closing.

@@ -11,6 +11,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from opchain.runtime.operators.specs import OperatorSpec
     from opchain.runtime.types.type_information import TypeInformation
 
@@ -73,6 +75,11 @@ class OperatorProgram:
     timestamps: bool = True
     uid_hash: str | None = None
     record_type: TypeInformation[Any] | None = None
+
+    @property
+    def selectors(self) -> tuple[Callable[[Any], Any] | None, ...]:
+        """What gives the key of a record, for each input; None for one without keys."""
+        return tuple(None if key is None else key.selector for key in self.keys)
 
 
 @dataclass(frozen=True, slots=True)
