@@ -10,8 +10,10 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from opchain.runtime.connectors.file_source import FileSource
 from opchain.runtime.connectors.sequence import NumberSequenceSource
 from opchain.runtime.connectors.text_files import TextLineSource
+from opchain.runtime.formats.text_lines import TextLineFormat
 from opchain.runtime.operators import specs
 from opchain.runtime.task.record_copy import FROZEN
 
@@ -71,7 +73,7 @@ class Traveling:
 StaticType: TypeAlias = "type | TupleOf | IterableOf | ColumnsOf"
 Names: TypeAlias = "Mapping[str, StaticType | None]"
 
-_RECORDS: dict[type, type] = {NumberSequenceSource: int, TextLineSource: str}
+_RECORDS: dict[type, type] = {NumberSequenceSource: int, TextLineSource: str, TextLineFormat: str}
 
 _TEXT_METHODS = frozenset(
     {
@@ -94,7 +96,11 @@ _KEEPS_INTS = (*_KEEPS_NUMBERS, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr, as
 
 def records_of(spec: OperatorSpec) -> StaticType | None:
     """The type of a source's records. A subclass of ours may read anything."""
-    return _RECORDS.get(type(spec.source)) if isinstance(spec, specs.SourceSpec) else None
+    if not isinstance(spec, specs.SourceSpec):
+        return None
+    if type(spec.source) is FileSource:
+        return _RECORDS.get(type(spec.source.file_format))
+    return _RECORDS.get(type(spec.source))
 
 
 def is_frozen(known: StaticType | None) -> bool:

@@ -39,6 +39,7 @@ from opchain.compiler.codegen.static_types import (
     is_frozen,
     type_of,
 )
+from opchain.compiler.codegen.whole_text import split_at_once
 from opchain.runtime.legible import legible
 from opchain.runtime.task.generated_code import side_tags
 
@@ -249,16 +250,18 @@ class VertexGenerator:
         body = self._body_of(head, arriving.place, number)
         arguments = "values, timestamps" if head.timestamps else "values"
         self._open_function(f"process_{number}", arguments, self.program.name)
-        self._write_loop(arriving.loop, body)
+        self._write_loop(arriving.loop, body, is_text=arriving.known is str)
         for call, index in self._at_end:
             self.text.add(1, call, index)
 
-    def _write_loop(self, loop: SourceText, body: SourceText) -> None:
+    def _write_loop(self, loop: SourceText, body: SourceText, *, is_text: bool = False) -> None:
         for line in self._before:
             self.text.add(1, line)
         if body.lines:
             loop.extend(body)
             loop.join_loops()
+            if is_text:
+                split_at_once(loop, self.names)
             self.text.extend(loop)
         for line in self._after:
             self.text.add(1, line)

@@ -9,6 +9,7 @@ from opchain.runtime.connectors.files import line_blocks as blocks
 from opchain.runtime.connectors.files.compression import decompressed, is_compressed
 from opchain.runtime.connectors.files.file_format import StreamFormat
 from opchain.runtime.connectors.files.file_system import file_system_of
+from opchain.runtime.formats.line_batch import LineBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -56,7 +57,10 @@ class TextLineFormat(StreamFormat[str]):
         """The lines, block by block."""
         for text in self._texts(part):
             for piece in _pieces(text):
-                lines = piece.removesuffix("\n").split("\n")
+                lines = LineBatch(piece.removesuffix("\n"))
+                if len(lines) <= batch_size:
+                    yield lines
+                    continue
                 for first in range(0, len(lines), batch_size):
                     yield lines[first : first + batch_size]
 

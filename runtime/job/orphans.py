@@ -10,14 +10,13 @@ from __future__ import annotations
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from opchain.runtime.connectors.sink import SinkOrigin
+from opchain.runtime.connectors.sink import Committer, SinkOrigin
 from opchain.runtime.errors import add_note
 from opchain.runtime.operators.specs import SinkCommitterSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from opchain.runtime.connectors.sink import Committer
     from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram
 
 
@@ -41,10 +40,10 @@ def discard_orphans(
 
 
 def can_have_orphans(job: JobProgram) -> bool:
-    """Whether some sink hides anything before it is committed."""
-    found: list[OperatorProgram] = []
-    _each_committer(job, lambda operator, _: found.append(operator))
-    return bool(found)
+    """Whether some sink hides anything before it is committed, and can remove it."""
+    found: list[type[Committer]] = []
+    _each_committer(job, lambda _, committer: found.append(type(committer)))
+    return any(kind.discard_orphans is not Committer.discard_orphans for kind in found)
 
 
 @contextmanager

@@ -53,7 +53,8 @@ def arrow_batches(dataframe: DataFrame) -> RDD[bytes]:
 
 def empty_partitions(context: SparkContext, size: int) -> RDD[bytes]:
     """An RDD of nothing in `size` partitions."""
-    return _of_bytes(context.parallelize((), size)._jrdd, context)  # noqa: SLF001
+    nothing = context._jvm.java.util.ArrayList()  # type: ignore[union-attr]  # noqa: SLF001
+    return _of_bytes(context._jsc.parallelize(nothing, size), context)  # noqa: SLF001
 
 
 def joined(context: SparkContext, parts: list[RDD[bytes]]) -> RDD[bytes]:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.constants import MIN_LONG_VALUE
+from opchain.runtime.formats.line_batch import whole_text
 from opchain.runtime.operators.process import is_tagged
 from opchain.runtime.operators.reduce import ABSENT
 from opchain.runtime.task.pending_batch import COMBINED_KEYS
@@ -28,6 +29,7 @@ SHARED_NAMES: dict[str, Any] = {
     "index": operator.index,
     "is_tagged": is_tagged,
     "private": private,
+    "whole_text": whole_text,
 }
 """What every generated module may use by name."""
 

@@ -32,6 +32,16 @@ class NotingSink(DiscardingSink):
         return NotingCommitter(self.noted)
 
 
+class HidingNothing(NotingSink):
+    def create_committer(self) -> Committer:
+        return PlainCommitter()
+
+
+class PlainCommitter(Committer):
+    def commit(self, committables: Sequence[Any]) -> None:
+        raise AssertionError("nothing is committed")
+
+
 class NotingCommitter(Committer):
     def __init__(self, noted: list[Any]) -> None:
         self.noted = noted
@@ -67,6 +77,10 @@ def test_only_sinks_that_commit_can_have_orphans() -> None:
     assert not can_have_orphans(
         job_of(lambda env: env.from_collection([1]).sink_to(DiscardingSink()), "inlined")
     )
+
+
+def test_a_committer_that_cannot_remove_any_has_none() -> None:
+    assert not can_have_orphans(job_with(HidingNothing()))
 
 
 def test_each_sink_that_commits_is_asked_once() -> None:

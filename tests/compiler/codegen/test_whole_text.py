@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from forms import FORMS, job_of, run_form, seen
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from opchain.common import WatermarkStrategy
+from opchain.datastream.connectors.file_system import FileSource, StreamFormat
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+def words(lines: Any) -> Any:
+    return lines.flat_map(lambda line: line.split())
+
+
+def counted(lines: Any) -> Any:
+    ones = lines.flat_map(lambda line: line.lower().split()).map(lambda word: (word, 1))
+    return ones.key_by(lambda pair: pair[0]).reduce(lambda a, b: (a[0], a[1] + b[1]))
+
+
+def upper_words(lines: Any) -> Any:
+    return lines.flat_map(lambda line: line.strip().upper().split()).rebalance().map(len)
+
+
+def yielded(line: Any) -> Iterator[Any]:
+    yield from line.casefold().split()
+
+
+def at_spaces(lines: Any) -> Any:
+    return lines.flat_map(lambda line: line.split(" "))
+
+
+def in_parts(lines: Any) -> Any:
+    return lines.flat_map(lambda line: line.split(None, 1))
+
+
+def titles(lines: Any) -> Any:
+    return lines.flat_map(lambda line: line.title().split())
+
+
+def twice(lines: Any) -> Any:
+    seen(lines.map(len), "lengths")
+    return words(lines)
+
+
+def of_numbers(lines: Any) -> Any:
+    return lines.map(len).flat_map(lambda length: range(1, length))
+
+
+AT_ONCE = [words, counted, upper_words, lambda lines: lines.flat_map(yielded)]
+LINE_BY_LINE = [at_spaces, in_parts, titles, twice, of_numbers]
+
+
+def drawn(draw: Callable[[Any], Any], path: Path, *, by_builder: bool = False) -> Any:
+    def program(env: Any) -> None:
+        if by_builder:
+            text = StreamFormat.text_line_format()
+            source = FileSource.for_record_stream_format(text, str(path)).build()
+            lines = env.from_source(source, WatermarkStrategy.no_watermarks(), "lines")
+        else:
+            lines = env.read_text_file(str(path))
+        seen(draw(lines), "words")
+
+    return program
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    (tmp_path / "a.txt").write_text(
+        "A rose is a\n\n  Rose\x0bis\u2028\u0391\u03a3 \u0391\u03a3\n", "utf-8"
+    )
+    return tmp_path / "a.txt"
+
+
+@pytest.mark.parametrize("mode", ["BATCH", "STREAMING"])
+@pytest.mark.parametrize("by_builder", [False, True])
+@pytest.mark.parametrize("draw", AT_ONCE)
+def test_words_of_a_text_are_found_at_once(
+    path: Path, draw: Callable[[Any], Any], by_builder: bool, mode: str
+) -> None:
+    sender, *_ = job_of(drawn(draw, path, by_builder=by_builder), mode=mode).vertices
+    assert "extend(whole_text(values)." in sender.source
+    assert "for value in" not in sender.source
+
+
+@pytest.mark.parametrize("draw", LINE_BY_LINE)
+def test_other_functions_get_line_by_line(path: Path, draw: Callable[[Any], Any]) -> None:
+    assert "for value in values:" in job_of(drawn(draw, path)).vertices[0].source
+
+
+def test_so_do_records_of_unknown_type() -> None:
+    job = job_of(lambda env: seen(words(env.from_collection(["a b"])), "words"))
+    assert "for value in values:" in job.vertices[0].source
+
+
+@pytest.mark.parametrize("batch_size", [1, 4096])
+@pytest.mark.parametrize("mode", ["BATCH", "STREAMING"])
+@pytest.mark.parametrize("draw", AT_ONCE + LINE_BY_LINE)
+def test_nobody_can_tell(
+    path: Path, draw: Callable[[Any], Any], mode: str, batch_size: int
+) -> None:
+    ran = [
+        run_form(drawn(draw, path), form, mode=mode, parallelism=2, batch_size=batch_size)
+        for form in FORMS
+    ]
+    assert ran[0].records("words")
+    for other in ran[1:]:
+        assert other.subtasks("words") == ran[0].subtasks("words")
+        assert other.counters() == ran[0].counters()
+
+
+@settings(max_examples=400)
+@given(
+    texts=st.lists(
+        st.text("aA\u0130\u00df\u03a3\u03c3'.\u0301 \t\x0b\x1c\x85\xa0\u2028\r\n"), min_size=1
+    )
+    | st.lists(st.text(), min_size=1),
+    calls=st.lists(st.sampled_from(["casefold", "lower", "strip", "upper"]), max_size=3),
+)
+def test_the_words_of_texts_are_those_of_the_texts_together(
+    texts: list[str], calls: list[str]
+) -> None:
+    def found(text: str) -> list[str]:
+        for call in calls:
+            text = getattr(text, call)()
+        return text.split()
+
+    assert found("\n".join(texts)) == [word for text in texts for word in found(text)]
