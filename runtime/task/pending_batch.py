@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.operators.reduce import ABSENT
 from opchain.runtime.state.key_identity import key_of
 from opchain.runtime.task.columns import KEY_AND_PAIR, Columns
+from opchain.runtime.task.key_counts import KeyCounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -113,7 +113,7 @@ class CombiningBatch(PendingBatch):
         self.combined: dict[Any, Any] = {}
         self.reduce = reduce
         self.key_field: int | None = None
-        self._counted: Counter[Any] | None = None
+        self._counted: KeyCounts | None = None
 
     def keep_sums(self, key_field: int) -> dict[Any, Any]:
         """Has `combined`, which it gives, hold one field of pairs; the field `key_field` is the key."""
@@ -123,7 +123,8 @@ class CombiningBatch(PendingBatch):
     def count_keys(self, key_field: int) -> list[Any]:
         """A list of keys, each of which adds 1 to its sum."""
         self.key_field = key_field
-        self._counted = self.combined = Counter()
+        self._counted = KeyCounts()
+        self.combined = self._counted.counts
         assert isinstance(self.values, list)
         return self.values
 
@@ -143,12 +144,14 @@ class CombiningBatch(PendingBatch):
     def finish(self) -> None:
         """Sends what was combined."""
         self._count()
+        if self._counted is not None:
+            self._counted.settle()
         self._hand_over()
 
     def _count(self) -> None:
         if self.values:
             assert self._counted is not None
-            self._counted.update(self.values)
+            self._counted.add(self.values)
             self.values.clear()
 
     def _hand_over(self) -> None:
