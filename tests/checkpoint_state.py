@@ -8,7 +8,7 @@ from opchain.runtime.checkpoint.state_files import read_task_state
 from opchain.runtime.state.hash_map_backend import HashMapKeyedStateBackend
 from opchain.runtime.state.key_groups import KeyGroupRange
 from opchain.runtime.state.key_identity import key_of
-from opchain.runtime.state.timers import TimerServices
+from opchain.runtime.state.timer_services import TimerServices
 
 if TYPE_CHECKING:
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata

@@ -14,7 +14,8 @@ from opchain.compiler.codegen import event_time
 from opchain.compiler.codegen.event_time import emit_timestamp, strategy_of
 from opchain.compiler.codegen.map_batches import emit_map_batches
 from opchain.compiler.codegen.place import Place
-from opchain.compiler.codegen.private_items import items_made, keep_private, with_items
+from opchain.compiler.codegen.private_items import items_made, keep_items_private, with_items
+from opchain.compiler.codegen.private_records import keep_private
 from opchain.compiler.codegen.process import emit_keyed_process, emit_process
 from opchain.compiler.codegen.record_code import comment, key_code, method_name
 from opchain.compiler.codegen.reduce import emit_reduce
@@ -52,7 +53,7 @@ def emit_map(
     if is_fresh:
         items = items_made(result, call)
     else:
-        items = keep_private(generator, body, place.depth, result, operator)
+        items = keep_items_private(generator, body, place.depth, result, operator)
     return replace(place, value=result, items=items)
 
 
@@ -117,7 +118,7 @@ def emit_co_map(
     assert place.skip is not None, "an operator with two inputs heads its vertex"
     body.add(depth, f"if {result} is None:", operator.index)
     body.add(depth + 1, place.skip)
-    generator.keep_private(body, depth, result, operator.index)
+    keep_private(generator, body, depth, result, operator.index)
     if counter is not None:
         body.add(depth, f"{counter} += 1")
     return replace(place, value=result, counted=counted)
@@ -273,7 +274,7 @@ def _loop(
     else:
         body.add(place.depth, f"for {result} in {iterable}:{where}", index)
     depth = place.depth + 1
-    items = () if is_fresh else keep_private(generator, body, depth, result, operator)
+    items = () if is_fresh else keep_items_private(generator, body, depth, result, operator)
     if counter is not None:
         body.add(depth, f"{counter} += 1")
     if not generator.copies and counter is None:

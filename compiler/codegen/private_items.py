@@ -16,6 +16,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen.inline import item_of
+from opchain.compiler.codegen.private_records import keep_private
 from opchain.compiler.codegen.static_types import is_frozen
 from opchain.runtime.operators import specs
 
@@ -32,19 +33,19 @@ MOST_ITEMS = 4
 """Of more, looking at the record as a whole is as fast."""
 
 
-def keep_private(
+def keep_items_private(
     generator: VertexGenerator, body: SourceText, depth: int, name: str, operator: OperatorProgram
 ) -> Items:
     """Keeps what an operator returned private, as a whole (then no items) or by the items that are read."""
     read = _items_read(generator, name, operator) if generator.is_within(depth) else None
     if read is None:
-        generator.keep_private(body, depth, name, operator.index)
+        keep_private(generator, body, depth, name, operator.index)
         return ()
     items = []
     for number, (item, reader) in enumerate(read.items()):
         variable = f"item_{operator.index}_{number}"
         body.add(depth, f"{variable} = {item}", reader)
-        generator.keep_private(body, depth, variable, reader)
+        keep_private(generator, body, depth, variable, reader)
         items.append((item, variable))
     return tuple(items)
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from opchain.compiler.codegen.private_records import keep_private
 from opchain.compiler.codegen.record_code import comment, key_code, method_name
 from opchain.runtime.functions.on_timer import has_on_timer
 from opchain.runtime.operators import specs
@@ -39,7 +40,7 @@ def emit_process(
     """A loop over what a process function yields; tagged results leave by the side."""
     counter, counted = generator.counter(operator, place)
     result, depth = _loop(generator, body, operator, place, number)
-    generator.keep_private(body, depth, result, operator.index)
+    keep_private(generator, body, depth, result, operator.index)
     if counter is not None:
         body.add(depth, f"{counter} += 1")
     return replace(place, value=result, depth=depth, skip="continue", counted=counted)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen.columns import tuple_of
 from opchain.compiler.codegen.inline import reads
 from opchain.compiler.codegen.private_items import with_items
+from opchain.compiler.codegen.private_records import is_harmless, keep_private
 from opchain.compiler.codegen.record_code import comment, is_plain_key, key_code
 from opchain.compiler.codegen.running_sum import summed_pairs
 from opchain.runtime.functions.function import has_lifecycle
@@ -101,8 +102,8 @@ def emit_reduce(
     if generator.program.is_batch:
         generator.emit_by_itself(operator)
         return None
-    if not (expression is not None and expression.is_fresh and generator.is_harmless(operator)):
-        generator.keep_private(body, depth, result, index)
+    if not (expression is not None and expression.is_fresh and is_harmless(generator, operator)):
+        keep_private(generator, body, depth, result, index)
     return replace(place, value=result, fields=None)
 
 

@@ -31,6 +31,7 @@ from opchain.compiler.codegen.emitters import EMITTERS, call_operator
 from opchain.compiler.codegen.inline import expression_of
 from opchain.compiler.codegen.names import Names
 from opchain.compiler.codegen.place import Place
+from opchain.compiler.codegen.private_records import copied, is_harmless, keep_private
 from opchain.compiler.codegen.sending import list_behind, write_append
 from opchain.compiler.codegen.source_text import SourceText
 from opchain.compiler.codegen.static_types import (
@@ -161,25 +162,6 @@ class VertexGenerator:
         if self._decisions.setdefault(what, decision) != decision:
             self.is_undecided = True
 
-    def is_harmless(self, operator: OperatorProgram) -> bool:
-        """Whether nothing behind an operator's main output can change its records.
-
-        Exchanges copy by pickling, inlined expressions only read, and some sinks say so.
-        """
-        work = [operator]
-        while work:
-            for child in self.tree.children(work.pop()):
-                if child.spec.takes_batches:
-                    if child.spec.changes_records():
-                        return False
-                    continue
-                function = getattr(child.spec, "function", None)
-                expression = self.expression(function, is_iterated=child.spec.kind == "flat_map")
-                if expression is None or not expression.is_fresh:
-                    return False
-                work.append(child)
-        return True
-
     def emit_by_itself(self, operator: OperatorProgram) -> None:
         """Has a function written for what lies behind an operator's main output."""
         self._functions.append((f"emit_{operator.index}", operator, None))
@@ -230,14 +212,6 @@ class VertexGenerator:
         self._after.append(f"op_{operator.index}.saw({name})")
         return name
 
-    def keep_private(self, body: SourceText, depth: int, name: str, operator: int) -> None:
-        """Copies what a function returned if it could be changed later."""
-        if self.copies and not is_frozen(self.types.get(name)):
-            self.names.bind("FROZEN", "shared")
-            self.names.bind("private", "shared")
-            body.add(depth, f"if {name}.__class__ not in FROZEN:", operator)
-            body.add(depth + 1, f"{name} = private({name})", operator)
-
     def is_within(self, depth: int) -> bool:
         """Whether what follows at a depth stands in the same function."""
         return depth <= DEEPEST
@@ -275,7 +249,7 @@ class VertexGenerator:
         self._has_empty_lists = False
         self.types = {}
         body = SourceText()
-        self.keep_private(body, 2, "value", operator.index)
+        keep_private(self, body, 2, "value", operator.index)
         timestamp = "timestamp" if self.tree.times_are_read(operator) else None
         place = Place("value", timestamp, 2, "continue", "len(values)")
         self._write_all(body, self._consumers(body, operator, None, place))
@@ -296,7 +270,7 @@ class VertexGenerator:
             about = f"What '{operator.name}' emits" + (f" to '{tag}'" if tag else " by itself")
             self.names.bind(f"op_{operator.index}", "operator", operator.index)
             body.add(1, f"op_{operator.index}.records_out += 1")
-            self.keep_private(body, 1, "value", operator.index)
+            keep_private(self, body, 1, "value", operator.index)
             self._write_all(body, self._consumers(body, operator, tag, place))
         self._open_function(name, "value, timestamp", about)
         body.join_loops()
@@ -332,7 +306,7 @@ class VertexGenerator:
                 )
                 continue
             if place.is_copied:
-                place = self._copied(body, operator, place)
+                place = copied(self, body, operator, place)
             emitter = EMITTERS.get(type(operator.spec), call_operator)
             name = self.names.bind(f"op_{operator.index}", "operator", operator.index)
             if place.counted is None:
@@ -341,14 +315,6 @@ class VertexGenerator:
             self._count(body, name, place, behind)
             if behind is not None:
                 work += self._consumers(body, operator, None, behind)[::-1]
-
-    def _copied(self, body: SourceText, operator: OperatorProgram, place: Place) -> Place:
-        if is_frozen(self.types.get(place.value)):
-            return replace(place, is_copied=False)
-        copied = f"{place.value}_for_{operator.index}"
-        body.add(place.depth, f"{copied} = {place.value}", operator.index)
-        self.keep_private(body, place.depth, copied, operator.index)
-        return replace(place, value=copied, is_copied=False)
 
     def _consumers(
         self, body: SourceText, operator: OperatorProgram, tag: str | None, place: Place
@@ -363,14 +329,14 @@ class VertexGenerator:
         children = self.tree.children(operator, tag)
         outputs = self.tree.outputs(operator, tag)
         is_forked = len(children) + len(outputs) > 1
-        copies = is_forked and self.copies and not (tag is None and self.is_harmless(operator))
+        copies = is_forked and self.copies and not (tag is None and is_harmless(self, operator))
         for position, (number, output) in enumerate(outputs):
             is_last = position + 1 == len(outputs) and not children
             value = place.value
             if copies and not is_last and not is_frozen(self.types.get(value)):
                 value = f"{place.value}_to_{number}"
                 body.add(place.depth, f"{value} = {place.value}", operator.index)
-                self.keep_private(body, place.depth, value, operator.index)
+                keep_private(self, body, place.depth, value, operator.index)
             sent = write_append(self, body, operator, number, output, replace(place, value=value))
             self._sent.setdefault(number, []).append(sent)
             by_fields = sent.type.constants if isinstance(sent.type, ColumnsOf) else None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.operators.specs import IntervalJoinSpec
     from opchain.runtime.output_tag import OutputTag
-    from opchain.runtime.state.timers import InternalTimerService
+    from opchain.runtime.state.internal_timer_service import InternalTimerService
     from opchain.runtime.task.vertex_program import OperatorProgram
 
 

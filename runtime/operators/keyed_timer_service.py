@@ -9,7 +9,7 @@ from opchain.runtime.state.keyed_backend import VOID
 from opchain.runtime.timer_service import TimerService
 
 if TYPE_CHECKING:
-    from opchain.runtime.state.timers import InternalTimerService
+    from opchain.runtime.state.internal_timer_service import InternalTimerService
 
 USER_TIMERS = "user-timers"
 """The name of the functions' timers among an operator's, as in Flink."""

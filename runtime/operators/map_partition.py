@@ -11,8 +11,8 @@ from opchain.runtime.state.keyed_backend import VOID
 if TYPE_CHECKING:
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
+    from opchain.runtime.state.internal_timer_service import InternalTimerService
     from opchain.runtime.state.keyed_backend import KeyedStateBackend
-    from opchain.runtime.state.timers import InternalTimerService
     from opchain.runtime.task.vertex_program import OperatorProgram
 
 CONTENTS = "window-contents"

@@ -12,7 +12,7 @@ from opchain.runtime.state.key_groups import key_group_range
 from opchain.runtime.state.key_identity import key_identity
 from opchain.runtime.state.operator_state import SubtaskStateStore
 from opchain.runtime.state.own_keys import OwnKeys
-from opchain.runtime.state.timers import TimerServices
+from opchain.runtime.state.timer_services import TimerServices
 from opchain.runtime.task.mailbox.processing_time_service import MailboxProcessingTimeService
 from opchain.runtime.task.task_runtime_context import TaskRuntimeContext
 

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.operators.specs import WindowSpec
+    from opchain.runtime.state.internal_timer_service import InternalTimerService
     from opchain.runtime.state.operator_snapshot import OperatorSnapshot
-    from opchain.runtime.state.timers import InternalTimerService
     from opchain.runtime.task.vertex_program import OperatorProgram
 
 

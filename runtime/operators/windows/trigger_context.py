@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from opchain.runtime.metrics.metric_group import MetricGroup
+    from opchain.runtime.state.internal_timer_service import InternalTimerService
     from opchain.runtime.state.keyed_backend import KeyedStateBackend
-    from opchain.runtime.state.timers import InternalTimerService
     from opchain.runtime.windows.triggers import TriggerResult
 
 

@@ -18,7 +18,7 @@ from opchain.runtime.windows.triggers import TriggerResult
 if TYPE_CHECKING:
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
-    from opchain.runtime.state.timers import InternalTimerService
+    from opchain.runtime.state.internal_timer_service import InternalTimerService
     from opchain.runtime.task.vertex_program import OperatorProgram
 
 

@@ -90,15 +90,6 @@ def test_nesting_is_cut_before_cpython_refuses_it() -> None:
     assert deepest <= 4 * (DEEPEST + 3)
 
 
-def test_object_reuse_copies_nothing() -> None:
-    def draw(stream: Any) -> Any:
-        stream.map(str).print()
-        return stream.map(str)
-
-    assert "private" in sources(draw)[0]
-    assert "private" not in sources(draw, **{"pipeline_object-reuse": "true"})[0]
-
-
 def test_batch_combines_before_the_exchange_and_streaming_does_not() -> None:
     def draw(stream: Any) -> Any:
         return stream.key_by(lambda x: x % 2).reduce(lambda a, b: a + b)

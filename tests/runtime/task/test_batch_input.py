@@ -16,7 +16,7 @@ from opchain.datastream import (
 )
 from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.state.descriptors import MapStateDescriptor, ValueStateDescriptor
-from opchain.runtime.state.timers import TimerServices
+from opchain.runtime.state.timer_services import TimerServices
 from opchain.runtime.task.batch_input import ArrivalStore, BroadcastFirstInput, KeySortedInput
 from opchain.runtime.task.elements import (
     EndOfInput,

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from forms import FORMS, job_of, run_form, seen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Hoarder:
+    """A function that returns one list again and again."""
+
+    def __init__(self) -> None:
+        self.hoard: list[int] = []
+
+    def __call__(self, number: int) -> list[int]:
+        self.hoard.append(number)
+        return self.hoard
+
+
+def doubled(numbers: list[int]) -> list[int]:
+    numbers.extend(numbers)
+    return numbers
+
+
+def hoarded(env: Any) -> None:
+    seen(env.from_sequence(1, 3).map(Hoarder()), "lists")
+
+
+def changed_by_a_sibling(env: Any) -> None:
+    lists = env.from_sequence(1, 3).map(lambda number: [number])
+    seen(lists.map(doubled), "doubled")
+    seen(lists, "lists")
+
+
+def read_by_siblings(env: Any) -> None:
+    lists = env.from_sequence(1, 3).map(lambda number: [number])
+    lists.map(lambda numbers: len(numbers) + 1).rebalance().map(str).print()
+    lists.map(lambda numbers: numbers[0]).rebalance().map(str).print()
+
+
+def numbers_to_siblings(env: Any) -> None:
+    numbers = env.from_sequence(1, 3)
+    seen(numbers.map(lambda number: number + 1), "more")
+    seen(numbers, "lists")
+
+
+def head_of(draw: Callable[[Any], None], **settings: Any) -> str:
+    source: str = job_of(draw, **settings).vertices[0].source
+    return source
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_a_function_keeps_is_copied(form: str) -> None:
+    assert run_form(hoarded, form).records("lists") == [[1], [1, 2], [1, 2, 3]]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_a_sibling_changes_is_copied(form: str) -> None:
+    ran = run_form(changed_by_a_sibling, form)
+    assert ran.records("doubled") == [[1, 1], [2, 2], [3, 3]]
+    assert ran.records("lists") == [[1], [2], [3]]
+
+
+@pytest.mark.parametrize(
+    ("draw", "is_copied"),
+    [
+        (hoarded, True),
+        (changed_by_a_sibling, True),
+        (read_by_siblings, False),
+        (numbers_to_siblings, False),
+    ],
+)
+def test_nothing_is_copied_that_nobody_can_change(
+    draw: Callable[[Any], None], is_copied: bool
+) -> None:
+    loop = head_of(draw).split("def emit_")[0]
+    assert ("private(" in loop) is is_copied
+
+
+def test_object_reuse_copies_nothing() -> None:
+    assert "private(" not in head_of(changed_by_a_sibling, object_reuse=True)
+    assert "private(" not in head_of(hoarded, object_reuse=True)
