@@ -42,8 +42,10 @@ if TYPE_CHECKING:
     from opchain.runtime.epochs.epoch_progress import EpochProgress
 
 KEYS = 10_000
-_GROWS = 1.3
-"""A lag that is so many times that of the time before has not settled."""
+EPOCHS = 15
+"""A rate is held for at least so many epochs, of which the last third is compared with the one before."""
+_GROWS = 1.15
+"""Epochs, or a lag, so many times those of the third before have not settled."""
 
 
 class Steady(UnboundedSource[tuple[int, int]]):
@@ -108,13 +110,14 @@ class Count(AggregateFunction[Any, int, int]):
 
 
 def run(rate: int, seconds: int) -> list[EpochProgress]:
-    """The epochs of so many seconds at a rate."""
+    """The epochs of so many seconds at a rate, and at least EPOCHS of them."""
     epochs: list[EpochProgress] = []
     is_over = threading.Event()
 
     def listen(progress: EpochProgress) -> None:
         epochs.append(progress)
-        if progress.timestamp_ms - epochs[0].timestamp_ms > 1000 * seconds:
+        so_far_ms = progress.timestamp_ms - epochs[0].timestamp_ms
+        if so_far_ms > 1000 * seconds and len(epochs) >= EPOCHS:
             is_over.set()
 
     with tempfile.TemporaryDirectory() as folder:
@@ -134,33 +137,41 @@ def run(rate: int, seconds: int) -> list[EpochProgress]:
 
 
 def told(rate: int, epochs: list[EpochProgress]) -> dict[str, float | bool]:
-    """What the second half of the time was like, and whether the lag still grew in it."""
-    third = max(1, len(epochs) // 3)
-    lags = [float(epoch.watermark_lag_ms or 0) for epoch in epochs]
-    middle, last = statistics.median(lags[third:-third] or lags), statistics.median(lags[-third:])
-    half = epochs[len(epochs) // 2 :]
+    """What the last third of the epochs was like, and whether they or the lag still grew in it."""
+    third = len(epochs) // 3
+    middle, last = epochs[third:-third], epochs[-third:]
     found: dict[str, float | bool] = {
         "rate": rate,
-        "records_per_epoch": statistics.median(epoch.records_in for epoch in half),
-        "epoch_ms": statistics.median(epoch.duration_ms for epoch in half),
-        "longest_epoch_ms": max(epoch.duration_ms for epoch in half),
-        "lag_ms": last,
-        "keeps_up": last < _GROWS * middle,
+        "records_per_epoch": statistics.median(epoch.records_in for epoch in last),
+        "epoch_ms": _duration_ms(last),
+        "longest_epoch_ms": max(epoch.duration_ms for epoch in last),
+        "lag_ms": _lag_ms(last),
+        "keeps_up": all(of(last) < _GROWS * of(middle) for of in (_duration_ms, _lag_ms)),
     }
     print(
         f"{rate:>10,} records/s: {found['records_per_epoch']:>10,.0f} an epoch of {found['epoch_ms']:>7,.0f} ms "
-        f"(at most {found['longest_epoch_ms']:>7,.0f}), watermark {last:>7,.0f} ms behind, "
+        f"(at most {found['longest_epoch_ms']:>7,.0f}), watermark {found['lag_ms']:>7,.0f} ms behind, "
         f"{'settled' if found['keeps_up'] else 'growing'}",
         flush=True,
     )
     return found
 
 
+def _duration_ms(epochs: list[EpochProgress]) -> float:
+    return float(statistics.median(epoch.duration_ms for epoch in epochs))
+
+
+def _lag_ms(epochs: list[EpochProgress]) -> float:
+    return float(statistics.median(epoch.watermark_lag_ms or 0 for epoch in epochs))
+
+
 def main() -> int:
     """Raises the rate until the job can't keep up."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--rates", default="25000,50000,100000,200000,400000,800000,1600000")
-    parser.add_argument("--seconds", type=int, default=30, help="how long each rate is held")
+    parser.add_argument(
+        "--seconds", type=int, default=30, help="how long each rate is held, at least"
+    )
     parser.add_argument("--json", type=Path, help="a file for the numbers")
     options = parser.parse_args()
     spark_session()

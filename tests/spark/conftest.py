@@ -36,6 +36,7 @@ def session(needs_spark: None) -> Iterator[SparkSession]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.default.parallelism": "2",
+        "spark.sql.shuffle.partitions": "2",
     }
     confs = " ".join(f"--conf {key}={value}" for key, value in options.items())
     with pytest.MonkeyPatch.context() as patch:
