@@ -50,7 +50,8 @@ _OUR_VARIABLE = re.compile(r"[a-z_]+(_\d+)+|value|values|timestamp|timestamps")
 class Expression:
     """An expression over parameters, in place of a call.
 
-    `is_fresh` says that nobody but the record at hand can hold its value.
+    `is_fresh` says that nobody but the record at hand can hold its value. What is looped over is not: it may
+    give one object again and again.
     """
 
     parameters: tuple[str, ...]
@@ -243,7 +244,9 @@ def _checked(
         for node in ast.walk(body)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }
-    if bound & set(parameters) or any(_OUR_VARIABLE.fullmatch(name) for name in bound):
+    if bound & {*parameters, *_free_names(function.__code__)}:
+        return None  # which of two variables a name means, it depends where it stands
+    if any(_OUR_VARIABLE.fullmatch(name) for name in bound):
         return None
     constants: dict[str, Any] = {}
     for node in ast.walk(body):
@@ -260,10 +263,35 @@ def _checked(
             elif not _is_builtin(node.id, function):
                 return None
     body = _WithConstants(constants).visit(copy.deepcopy(body))
-    text = ast.unparse(body)
-    if len(text) > LONGEST or ast.dump(ast.parse(text, mode="eval").body) != ast.dump(body):
+    text = _line_of(body)
+    return (
+        None if text is None else Expression(parameters, text, not is_iterated and _is_fresh(body))
+    )
+
+
+def _line_of(body: ast.expr) -> str | None:
+    """An expression as one line of text, where there is a line that says the same and is not too long."""
+    try:
+        text = ast.unparse(body)
+        same = ast.parse(text, mode="eval").body
+    except (
+        ValueError,
+        SyntaxError,
+    ):  # a backslash in an f-string before Python 3.12, an endless number
         return None
-    return Expression(parameters, text, _is_fresh(body))
+    is_readable = len(text) <= LONGEST and "\n" not in text
+    return text if is_readable and ast.dump(same) == ast.dump(body) else None
+
+
+def _free_names(code: CodeType) -> set[str]:
+    """The names that a function does not bind itself, and those of attributes."""
+    names = {*code.co_freevars, *code.co_names}
+    for item in code.co_consts:
+        if isinstance(
+            item, CodeType
+        ):  # whose own free variables may be those of a comprehension around it
+            names |= _free_names(item) - {*item.co_freevars}
+    return names
 
 
 def _constant(name: str, function: FunctionType) -> tuple[bool, Any]:
@@ -290,11 +318,14 @@ def _is_written_exactly(value: Any) -> bool:
         return bool(value) and all(map(_is_written_exactly, value))
     if type(value) is float:
         return math.isfinite(value)
-    return value is None or type(value) in (int, str, bool, bytes)
+    if type(value) is int:
+        return value.bit_length() <= LONGEST * 4  # more digits than Python writes are an error
+    return value is None or type(value) in (str, bool, bytes)
 
 
 def _is_builtin(name: str, function: FunctionType) -> bool:
-    return name in BUILTINS and name not in function.__globals__ and hasattr(builtins, name)
+    is_hidden = name in function.__globals__ or name in function.__code__.co_freevars
+    return name in BUILTINS and not is_hidden and hasattr(builtins, name)
 
 
 def _is_fresh(body: ast.expr) -> bool:

@@ -49,8 +49,8 @@ class RunningSum:
         return ast.unparse(_Fields({first: total, second: addend}).visit(tree.elts[self.sum_field]))
 
     def counts(self, addend: str) -> bool:
-        """Whether adding the expression `addend` is counting."""
-        return self.added("n", addend) in ("n + 1", "1 + n")
+        """Whether adding the expression `addend` is counting, from the first record on."""
+        return addend == "1" and self.added("n", addend) in ("n + 1", "1 + n")
 
     def pair(self, key: str, total: str) -> str:
         """The pair again, as an expression."""

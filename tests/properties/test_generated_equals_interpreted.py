@@ -35,6 +35,11 @@ class Reused:
         return self.row
 
 
+def grown(row: list[int]) -> int:
+    row.append(1)
+    return row[0] + len(row)
+
+
 def halves(batch: list[int]) -> Any:
     yield batch[: len(batch) // 2]
     yield [x + 1 for x in batch[len(batch) // 2 :]]
@@ -57,6 +62,9 @@ OPERATORS: dict[str, Any] = {
         lambda batch: [x * 3 % 1009 for x in batch], one_to_one=True
     ),
     "reused": lambda stream: stream.map(Reused()).map(lambda row: row[0] + row[1]),
+    "one twice": lambda stream: (
+        stream.map(lambda x: [x]).flat_map(lambda row: [row, row]).map(grown)
+    ),
     "rebalance": lambda stream: stream.rebalance(),
     "keyed": lambda stream: stream.key_by(lambda x: x % 5).reduce(lambda a, b: (a + b) % 10007),
     "timestamps": lambda stream: stream.assign_timestamps_and_watermarks(

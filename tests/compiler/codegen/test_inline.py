@@ -8,6 +8,9 @@ from opchain.compiler.codegen.inline import BUILTINS, expression_of
 
 LIMIT = 10
 SHIFTING = 1
+MARK = "!"
+LINE_END = "\n"
+ENDLESS = 10**5_000
 
 
 def shift() -> None:
@@ -69,6 +72,12 @@ def test_an_expression_takes_the_call_s_place(function: Any, text: str) -> None:
         pytest.param(lambda x: (y := x) + y, id="binds a name"),
         pytest.param(lambda x: [value_1 for value_1 in x], id="binds one of our names"),
         pytest.param(lambda x: [x for x in x], id="hides its parameter"),
+        pytest.param(lambda x: [MARK for MARK in x] + [MARK], id="hides a global elsewhere"),
+        pytest.param(
+            lambda x: [[MARK for MARK in y] + [MARK] for y in x], id="hides a global deep inside"
+        ),
+        pytest.param(lambda x: x % ENDLESS, id="a number too long to write"),
+        pytest.param(lambda x: f"{LINE_END.join(x)}", id="a line end within an f-string"),
         pytest.param(logged, id="two statements"),
         pytest.param(capped, id="a default of a def"),
         pytest.param(str.upper, id="not a Python function"),
@@ -147,6 +156,36 @@ def test_a_hidden_builtin_is_not_the_builtin() -> None:
     hidden = type(doubled)((lambda x: len(x)).__code__, space, "<lambda>")
     assert expression_of(hidden) is None
     assert "len" in BUILTINS
+
+
+def test_a_variable_of_the_function_around_hides_a_builtin() -> None:
+    len = lambda _: 42  # noqa: A001, E731
+    assert expression_of(lambda x: len(x)) is None
+
+
+def test_a_variable_of_the_function_around_may_be_hidden_in_a_part() -> None:
+    mark = "!"
+    assert expression_of(lambda x: [mark for mark in x] + [mark]) is None
+
+
+def test_a_comprehension_s_variable_may_be_read_in_one_within() -> None:
+    expression = expression_of(lambda x: [[i * j for i in range(j)] for j in range(x)])
+    assert expression is not None
+
+
+def test_a_backslash_within_an_f_string_is_no_error() -> None:
+    mark = "\\"
+    expression = expression_of(lambda x: f"{mark.join(x)}")
+    assert expression is None or eval(expression.applied_to("'ab'")) == "a\\b"
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: [x, x], lambda x: (x for _ in range(2)), lambda x: x]
+)
+def test_what_is_looped_over_may_give_one_object_again(function: Any) -> None:
+    expression = expression_of(function, is_iterated=True)
+    assert expression is not None
+    assert not expression.is_fresh
 
 
 def test_two_parameters_are_replaced_by_position() -> None:

@@ -64,6 +64,21 @@ def test_anything_else_is_kept_whole(selector: Any, reduce: Any, records: Any) -
     assert found(selector, reduce, records) is None
 
 
+@pytest.mark.parametrize(
+    ("reduce", "addend", "is_count"),
+    [
+        (ADD, "1", True),
+        (lambda a, b: (a[0], b[1] + a[1]), "1", True),
+        (lambda a, b: (a[0], a[1] + 1), "1", True),
+        (ADD, "5", False),
+        (lambda a, b: (a[0], a[1] + 1), "5", False),
+        (lambda a, b: (a[0], a[1] + 1), "value", False),
+    ],
+)
+def test_what_counts_begins_at_one(reduce: Any, addend: str, is_count: bool) -> None:
+    assert found(FIRST, reduce, COUNTED).counts(addend) is is_count
+
+
 def test_a_declared_key_type_may_change_the_key() -> None:
     assert found(FIRST, ADD, TupleOf((int, int)), hash_declared_double) is None
 
@@ -73,6 +88,9 @@ def draw(env: Any, count: int, keys: int, by: int) -> None:
     if by == 0:
         pairs = numbers.map(lambda x: (x * x % keys, x))
         sums = pairs.key_by(lambda pair: pair[0]).reduce(lambda a, b: (a[0], a[1] - b[1]))
+    elif by == 1:
+        pairs = numbers.map(lambda x: (x % keys, 5))
+        sums = pairs.key_by(lambda pair: pair[0]).reduce(lambda a, b: (a[0], a[1] + 1))
     else:
         pairs = numbers.map(lambda x: (0.5, x % keys)).filter(lambda pair: pair[1] != 2)
         sums = pairs.key_by(lambda pair: pair[1]).reduce(lambda a, b: (a[0] * 3.0 - b[0], a[1]))
@@ -83,7 +101,7 @@ def draw(env: Any, count: int, keys: int, by: int) -> None:
 @given(
     count=st.integers(1, 60),
     keys=st.integers(1, 9),
-    by=st.integers(0, 1),
+    by=st.integers(0, 2),
     mode=st.sampled_from(["STREAMING", "BATCH"]),
 )
 def test_nobody_can_tell(count: int, keys: int, by: int, mode: str) -> None:
