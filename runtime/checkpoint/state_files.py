@@ -124,7 +124,7 @@ def write_task_state(
         epoch: The checkpoint's number.
         task: The task's number in its job.
         attempt_id: What tells this attempt from others of the same task.
-        states: What each operator handed over, by operator id.
+        states: What each operator handed over, by operator id; one without changes may be left out.
         previous: What the changes among the states are relative to: the state that this task wrote last.
         recent: What the task remembers of its files, from epoch to epoch.
 
@@ -135,7 +135,9 @@ def write_task_state(
     is_changes = any(state.is_changes for state in states.values())
     if is_changes and previous is None:
         raise InternalError(f"task {task} writes changes in epoch {epoch}, and nothing before them")
-    start = previous if previous is not None and is_changes else TaskState(task, epoch)
+    # An operator in which nothing has changed hands over nothing: what it has is in the files before.
+    goes_on = previous is not None and (is_changes or not states.keys() >= set(previous.operators))
+    start = previous if previous is not None and goes_on else TaskState(task, epoch)
     kept = recent if recent is not None else RecentFiles()
     data = encode(epoch, task, states)
     merged = _to_merge(start.files, len(data))

@@ -68,10 +68,14 @@ def _restored(vertex: VertexProgram, plan: RestorePlan) -> RestoredVertex:
         (task for task in metadata.tasks if task.vertex_id == vertex.vertex_id),
         key=lambda task: task.subtask,
     )
-    # The same operators in as many subtasks: what a task wrote last is what it goes on from.
+    # The same operators, by the same ids, in as many subtasks: what a task wrote last is what it goes on from.
     is_same = len(tasks) == vertex.parallelism and {
-        stored.operator_id for stored, _ in operators.values()
-    } == {stored.operator_id for stored in metadata.operators if stored.first_task == tasks[0].task}
+        (operator_id, stored.operator_id) for operator_id, (stored, _) in operators.items()
+    } == {
+        (stored.operator_id, stored.operator_id)
+        for stored in metadata.operators
+        if stored.first_task == tasks[0].task
+    }
     return RestoredVertex(
         metadata.epoch,
         operators,

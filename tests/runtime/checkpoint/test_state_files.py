@@ -179,6 +179,24 @@ def test_an_operator_that_writes_all_each_time_is_read_from_the_last_file(
     assert read_operator_state(storage, [state], "none", ALL, 1, 0) is None
 
 
+def test_an_operator_without_changes_keeps_what_it_has_where_another_writes_all(
+    storage: CheckpointStorage,
+) -> None:
+    first = {
+        "whole": OperatorSnapshot(operator=operator_state(b"1")),
+        "changes": OperatorSnapshot({1: b"a"}),
+    }
+    base = write_task_state(storage, 1, 0, "0", first)
+    only_whole = {"whole": OperatorSnapshot(operator=operator_state(b"2"))}
+    state = write_task_state(storage, 2, 0, "0", only_whole, base)
+    found = read_task_state(storage, [state], ["whole", "changes"], ALL, 1, 0)
+    assert found["changes"].keyed == {1: b"a"}
+    assert found["whole"].operator == operator_state(b"2")
+    assert (state.operators, state.key_groups) == (("whole", "changes"), (1, 1))
+    again = write_task_state(storage, 3, 0, "0", first, state)
+    assert len(again.files) == 1
+
+
 def operator_state(*elements: bytes) -> OperatorStateSnapshot:
     return OperatorStateSnapshot(
         {

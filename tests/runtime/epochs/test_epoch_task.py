@@ -6,8 +6,8 @@ import pytest
 from epoch_runs import EpochRun, given
 from forms import seen
 from opchain.common import Duration, Time, Types, WatermarkStrategy
-from opchain.datastream.functions import KeyedProcessFunction
-from opchain.datastream.state import ValueStateDescriptor
+from opchain.datastream.functions import CheckpointedFunction, KeyedProcessFunction, MapFunction
+from opchain.datastream.state import ListStateDescriptor, ValueStateDescriptor
 from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.errors import CheckpointFailedError
 
@@ -48,6 +48,36 @@ def test_state_goes_on_from_epoch_to_epoch(tmp_path: Path, form: str, restarts: 
         ("b", 2),
         ("c", 1),
     ]
+    run.close()
+
+
+class Number(MapFunction[Any, Any], CheckpointedFunction):
+    def initialize_state(self, context: Any) -> None:
+        descriptor = ListStateDescriptor("number", Types.LONG())
+        self.state = context.get_operator_state_store().get_list_state(descriptor)
+        self.number = sum(self.state.get())
+
+    def snapshot_state(self, context: Any) -> None:
+        self.state.update([self.number])
+
+    def map(self, value: Any) -> Any:
+        self.number += 1
+        return (*value, self.number)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_epoch_without_records_keeps_keyed_state_beside_state_without_keys(
+    tmp_path: Path, form: str
+) -> None:
+    def draw(env: Any) -> None:
+        counts = given(env, "words").key_by(lambda word: word).process(Count())
+        seen(counts.map(Number()), "numbered")
+
+    run = EpochRun(draw, tmp_path, 1, form)
+    assert run.run(words=["a", "b"]).records("numbered") == [("a", 1, 1), ("b", 1, 2)]
+    run.run(words=[])
+    run = run.restarted()
+    assert run.run(words=["a", "b"]).records("numbered") == [("a", 2, 3), ("b", 2, 4)]
     run.close()
 
 

@@ -6,7 +6,7 @@ import pytest
 from epoch_runs import EpochRun, given
 from forms import seen
 from opchain.common import Types
-from opchain.datastream.functions import KeyedProcessFunction
+from opchain.datastream.functions import CheckpointedFunction, KeyedProcessFunction, MapFunction
 from opchain.datastream.state import ListStateDescriptor, ValueStateDescriptor
 from opchain.runtime.checkpoint.restore_plan import match_state
 from opchain.runtime.errors import CheckpointError, StateError
@@ -107,3 +107,37 @@ def test_another_number_of_key_groups_is_refused(tmp_path: Path) -> None:
     assert changed.latest is not None
     with pytest.raises(CheckpointError, match=r"8 key groups.*set_max_parallelism\(8\)"):
         match_state(changed.latest, changed.job)
+
+
+class Numbered(MapFunction[Any, Any], CheckpointedFunction):
+    def initialize_state(self, context: Any) -> None:
+        descriptor = ListStateDescriptor("number", Types.LONG())
+        self.state = context.get_operator_state_store().get_list_state(descriptor)
+        self.number = sum(self.state.get())
+
+    def snapshot_state(self, context: Any) -> None:
+        self.state.update([self.number])
+
+    def map(self, value: Any) -> Any:
+        self.number += 1
+        return self.number
+
+
+def test_files_begin_anew_where_an_operator_takes_its_state_by_another_id(tmp_path: Path) -> None:
+    old_id: str | None = None
+
+    def draw(env: Any) -> None:
+        last = given(env, "words").key_by(lambda word: word).process(Remember()).uid("remember")
+        numbers = last.map(Numbered())
+        numbers = numbers.uid("old") if old_id is None else numbers.uid("new").set_uid_hash(old_id)
+        seen(numbers, "numbers")
+
+    run = EpochRun(draw, tmp_path)
+    run.run(words=["a", "b"])
+    assert run.latest is not None
+    old_id = next(found.operator_id for found in run.latest.operators if found.uid == "old")
+    changed = run.restarted()
+    assert changed.run(words=["a"]).records("numbers") == [3]
+    assert changed.latest is not None
+    assert all(old_id not in task.state.operators for task in changed.latest.tasks)
+    changed.close()
