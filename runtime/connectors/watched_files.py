@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 LOCAL = "file:"
 BINARY_FILES = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
+_ANY_AGE = "36500d"
+"""Spark passes by a file that is a week older than the newest one; a file that is moved in keeps its time."""
 
 
 class WatchedFileSource(FedSource):
@@ -51,7 +53,7 @@ class WatchedFileSource(FedSource):
         found = None
         for path in self.files.paths:
             reader = session.readStream.format("binaryFile").schema(BINARY_FILES)
-            reader = reader.option("recursiveFileLookup", "true")
+            reader = reader.option("recursiveFileLookup", "true").option("maxFileAge", _ANY_AGE)
             # Their contents are not asked for, and so not read.
             paths = reader.load(path).select("path", "length")
             found = paths if found is None else found.union(paths)

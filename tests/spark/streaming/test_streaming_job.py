@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import threading
 from collections import Counter
@@ -226,6 +227,8 @@ def test_a_folder_is_watched(tmp_path: Path) -> None:
     count_lines()
     assert written(tmp_path) == counted("a", "b", "a")
     (tmp_path / "input" / "deep" / "two").write_text("b\n")
+    a_month_ago = (tmp_path / "input" / "one file").stat().st_mtime - 30 * 86_400
+    os.utime(tmp_path / "input" / "deep" / "two", (a_month_ago, a_month_ago))
     count_lines()
     assert written(tmp_path) == counted("a", "b", "a", "b")
 
