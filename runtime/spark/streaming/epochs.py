@@ -27,6 +27,7 @@ from opchain.runtime.epochs.epoch_progress import (
     WAITING,
     epoch_progress,
 )
+from opchain.runtime.epochs.epoch_time import epoch_time_ms
 from opchain.runtime.epochs.phase_clock import PhaseClock
 from opchain.runtime.epochs.restoring import operators_with_state, restored_vertices
 from opchain.runtime.errors import CheckpointError, CheckpointFailedError, CorruptCheckpointError
@@ -161,13 +162,9 @@ class Epochs:
         job, phases = self._job, self._phases
         phases.begin_epoch()
         phases.ends(WAITING)
-        now_ms = time.time_ns() // 1_000_000
         checkpoint_id = 1 if latest is None else latest.epoch + 1
-        if latest is not None:
-            now_ms = max(now_ms, latest.timestamp_ms)
         replaced = replaced_checkpoint(self._storage, checkpoint_id)
-        if replaced is not None:
-            now_ms = replaced.timestamp_ms
+        now_ms = epoch_time_ms(time.time_ns() // 1_000_000, latest, replaced)
         epoch = Epoch(
             checkpoint_id, now_ms, is_first=latest is None, is_recorded=self._records_epochs
         )

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+from opchain.runtime.checkpoint.metadata import CheckpointMetadata, SourcePosition
+from opchain.runtime.checkpoint.positions import CLOCK
+from opchain.runtime.epochs.epoch_time import epoch_time_ms
+
+
+def checkpoint(begun_ms: int, shown_ms: int | None) -> CheckpointMetadata:
+    sources = () if shown_ms is None else (SourcePosition(CLOCK, shown_ms),)
+    return CheckpointMetadata(7, begun_ms, "job", "run", (), (), sources=sources)
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        (None, 500),
+        (checkpoint(400, 390), 500),
+        (checkpoint(1_001, 1_000), 1_000),
+        # The clock was set back in the epoch before, whose checkpoint was begun by the new time.
+        (checkpoint(450, 1_000), 1_000),
+        (checkpoint(1_001, None), 1_001),
+    ],
+)
+def test_time_never_goes_back(before: CheckpointMetadata | None, expected: int) -> None:
+    assert epoch_time_ms(500, before, None) == expected
+
+
+@pytest.mark.parametrize("now_ms", [0, 1_000])
+def test_an_epoch_that_is_run_again_has_the_time_that_it_had(now_ms: int) -> None:
+    assert epoch_time_ms(now_ms, checkpoint(490, 480), checkpoint(503, 500)) == 500
