@@ -20,7 +20,7 @@ from opchain.compiler.codegen.process import emit_keyed_process, emit_process
 from opchain.compiler.codegen.record_code import comment, key_code, method_name
 from opchain.compiler.codegen.reduce import emit_reduce
 from opchain.compiler.codegen.sending import fields_left_apart
-from opchain.compiler.codegen.static_types import item_type
+from opchain.compiler.codegen.static_types import is_frozen, item_type
 from opchain.compiler.codegen.windows import emit_aligned_window, is_written_out
 from opchain.runtime.operators import specs
 
@@ -66,9 +66,11 @@ def emit_filter(
 ) -> Place:
     """`if not is_click_2(value_1): continue`; an `if` around the rest where siblings follow."""
     _set_key(generator, body, operator, place)
-    call, _ = _applied(generator, operator, place.value)
+    call, only_reads = _applied(generator, operator, place.value)
     if generator.expression(_function(operator)) is not None:
         call = f"({call})"
+    if not (only_reads or is_frozen(generator.types.get(place.value))):
+        place = replace(place, time_of=None)  # the item may be another from here on
     counter, counted = generator.counter(operator, place)
     depth = place.depth
     if place.skip is None:

@@ -15,8 +15,8 @@ class Noting(KeyedProcessFunction[Any, Any, Any]):
         yield value, ctx.timestamp()
 
 
-def timed(env: Any, assigner: Any) -> Any:
-    rows = [(i % 3, (i * 7) % 40) for i in range(40)]
+def timed(env: Any, assigner: Any, make: Any = tuple) -> Any:
+    rows = [make((i % 3, (i * 7) % 40)) for i in range(40)]
     strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(assigner)
     return env.from_collection(rows).assign_timestamps_and_watermarks(strategy)
 
@@ -36,6 +36,21 @@ def whole_with_times(env: Any) -> None:
 
 def with_times_inside(env: Any) -> None:
     stream = timed(env, lambda row, _: row[1])
+    seen(stream.key_by(lambda row: row[0]).process(Noting()), "out")
+
+
+def doubles_its_time(row: list[int]) -> bool:
+    row[1] *= 2
+    return True
+
+
+def with_times_changed_inside(env: Any) -> None:
+    stream = timed(env, lambda row, _: row[1], make=list).filter(doubles_its_time)
+    seen(stream.key_by(lambda row: row[0]).process(Noting()), "out")
+
+
+def with_times_read_inside(env: Any) -> None:
+    stream = timed(env, lambda row, _: row[1], make=list).filter(lambda row: row[1] > 9)
     seen(stream.key_by(lambda row: row[0]).process(Noting()), "out")
 
 
@@ -62,6 +77,8 @@ LOOPS = {
     whole: "for value in values:",
     whole_with_times: "for value, timestamp in zip(values, timestamps):",
     with_times_inside: "for value in values:\n        timestamp = value[1]\n",
+    with_times_changed_inside: "for value, timestamp in zip(values, timestamps):",
+    with_times_read_inside: "for value in values:\n        timestamp = value[1]\n",
     by_fields: "for field_0, field_2 in values.rows():",
     by_one_field: "for field_0 in values.rows():",
     by_fields_with_times: "for field_0, field_2, timestamp in values.rows(timestamps):",
