@@ -15,13 +15,21 @@ from opchain.compiler.commands.failures import CommandError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+SAVED_PLAN = ".json"
+"""What the name of a plan ends in that `opchain plan FILE --format json` wrote."""
+
 
 def check_is_python(path: Path) -> None:
-    """Refuses a file that Python cannot compile.
+    """Refuses a file that Python cannot compile, and a saved plan, which it mostly could.
 
     Raises:
         CommandError: With the line.
     """
+    if path.suffix.lower() == SAVED_PLAN:
+        raise CommandError(
+            f"{path} is a saved plan, not a Python program; 'opchain plan', 'explain', 'diff' and "
+            "'checkpoint diff' take one"
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they come when the program is run

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import functools
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from opchain.compiler.commands.failures import CommandError, clear_errors
+from opchain.compiler.commands.main_program import SAVED_PLAN
 from opchain.compiler.commands.output import note
 from opchain.compiler.commands.program_file import capture_program, program_file
 from opchain.compiler.dsl.interception import configuring
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.model import from_json
+from opchain.compiler.settings.settings_reader import known_keys, read_settings
+from opchain.runtime.configuration.configuration import Configuration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,6 +27,10 @@ if TYPE_CHECKING:
 
 PASSES_ARGUMENTS_ON = {"ignore_unknown_options": True}
 """For `context_settings`: an option that opchain does not know is the program's."""
+
+
+_NEARLY_THE_SAME = 0.9
+"""How like a setting's name another must be to be taken for a slip; from 0 to 1."""
 
 
 class Request(NamedTuple):
@@ -83,7 +91,7 @@ def captured_program(file: str, request: Request) -> tuple[Program, Captured]:
 
 def is_saved_plan(file: str) -> bool:
     """Whether FILE is taken for a plan that was saved, not for a program."""
-    return file.lower().endswith(".json")
+    return file.lower().endswith(SAVED_PLAN)
 
 
 def read_saved_plan(file: str) -> JobPlan:
@@ -115,4 +123,12 @@ def _as_settings(
         if not key.strip() or not equals:
             raise click.BadParameter(f"'{text}' is not KEY=VALUE", context, parameter)
         settings[key.strip()] = value.strip()
+    try:
+        read_settings(Configuration.from_dict(settings))
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from error
+    for key in settings:
+        close = get_close_matches(key, known_keys(), n=1, cutoff=_NEARLY_THE_SAME)
+        if close and close != [key]:
+            note(f"opchain reads no setting {key}, only {close[0]}")
     return settings

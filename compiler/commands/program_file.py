@@ -77,12 +77,28 @@ def program_file(argument: str) -> ProgramFile:
     """Reads `FILE` or `FILE:function`.
 
     Raises:
-        CommandError: There is no such file.
+        CommandError: There is no such file, or an option stands where it should.
     """
     path, colon, function = argument.rpartition(":")
     if colon and function.isidentifier() and not Path(argument).exists():
         return ProgramFile(_existing(Path(path)), function)
     return ProgramFile(_existing(Path(argument)))
+
+
+def whole_program(argument: str) -> Path:
+    """Reads `FILE` for a command that runs it as Python would, from the first line to the last.
+
+    Raises:
+        CommandError: There is no such file, it is not Python, or a function of it is named.
+    """
+    file = program_file(argument)
+    if file.function is not None:
+        raise CommandError(
+            f"{file} names a function, and the whole program is run here; give {file.path}, with "
+            f"the call of {file.function} in it"
+        )
+    check_is_python(file.path)
+    return file.path
 
 
 def capture_program(file: ProgramFile, arguments: Sequence[str] = ()) -> Captured:
@@ -94,10 +110,18 @@ def capture_program(file: ProgramFile, arguments: Sequence[str] = ()) -> Capture
     check_is_python(file.path)
     with as_main_program(file.path, arguments), prints_to_stderr(), capturing() as capture:
         failure = _run(file)
+    if isinstance(failure, CommandError):  # what was asked for is not in the file
+        raise failure
     return _outcome(file, capture, failure)
 
 
 def _existing(path: Path) -> Path:
+    # An option that a command does not know is the program's, and as such it may come first.
+    if str(path).startswith("-") and not path.exists():
+        raise CommandError(
+            f"{path} stands where FILE should: it is no option of this command, and options of the "
+            "program come behind FILE"
+        )
     if path.is_dir():
         raise CommandError(f"{path} is a folder; give a Python file")
     if not path.exists():

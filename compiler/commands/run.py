@@ -14,14 +14,14 @@ from opchain.compiler.commands.failures import PROGRAM_FAILED, failure_of
 from opchain.compiler.commands.finished_jobs import show_finished, write_pages
 from opchain.compiler.commands.interrupt import ends_on_interrupt
 from opchain.compiler.commands.log_output import logging_to_stderr
-from opchain.compiler.commands.main_program import as_main_program, check_is_python
+from opchain.compiler.commands.main_program import as_main_program
 from opchain.compiler.commands.output import note
 from opchain.compiler.commands.program_arguments import (
     PASSES_ARGUMENTS_ON,
     takes_arguments,
     takes_settings,
 )
-from opchain.compiler.commands.program_file import program_file
+from opchain.compiler.commands.program_file import whole_program
 from opchain.compiler.commands.progress import showing_progress
 from opchain.compiler.dsl.interception import configuring, watching_jobs
 from opchain.runtime.errors import StreamError
@@ -99,8 +99,7 @@ def run(
     The program gets ARGUMENTS and every option that is not listed here; use -- in front of its own
     options of the same name.
     """
-    path = program_file(file).path
-    check_is_python(path)
+    path = whole_program(file)
     chosen = {
         "execution.target": "local" if local else None,
         "opchain.streaming.progress-log": progress_log,

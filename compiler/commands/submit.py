@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 from opchain.compiler.commands.failures import CommandError, clear_errors
-from opchain.compiler.commands.main_program import check_is_python
 from opchain.compiler.commands.output import answer, note
 from opchain.compiler.commands.package import DEFAULT_FOLDER, write_archive
 from opchain.compiler.commands.program_arguments import PASSES_ARGUMENTS_ON, takes_arguments
+from opchain.compiler.commands.program_file import whole_program
 from opchain.compiler.commands.program_modules import modules_beside
 from opchain.compiler.commands.shipped_packages import FOLDER, install_packages, packed_python
 from opchain.compiler.commands.spark_submit import (
@@ -26,7 +26,7 @@ from opchain.runtime.spark.spark_home import spark_home
 
 
 @click.command(context_settings=PASSES_ARGUMENTS_ON)
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file")
 @takes_arguments
 @click.option("--master", metavar="URL", help="spark://host:7077, yarn, k8s://..., local[4].")
 @click.option(
@@ -64,7 +64,7 @@ from opchain.runtime.spark.spark_home import spark_home
 )
 @click.option("--dry-run", is_flag=True, help="Write the archives and print the command only.")
 def submit(
-    file: Path,
+    file: str,
     arguments: tuple[str, ...],
     master: str | None,
     deploy_mode: str | None,
@@ -83,7 +83,7 @@ def submit(
 
     Exit codes: that of spark-submit; 2 where the command cannot be made.
     """
-    check_is_python(file)
+    path = _program(file)
     with clear_errors():
         spark_submit = spark_home() / "bin" / "spark-submit"
     properties, said = (None, {}) if conf_dir is None else read_properties(conf_dir)
@@ -91,7 +91,7 @@ def submit(
     said = {**said, **given}
     is_cluster_mode = (deploy_mode or said.get("spark.submit.deployMode")) == CLUSTER
     if requirements is not None:
-        archive = build_dir / f"{file.stem}-packages.zip"
+        archive = build_dir / f"{path.stem}-packages.zip"
         install_packages(requirements, archive)
         archives = (*archives, f"{archive}#{FOLDER}")
         for key in _import_path_keys(master or said.get("spark.master", ""), is_cluster_mode):
@@ -102,7 +102,7 @@ def submit(
             "in its image, or by --archive"
         )
     submission = Submission(
-        program=file,
+        program=path,
         arguments=arguments,
         master=master,
         deploy_mode=deploy_mode,
@@ -115,7 +115,7 @@ def submit(
             this_python=sys.executable,
             packed_python=packed_python(archives),
         ),
-        py_files=[*_own_files(file, build_dir), *(_py_file(path, build_dir) for path in py_files)],
+        py_files=[*_own_files(path, build_dir), *(_py_file(name, build_dir) for name in py_files)],
         archives=archives,
     )
     lines = submission.command(spark_submit)
@@ -124,6 +124,18 @@ def submit(
         return
     click.echo(command_text(lines), err=True, nl=False)
     _become([word for line in lines for word in line])
+
+
+def _program(file: str) -> Path:
+    if file.startswith("-") and not Path(file).exists():
+        raise CommandError(
+            f"{file} is no option of 'opchain submit'; settings of Spark are given as --conf KEY=VALUE, such "
+            "as --conf spark.executor.memory=4g, and options of the program come behind FILE"
+        )
+    path = whole_program(file)
+    if path.suffix != ".py":
+        raise CommandError(f"{path}: spark-submit takes only a name that ends in .py for Python")
+    return path
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from opchain.compiler.settings import graph_options
@@ -11,6 +12,8 @@ from opchain.runtime.configuration.options import ValueType as OfType
 from pydantic import ValidationError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from opchain.runtime.configuration.configuration import Configuration
     from pydantic.fields import FieldInfo
 
@@ -28,16 +31,18 @@ _FALLBACK_KEYS = {
     ),
 }
 _PARALLELISM_DEFAULT = -1
+_OWN = "opchain."
 
 
 def read_settings(configuration: Configuration) -> JobSettings:
     """The settings that a configuration gives; fields whose key it lacks have their defaults.
 
-    Keys that no field names are left alone.
+    Keys that no field names are left alone, unless they begin as the project's own do.
 
     Raises:
-        ValueError: A value does not fit; the message names key and value.
+        ValueError: A value does not fit, or a key is a misspelt one of opchain; the message names key and value.
     """
+    _check_own_keys(configuration.key_set())
     values: dict[str, Any] = {}
     for name, field in JobSettings.model_fields.items():
         option = _option(name, field)
@@ -58,6 +63,25 @@ def read_settings(configuration: Configuration) -> JobSettings:
         ) from error
 
 
+def known_keys() -> frozenset[str]:
+    """The keys that fields of JobSettings are set by, the older names of some included."""
+    keys = {key_of(name) for name in JobSettings.model_fields}
+    return frozenset(
+        keys.union(*_FALLBACK_KEYS.values(), [graph_options.BUFFER_TIMEOUT_ENABLED.key])
+    )
+
+
+def _check_own_keys(keys: Iterable[str]) -> None:
+    # Flink's keys are many, and most mean nothing here; nobody but opchain reads these.
+    known = known_keys()
+    for key in sorted(keys):
+        if key.startswith(_OWN) and key not in known:
+            own = [name for name in sorted(known) if name.startswith(_OWN)]
+            close = get_close_matches(key, own, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(own)}"
+            raise ValueError(f"configuration key {key!r} is none of opchain's; {hint}")
+
+
 def key_of(field_name: str) -> str:
     """The configuration key of a field of JobSettings."""
     extra = JobSettings.model_fields[field_name].json_schema_extra
@@ -73,7 +97,7 @@ def _option(name: str, field: FieldInfo) -> ConfigOption[Any]:
 def _value_type(name: str, field: FieldInfo) -> OfType[Any]:
     choices = _choices(field.annotation)
     if choices:
-        return OfType(f"choice of {', '.join(choices)}", _OneOf(choices))
+        return OfType("known value", _OneOf(choices))
     if field.annotation is bool:
         return BOOLEAN
     if field.annotation is int:

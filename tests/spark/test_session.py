@@ -124,6 +124,20 @@ def test_the_users_settings_come_last_and_so_count(
     assert not any(word in text for word in missing)
 
 
+@pytest.mark.parametrize("folder", ["runtime/spark", "spark-conf"])
+def test_that_a_job_waits_for_workers_is_said(folder: str) -> None:
+    lines = (
+        Path(__file__)
+        .parents[2]
+        .joinpath(folder, "log4j2.properties")
+        .read_text("utf-8")
+        .splitlines()
+    )
+    assert "rootLogger.level = error" in lines
+    assert "logger.scheduler.name = org.apache.spark.scheduler.TaskSchedulerImpl" in lines
+    assert "logger.scheduler.level = warn" in lines
+
+
 def test_a_configuration_folder_is_heeded(tmp_path: Path) -> None:
     (tmp_path / "spark-defaults.conf").write_text(
         "# spark.x 1\nspark.master spark://host:7077\n", "utf-8"

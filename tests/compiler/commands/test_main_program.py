@@ -41,3 +41,8 @@ def test_syntax_is_checked_without_running_anything(write: Any) -> None:
     check_is_python(write("pattern = '\\d'\n"))  # its warning comes when it is run
     with pytest.raises(CommandError, match=r"clicks.py is not a Python program: .*\(clicks.py:2\)"):
         check_is_python(write("a = 1\nb = = 2\n"))
+
+
+def test_a_saved_plan_is_no_program(write: Any) -> None:
+    with pytest.raises(CommandError, match=r"clicks.json is a saved plan, not a Python program"):
+        check_is_python(write("{}\n", "clicks.json"))

@@ -40,6 +40,24 @@ def test_settings_that_are_none_are_refused(write: Any, run: Any) -> None:
     assert "Traceback" not in wrong.stderr
 
 
+def test_settings_are_checked_before_a_program_runs(write: Any, run: Any) -> None:
+    write("print('runs')\n")
+    for bad in ("execution.runtime-mode=BATHC", "opchain.streaming.record-epoch=true"):
+        done = run("run", "clicks.py", "-D", bad)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert f"configuration key '{bad.partition('=')[0]}' is n" in done.stderr
+
+
+def test_a_setting_that_is_nearly_another_is_mentioned(write: Any, run: Any) -> None:
+    write()
+    done = run("plan", "clicks.py", "-D", "paralelism.default=3", "-D", "parallelism.default=2")
+    assert (
+        "note: opchain reads no setting paralelism.default, only parallelism.default" in done.stderr
+    )
+    assert done.stderr.count("note:") == 1
+    assert "x2" in done.stdout
+
+
 def test_json_files_are_saved_plans(write: Any, run: Any) -> None:
     write()
     saved = run("plan", "clicks.py", "--format", "json").stdout

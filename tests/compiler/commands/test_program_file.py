@@ -217,3 +217,9 @@ def test_opchain_itself_is_not_forgotten(write: Any) -> None:
     before = sys.modules["opchain.compiler.dsl.environment"]
     capture_program(ProgramFile(write(DRAWN)))
     assert sys.modules["opchain.compiler.dsl.environment"] is before
+
+
+def test_a_function_that_is_not_there_is_an_error_whatever_the_file_executes(write: Any) -> None:
+    path = write(DRAWN + "env.execute()\n")
+    with pytest.raises(CommandError, match=r"clicks\.py has no function build\(env\)"):
+        capture_program(ProgramFile(path, "build"))

@@ -139,3 +139,25 @@ def test_it_becomes_the_command_that_it_prints(program: str) -> None:
     assert Path(printed[0]) == Path("spark/bin/spark-submit")
     assert done.stdout.splitlines() == printed[1:]
     assert done.stdout.splitlines()[-2:] == [program, "-x"]
+
+
+@pytest.mark.usefixtures("program")
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("nope.py", "there is no file nope.py"),
+        (
+            "--executor-memory",
+            "--executor-memory is no option of 'opchain submit'; settings of Spark are",
+        ),
+        ("clicks.py:build", "clicks.py:build names a function"),
+        ("clicks", "clicks: spark-submit takes only a name that ends in .py for Python"),
+    ],
+)
+def test_what_is_no_program_for_spark_is_refused(
+    write: Any, run: Any, file: str, said: str
+) -> None:
+    write(PROGRAM, "clicks")
+    done = run("submit", file, "--dry-run")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"opchain: {said}")

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from opchain.common import Configuration
 from opchain.compiler.settings.job_settings import JobSettings
-from opchain.compiler.settings.settings_reader import key_of, read_settings
+from opchain.compiler.settings.settings_reader import key_of, known_keys, read_settings
 
 
 def test_nothing_gives_the_defaults() -> None:
@@ -68,3 +70,19 @@ def test_a_value_that_does_not_fit_is_named_with_its_key(key: str, text: str, re
 def test_every_field_has_a_key_of_its_own() -> None:
     keys = [key_of(field) for field in JobSettings.model_fields]
     assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("opchain.streaming.record-epoch", "did you mean 'opchain.streaming.record-epochs'?"),
+        ("opchain.x", "there are opchain.batch-size, "),
+    ],
+)
+def test_keys_of_opchain_are_known_ones(key: str, hint: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"'{key}' is none of opchain's; {hint}")):
+        read_settings(Configuration.from_dict({key: "true"}))
+
+
+def test_keys_have_older_names() -> None:
+    assert {"state.backend", "state.backend.type", "opchain.batch-size"} <= known_keys()
