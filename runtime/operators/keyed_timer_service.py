@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import index
 from typing import TYPE_CHECKING
 
+from opchain.runtime.errors import short_repr
 from opchain.runtime.state.keyed_backend import VOID
 from opchain.runtime.timer_service import TimerService
 
@@ -36,16 +37,25 @@ class KeyedTimerService(TimerService):
 
     def register_processing_time_timer(self, timestamp: int) -> None:
         """See TimerService."""
-        self._timers.register_processing_time_timer(VOID, index(timestamp))
+        self._timers.register_processing_time_timer(VOID, _time(timestamp))
 
     def register_event_time_timer(self, timestamp: int) -> None:
         """See TimerService."""
-        self._timers.register_event_time_timer(VOID, index(timestamp))
+        self._timers.register_event_time_timer(VOID, _time(timestamp))
 
     def delete_processing_time_timer(self, timestamp: int) -> None:
         """See TimerService."""
-        self._timers.delete_processing_time_timer(VOID, index(timestamp))
+        self._timers.delete_processing_time_timer(VOID, _time(timestamp))
 
     def delete_event_time_timer(self, timestamp: int) -> None:
         """See TimerService."""
-        self._timers.delete_event_time_timer(VOID, index(timestamp))
+        self._timers.delete_event_time_timer(VOID, _time(timestamp))
+
+
+def _time(timestamp: int) -> int:
+    try:
+        return index(timestamp)
+    except TypeError:
+        raise TypeError(
+            f"a timer is set, or deleted, for {short_repr(timestamp)}: its time must be an int, in milliseconds"
+        ) from None

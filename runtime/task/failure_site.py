@@ -24,6 +24,15 @@ if TYPE_CHECKING:
     from opchain.runtime.operators.context import TaskInfo
     from opchain.runtime.task.vertex_program import OperatorProgram, OutputProgram, VertexProgram
 
+_OPERATORS = f"{StreamOperator.__module__.rpartition('.')[0]}."
+_GIVE_ITERABLES = frozenset(
+    {
+        *("flat map", "co flat map", "process", "keyed process", "co process", "keyed co process"),
+        *("broadcast process", "keyed broadcast process", "interval join", "window", "full window"),
+    }
+)
+"""The kinds of operators that loop over what their function gives."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Site:
@@ -57,7 +66,7 @@ def add_failure_site(
     site = _innermost_site(error, task.vertex, pending)
     if site is not None:
         add_note(error, str(site))
-        hint = _hint(error, site.operator)
+        hint = _hint(error, site, task.vertex)
         if hint:
             add_note(error, hint)
     add_note(error, f"in task {task.name_with_subtasks}")
@@ -138,9 +147,28 @@ def _in_our_code(
     return None
 
 
-def _hint(error: BaseException, operator: OperatorProgram) -> str | None:
-    """What the user most likely forgot."""
-    if isinstance(error, TypeError) and "is not iterable" in str(error):
-        kind = operator.spec.kind.replace("_", " ")
-        return f"the function of a {kind} must return an iterable, or yield; to drop a record, yield nothing"
-    return None
+def _hint(error: BaseException, site: _Site, vertex: VertexProgram) -> str | None:
+    """What the user most likely forgot, where it was us who looped over what a function gave."""
+    kind = site.operator.spec.kind.replace("_", " ")
+    is_looped_over = isinstance(error, TypeError) and "object is not iterable" in str(error)
+    if not is_looped_over or site.output is not None or kind not in _GIVE_ITERABLES:
+        return None
+    if not _is_ours(_last_frame(error), vertex):
+        return None
+    article = "an" if kind[0] in "aeiou" else "a"
+    return f"the function of {article} {kind} must return an iterable, or yield; to drop a record, yield nothing"
+
+
+def _last_frame(error: BaseException) -> FrameType:
+    step = error.__traceback__
+    assert step is not None
+    while step.tb_next is not None:
+        step = step.tb_next
+    return step.tb_frame
+
+
+def _is_ours(frame: FrameType, vertex: VertexProgram) -> bool:
+    """Whether a frame is that of generated code or of an operator."""
+    if frame.f_code.co_filename == vertex.file_name:
+        return True
+    return str(frame.f_globals.get("__name__")).startswith(_OPERATORS)

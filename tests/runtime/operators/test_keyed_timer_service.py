@@ -40,3 +40,12 @@ def test_numpy_integers_are_whole_numbers_too() -> None:
     recorder: Any = Recorder()
     KeyedTimerService(recorder).register_event_time_timer(numpy.int64(5))
     assert type(recorder.calls[0][2]) is int
+
+
+@pytest.mark.parametrize("time", [5.0, None, "5"])
+@pytest.mark.parametrize("action", ["register", "delete"])
+def test_a_time_that_is_no_whole_number_is_named(action: str, time: Any) -> None:
+    recorder: Any = Recorder()
+    with pytest.raises(TypeError, match=f"for {time!r}: its time must be an int, in milliseconds"):
+        getattr(KeyedTimerService(recorder), f"{action}_event_time_timer")(time)
+    assert not recorder.calls

@@ -166,6 +166,11 @@ def assigning(assigner: Any) -> Any:
     return WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(assigner)
 
 
+def ones(value: Any) -> list[int]:
+    found = [1 for _ in value]
+    return found  # noqa: RET504 - it is not to be written into the loop
+
+
 def numbers(env: StreamExecutionEnvironment) -> DataStream[int]:
     return env.from_sequence(1, 4).name("numbers")
 
@@ -341,6 +346,22 @@ def test_a_result_that_is_not_iterable_comes_with_a_hint(value: Any, form: str) 
     error = failure_of(lambda env: numbers(env).flat_map(lambda _: value).print(), form)
     assert type(error) is TypeError
     assert "the function of a flat map must return an iterable, or yield" in notes_of(error)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "draw",
+    [
+        pytest.param(lambda rows: rows.flat_map(ones), id="within the function"),
+        pytest.param(lambda rows: rows.map(sum), id="a map"),
+        pytest.param(lambda rows: rows.filter(lambda x: 1 in x), id="a filter"),
+        pytest.param(lambda rows: rows.key_by(sum).map(str), id="a key"),
+    ],
+)
+def test_what_a_function_itself_loops_over_is_no_reason_for_the_hint(draw: Any, form: str) -> None:
+    error = failure_of(lambda env: draw(numbers(env)).print(), form)
+    assert type(error) is TypeError
+    assert "must return an iterable" not in notes_of(error)
 
 
 @pytest.mark.parametrize("form", FORMS)
