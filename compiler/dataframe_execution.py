@@ -43,6 +43,6 @@ def refuse_dataframes(job: JobProgram, why: str) -> None:
             end = getattr(operator.spec, "source", None) or getattr(operator.spec, "sink", None)
             if isinstance(end, (FedSource, RelayedSink)):
                 raise UnsupportedFeatureError(
-                    f"'{operator.name}' ({operator.call_site}) is {end!r}, which only a bounded job on Spark "
-                    f"can have, and {why}"
+                    f"'{operator.name}' ({operator.call_site}) is {end!r}, which only a job on Spark can "
+                    f"have, and {why}"
                 )

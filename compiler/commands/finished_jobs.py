@@ -30,7 +30,11 @@ def show_finished(jobs: Iterable[StartedJob]) -> None:
     for job in jobs:
         if _is_finished(job):
             result = job.client.get_job_execution_result().result()
-            _show(f"job '{job.name}' ran for {result.get_net_runtime():,} ms", result.metrics)
+            ran = f"job '{job.name}' ran for {result.get_net_runtime():,} ms"
+            if result.metrics.vertices:
+                _show(ran, result.metrics)
+            else:
+                click.echo(f"\n{ran}, and there was nothing to do", err=True)
             continue
         metrics = _metrics_of(job)
         if metrics is not None and job.client.get_job_status().result() in _STOPPED:

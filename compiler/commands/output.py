@@ -48,6 +48,16 @@ def note(text: str) -> None:
     click.echo(f"opchain: note: {text}", err=True)
 
 
+def check_folder_of(path: Path) -> None:
+    """Refuses a file that cannot be written for want of a folder, before anything runs.
+
+    Raises:
+        CommandError: There is no such folder.
+    """
+    if not path.parent.is_dir():
+        raise CommandError(f"cannot write {path}: there is no folder {path.parent}")
+
+
 def write_file(path: Path, text: str) -> None:
     """Writes the answer of a command into a file instead.
 

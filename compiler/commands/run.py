@@ -15,7 +15,7 @@ from opchain.compiler.commands.finished_jobs import show_finished, write_pages
 from opchain.compiler.commands.interrupt import ends_on_interrupt
 from opchain.compiler.commands.log_output import logging_to_stderr
 from opchain.compiler.commands.main_program import as_main_program
-from opchain.compiler.commands.output import note
+from opchain.compiler.commands.output import check_folder_of, note
 from opchain.compiler.commands.program_arguments import (
     PASSES_ARGUMENTS_ON,
     takes_arguments,
@@ -23,7 +23,7 @@ from opchain.compiler.commands.program_arguments import (
 )
 from opchain.compiler.commands.program_file import whole_program
 from opchain.compiler.commands.progress import showing_progress
-from opchain.compiler.dsl.interception import configuring, watching_jobs
+from opchain.compiler.dsl.interception import configuring, watching_environments, watching_jobs
 from opchain.runtime.errors import StreamError
 from opchain.runtime.job.status import JobStatus
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import TracebackType
 
-    from opchain.compiler.dsl.interception import StartedJob
+    from opchain.compiler.dsl.interception import Capture, StartedJob
 
 
 @click.command(context_settings=PASSES_ARGUMENTS_ON)
@@ -108,11 +108,14 @@ def run(
             "true" if allow_non_restored_state else None
         ),
     }
+    if page is not None:
+        check_folder_of(page)
     values = settings | {key: value for key, value in chosen.items() if value is not None}
     with (
         logging_to_stderr(verbose),
         configuring(values),
         watching_jobs() as jobs,
+        watching_environments() as drawn,
         nullcontext() if port is None else _serving(jobs, port),
         ends_on_interrupt(jobs),
         as_main_program(path, arguments),
@@ -125,11 +128,21 @@ def run(
         except Exception as error:  # noqa: BLE001 - printed whole, as Python would
             traceback.print_exception(error.with_traceback(_from_file_on(error, path)))
             sys.exit(PROGRAM_FAILED)
+        else:
+            if not quiet:
+                _note_what_did_not_run(path, drawn)
         finally:
             if not quiet:
                 show_finished(jobs)
             if page is not None:
                 write_pages(jobs, page)
+
+
+def _note_what_did_not_run(path: Path, drawn: Capture) -> None:
+    for left in drawn.never_executed():
+        note(
+            f"{path} never executes what its environment ({left.call_site}) holds now; call execute()"
+        )
 
 
 @contextmanager

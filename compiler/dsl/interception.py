@@ -4,7 +4,8 @@ The environment reports itself when it is made, and every job when the user exec
 listens in a normal run, and both calls cost one look at a module variable. Inside `capturing()`
 jobs are written down and never run, so that a plan needs no change to the program and no Spark.
 Inside `configuring(...)` new environments start with settings from the command line. Inside
-`watching_jobs()` the jobs that really run are written down.
+`watching_jobs()` the jobs that really run are written down, and inside `watching_environments()` the
+environments they are drawn with.
 
 The environment's side of the contract:
 
@@ -129,6 +130,20 @@ def watching_jobs() -> Iterator[list[StartedJob]]:
         _watchers.pop()
 
 
+_drawing: list[Capture] = []
+
+
+@contextmanager
+def watching_environments() -> Iterator[Capture]:
+    """Within the block the capture's environments grow by each one that is made; jobs run, and it has none."""
+    made = Capture()
+    _drawing.append(made)
+    try:
+        yield made
+    finally:
+        _drawing.pop()
+
+
 def job_started(name: str, client: JobClient, plan: Plan) -> None:
     """Tells all who watch, if there are any; called right before the job runs."""
     for started in _watchers:
@@ -140,8 +155,8 @@ def environment_made(environment: Environment) -> None:
     for values in _configurations:
         for key, value in values.items():
             environment.get_configuration().set_string(key, value)
-    if _captures:
-        _captures[-1].environments.append((environment, user_call_site()))
+    for made in (*_captures[-1:], *_drawing):
+        made.environments.append((environment, user_call_site()))
 
 
 def is_capturing() -> bool:

@@ -10,6 +10,7 @@ from opchain.compiler.plan.layout import DEFAULT_WIDTH, Paragraph, Row, counted,
 from opchain.compiler.plan.matching import match_operators
 from opchain.compiler.plan.model import from_json
 from opchain.compiler.plan.state_diff import state_problems
+from opchain.runtime.checkpoint.positions import BATCH, CLOCK, TIMER
 from opchain.runtime.checkpoint.restore_plan import ProgramOperator
 
 if TYPE_CHECKING:
@@ -17,7 +18,11 @@ if TYPE_CHECKING:
 
     from opchain.compiler.plan.layout import Line
     from opchain.compiler.plan.model import JobPlan
-    from opchain.runtime.checkpoint.metadata import CheckpointMetadata, OperatorMetadata
+    from opchain.runtime.checkpoint.metadata import (
+        CheckpointMetadata,
+        OperatorMetadata,
+        SourcePosition,
+    )
     from opchain.runtime.checkpoint.restore_plan import RestorePlan
 
 _UNSET = -1
@@ -69,10 +74,7 @@ def checkpoint_text(metadata: CheckpointMetadata) -> str:
             f"  {counted(operator.parallelism, 'task')}{keyed}, {kept_in}",
         ]
         lines += [Row(("  state", state.name, state.kind, state.type)) for state in operator.states]
-    lines += [
-        f"source {source.source}: {json.dumps(source.position, sort_keys=True)}"
-        for source in metadata.sources
-    ]
+    lines += [line for source in metadata.sources if (line := _position_line(source)) is not None]
     if metadata.committables:
         lines.append(f"{counted(len(metadata.committables), 'committable')} of sinks")
     return set_lines(lines)
@@ -123,8 +125,23 @@ def bytes_text(size: int) -> str:
     return f"{number:.3g} {unit}"
 
 
+def _position_line(source: SourcePosition) -> str | None:
+    """How far a source was, or when the epoch was; None for a timer that nobody waits for."""
+    if source.source == BATCH:
+        return f"micro-batch {source.position} of Spark"
+    if source.source in (CLOCK, TIMER):
+        at = None if source.position is None else _utc(source.position)
+        said = "processing time" if source.source == CLOCK else "next timer of processing time"
+        return None if at is None else f"{said} {at:%Y-%m-%d %H:%M:%S.%f}"[:-3] + " UTC"
+    return f"source {source.source}: {json.dumps(source.position, sort_keys=True)}"
+
+
+def _utc(timestamp_ms: int) -> datetime:
+    return datetime.fromtimestamp(timestamp_ms / 1000, timezone.utc)
+
+
 def _summary(metadata: CheckpointMetadata) -> tuple[str, ...]:
-    taken = datetime.fromtimestamp(metadata.timestamp_ms / 1000, timezone.utc)
+    taken = _utc(metadata.timestamp_ms)
     files = metadata.files.values()
     return (
         f"{metadata.kind} {metadata.epoch}",

@@ -69,7 +69,7 @@ class LocalStorage(CheckpointStorage):
         """See CheckpointStorage."""
         try:
             found = list((self._root / folder).iterdir())
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
         return sorted(path.name for path in found if path.suffix != TEMPORARY)
 

@@ -95,18 +95,27 @@ def write_savepoint(checkpoint: Located, target: str) -> CheckpointMetadata:
 
     Raises:
         CorruptCheckpointError: A file is missing or altered.
-        CheckpointError: There is something at the target already.
+        CheckpointError: There is something at the target already, or it can't be written to.
     """
     storage = checkpoint_storage(target)
     if storage.children():
         raise CheckpointError(f"{target} is not empty; give a savepoint a directory of its own")
     for file in checkpoint.metadata.all_files.values():
-        storage.write(file.name, checkpoint.storage.get(file))
+        _write(storage, file.name, checkpoint.storage.get(file))
     for name in checkpoint.storage.names(OFFSETS):
-        storage.write(name, checkpoint.storage.read(name))
+        _write(storage, name, checkpoint.storage.read(name))
     metadata = replace(checkpoint.metadata, kind="savepoint")
     try:
         storage.publish(_METADATA, encode(metadata))
     except FileExistsError:
         raise CheckpointError(f"{target} became another savepoint meanwhile") from None
     return metadata
+
+
+def _write(storage: CheckpointStorage, name: str, data: bytes) -> None:
+    try:
+        storage.write(name, data)
+    except OSError as error:
+        raise CheckpointError(
+            f"{storage.full_name(name)} of the savepoint can't be written: {error.strerror or error}"
+        ) from error

@@ -46,9 +46,7 @@ def test_this_process_has_no_dataframes(run: Any) -> None:
     configuration = Configuration()
     configuration.set_string("execution.target", "local")
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
-    with pytest.raises(
-        UnsupportedFeatureError, match="only a bounded job on Spark can have, and this"
-    ):
+    with pytest.raises(UnsupportedFeatureError, match="only a job on Spark can have, and this"):
         run(env)
 
 

@@ -105,6 +105,6 @@ def test_it_is_refused_in_this_process() -> None:
     env.from_source(SparkSource("csv"), NO_WATERMARKS, "rows").print()
     with pytest.raises(
         UnsupportedFeatureError,
-        match=r"'Source: rows' .* is SparkSource\(csv\), which only a bounded job",
+        match=r"'Source: rows' .* is SparkSource\(csv\), which only a job on Spark",
     ):
         env.execute()

@@ -124,3 +124,10 @@ def test_savepoint(place: str, run: Any) -> None:
     again = run("savepoint", place, "saved")
     assert again.exit_code == 2
     assert "saved is not empty" in again.stderr
+
+
+def test_a_file_is_no_checkpoint(write: Any, run: Any) -> None:
+    write()
+    done = run("checkpoint", "verify", "clicks.py")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("opchain: clicks.py has no checkpoint and is no savepoint; give")

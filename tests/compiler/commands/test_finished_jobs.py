@@ -13,13 +13,13 @@ from opchain.common import Configuration
 from opchain.compiler.commands.finished_jobs import show_finished, write_pages
 from opchain.compiler.dsl.interception import StartedJob, watching_jobs
 from opchain.runtime.epochs.epoch_history import EpochHistory
+from opchain.runtime.job.outcome import JobOutcome
 from opchain.runtime.job.run import JobRun
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
-    from opchain.runtime.job.outcome import JobOutcome
 
 
 class Terminal(io.StringIO):
@@ -106,3 +106,12 @@ def test_what_a_job_without_end_has_counted_is_shown_when_it_is_stopped(
     assert title == "job 'words' was stopped"
     assert header.split()[:2] == ["vertex,", "operator"]
     assert [cell for cell in row.split() if cell.isdecimal()][:2] == ["1", "3"]  # tasks, records
+
+
+def test_a_job_that_had_nothing_to_do_has_no_table(capsys: Any) -> None:
+    client = JobRun(JobOutcome, stop=lambda: None).start()
+    client.get_job_execution_result().result(60)
+    show_finished([StartedJob("words", client, finished_job().plan)])
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert line.startswith("job 'words' ran for ")
+    assert line.endswith(" ms, and there was nothing to do")

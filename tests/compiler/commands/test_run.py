@@ -151,3 +151,23 @@ def test_a_page_cannot_be_served_at_a_port_that_is_taken(write: Any, run: Any) -
         done = run("run", "clicks.py", "--local", "--serve", port)
     assert done.exit_code == 2
     assert f"no page can be served at port {port}" in done.stderr
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_the_program_runs(
+    write: Any, run: Any
+) -> None:
+    write("print('runs')\n")
+    done = run("run", "clicks.py", "--html", "nowhere/page.html")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == "opchain: cannot write nowhere/page.html: there is no folder nowhere\n"
+
+
+def test_what_is_drawn_and_never_executed_is_mentioned(write: Any, run: Any) -> None:
+    write(HEAD + TWO_JOBS + "env.from_sequence(1, 2).print()\n")
+    done = run("run", "clicks.py", "--local")
+    said = "note: clicks.py never executes what its environment (clicks.py:3) holds now"
+    assert done.exit_code == 0
+    assert said in done.stderr
+    assert said not in run("run", "clicks.py", "--local", "--quiet").stderr
+    write("print('draws nothing')\n")
+    assert run("run", "clicks.py").stderr == ""

@@ -11,6 +11,7 @@ from opchain.compiler.dsl.interception import (
     environment_made,
     job_intercepted,
     job_started,
+    watching_environments,
     watching_jobs,
 )
 from opchain.compiler.graph.plan import Plan, Program
@@ -116,3 +117,13 @@ def test_who_watches_sees_the_jobs_of_the_block_and_no_others() -> None:
     assert [job.name for job in inner] == ["second"]
     assert inner[0].client is client
     assert inner[0].plan is plan
+
+
+def test_environments_are_known_while_their_jobs_run() -> None:
+    with watching_environments() as outer:
+        Environment(program("drawn", operators=2))
+        with watching_environments() as inner:
+            Environment(program("later", operators=1))
+    Environment(program("behind", operators=1))
+    assert [left.job_name for left in outer.never_executed()] == ["drawn", "later"]
+    assert [left.job_name for left in inner.never_executed()] == ["later"]

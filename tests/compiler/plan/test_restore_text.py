@@ -26,6 +26,7 @@ from opchain.runtime.checkpoint.metadata import (
     StateDescription,
     TaskMetadata,
 )
+from opchain.runtime.checkpoint.positions import BATCH, CLOCK, TIMER
 from opchain.runtime.checkpoint.restore_plan import plan_restore
 from opchain.runtime.checkpoint.state_files import TaskState
 from opchain.runtime.checkpoint.storage import StoredFile
@@ -74,7 +75,12 @@ def checkpoint_of(plan: JobPlan, *, with_plan: bool = False) -> CheckpointMetada
         "run-1",
         tuple(operators),
         tuple(tasks),
-        (SourcePosition("numbers", {"next": 4}),),
+        (
+            SourcePosition("numbers", {"next": 4}),
+            SourcePosition(BATCH, 6),
+            SourcePosition(CLOCK, 1_700_000_000_012),
+            SourcePosition(TIMER, None),
+        ),
         (Committable("c" * 32, 0, b""),),
         json.loads(to_json(plan)) if with_plan else None,
     )
@@ -99,7 +105,17 @@ def test_all_that_a_checkpoint_says() -> None:
     assert "operator 'sums' (test_restore_text.py:" in text
     assert "uid 'sums', id " in text
     assert "  2 tasks, 128 key groups, 2 files with 3 kB\n  state  _op_state  table" in text
-    assert 'source numbers: {"next": 4}\n1 committable of sinks\n' in text
+    positions = 'source numbers: {"next": 4}\nmicro-batch 6 of Spark\n'
+    assert f"{positions}processing time 2023-11-14 22:13:20.012 UTC\n1 committable" in text
+
+
+def test_a_timer_that_waits_is_told() -> None:
+    metadata = replace(
+        checkpoint_of(plan_of()), sources=(SourcePosition(TIMER, 1_700_000_000_000),)
+    )
+    assert "next timer of processing time 2023-11-14 22:13:20.000 UTC\n" in checkpoint_text(
+        metadata
+    )
 
 
 def test_the_same_program_starts() -> None:

@@ -82,3 +82,9 @@ def test_damage_is_found_and_not_copied(place: CheckpointStorage, tmp_path: Path
     with pytest.raises(CorruptCheckpointError, match="is missing"):
         write_savepoint(found, str(target))
     assert not (target / "_metadata").exists()
+
+
+def test_a_target_that_is_a_file_is_refused(place: CheckpointStorage, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(CheckpointError, match=r"file/.* of the savepoint can't be written: "):
+        write_savepoint(find_checkpoint(place.url), str(tmp_path / "file"))
