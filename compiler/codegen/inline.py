@@ -50,12 +50,13 @@ _OUR_VARIABLE = re.compile(r"[a-z_]+(_\d+)+|value|values|timestamp|timestamps")
 class Expression:
     """An expression over parameters, in place of a call.
 
-    `is_fresh` says that nobody but the record at hand can hold its value. What is looped over is not: it may
-    give one object again and again.
+    `only_reads` says that it changes nothing, `is_fresh` that nobody but the record at hand can hold its value. What
+    is looped over is not fresh: it may give one object again and again.
     """
 
     parameters: tuple[str, ...]
     text: str
+    only_reads: bool
     is_fresh: bool
 
     def applied_to(self, *arguments: str) -> str:
@@ -244,9 +245,9 @@ def _checked(
         for node in ast.walk(body)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }
-    if bound & {*parameters, *_free_names(function.__code__)}:
-        return None  # which of two variables a name means, it depends where it stands
-    if any(_OUR_VARIABLE.fullmatch(name) for name in bound):
+    # Which of two variables one of these means depends on where it stands.
+    ambiguous = bound & {*parameters, *_free_names(function.__code__)}
+    if ambiguous or any(_OUR_VARIABLE.fullmatch(name) for name in bound):
         return None
     constants: dict[str, Any] = {}
     for node in ast.walk(body):
@@ -264,9 +265,10 @@ def _checked(
                 return None
     body = _WithConstants(constants).visit(copy.deepcopy(body))
     text = _line_of(body)
-    return (
-        None if text is None else Expression(parameters, text, not is_iterated and _is_fresh(body))
-    )
+    if text is None:
+        return None
+    only_reads = _only_reads(body)
+    return Expression(parameters, text, only_reads, is_fresh=only_reads and not is_iterated)
 
 
 def _line_of(body: ast.expr) -> str | None:
@@ -328,8 +330,8 @@ def _is_builtin(name: str, function: FunctionType) -> bool:
     return name in BUILTINS and not is_hidden and hasattr(builtins, name)
 
 
-def _is_fresh(body: ast.expr) -> bool:
-    """No attribute is read: a class may hand out the same object again and again."""
+def _only_reads(body: ast.expr) -> bool:
+    """No attribute is read: a class may do anything then, and hand out the same object again and again."""
     return not any(isinstance(node, ast.Attribute) for node in ast.walk(body))
 
 

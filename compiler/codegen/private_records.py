@@ -10,7 +10,7 @@ See runtime/task/record_copy.py for why.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen.static_types import is_frozen
 
@@ -47,18 +47,26 @@ def copied(
 def is_harmless(generator: VertexGenerator, operator: OperatorProgram) -> bool:
     """Whether nothing behind an operator's main output can change its records.
 
-    Exchanges copy by pickling, inlined expressions only read, and some sinks say so.
+    Exchanges copy by pickling, unless they reduce first; inlined expressions only read; and some sinks say so.
     """
     work = [operator]
     while work:
-        for child in generator.tree.children(work.pop()):
+        operator = work.pop()
+        for _, output in generator.tree.outputs(operator):
+            if output.combine is not None and not _only_reads(generator, output.combine):
+                return False
+        for child in generator.tree.children(operator):
             if child.spec.takes_batches:
                 if child.spec.changes_records():
                     return False
                 continue
             function = getattr(child.spec, "function", None)
-            expression = generator.expression(function, is_iterated=child.spec.kind == "flat_map")
-            if expression is None or not expression.is_fresh:
+            if not _only_reads(generator, function, is_iterated=child.spec.kind == "flat_map"):
                 return False
             work.append(child)
     return True
+
+
+def _only_reads(generator: VertexGenerator, function: Any, *, is_iterated: bool = False) -> bool:
+    expression = generator.expression(function, is_iterated=is_iterated)
+    return expression is not None and expression.only_reads

@@ -185,6 +185,7 @@ def test_a_backslash_within_an_f_string_is_no_error() -> None:
 def test_what_is_looped_over_may_give_one_object_again(function: Any) -> None:
     expression = expression_of(function, is_iterated=True)
     assert expression is not None
+    assert expression.only_reads
     assert not expression.is_fresh
 
 

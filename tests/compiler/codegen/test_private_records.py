@@ -35,6 +35,23 @@ def changed_by_a_sibling(env: Any) -> None:
     seen(lists, "lists")
 
 
+def longer(first: list[int], second: list[int]) -> list[int]:
+    first.extend(second)
+    return first
+
+
+def changed_before_it_is_sent(env: Any) -> None:
+    lists = env.from_sequence(1, 3).map(lambda number: [number])
+    seen(lists.key_by(lambda numbers: 0).reduce(longer), "longer")
+    seen(lists.rebalance(), "lists")
+
+
+def read_before_it_is_sent(env: Any) -> None:
+    lists = env.from_sequence(1, 3).map(lambda number: [number])
+    lists.key_by(lambda numbers: 0).reduce(lambda a, b: a + b).print()
+    lists.flat_map(lambda numbers: numbers).rebalance().print()
+
+
 def read_by_siblings(env: Any) -> None:
     lists = env.from_sequence(1, 3).map(lambda number: [number])
     lists.map(lambda numbers: len(numbers) + 1).rebalance().map(str).print()
@@ -62,6 +79,23 @@ def test_what_a_sibling_changes_is_copied(form: str) -> None:
     ran = run_form(changed_by_a_sibling, form)
     assert ran.records("doubled") == [[1, 1], [2, 2], [3, 3]]
     assert ran.records("lists") == [[1], [2], [3]]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_what_is_reduced_before_it_is_sent_is_copied(form: str, mode: str) -> None:
+    ran = run_form(changed_before_it_is_sent, form, mode=mode)
+    assert ran.records("longer")[-1] == [1, 2, 3]
+    assert ran.records("lists") == [[1], [2], [3]]
+
+
+@pytest.mark.parametrize(
+    ("draw", "is_copied"), [(changed_before_it_is_sent, True), (read_before_it_is_sent, False)]
+)
+def test_what_only_looks_at_records_before_they_are_sent_gets_no_copy(
+    draw: Callable[[Any], None], is_copied: bool
+) -> None:
+    assert ("_to_0 = private(" in head_of(draw, mode="BATCH")) is is_copied
 
 
 @pytest.mark.parametrize(
