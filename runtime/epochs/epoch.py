@@ -20,7 +20,7 @@ class Epoch:
         checkpoint_id: The checkpoint that ends the epoch; one more than that of the epoch before.
         timestamp_ms: The time that the clock of processing time shows throughout the epoch.
         is_first: Whether nothing ran before, in this run of the job or in the one that it goes on with:
-            bounded sources are read now.
+            bounded sources are read now. One that comes to a job later is read in its own first epoch.
         is_recorded: Whether tasks keep what it takes to run the epoch again.
     """
 

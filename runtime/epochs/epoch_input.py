@@ -1,6 +1,6 @@
 """What a task reads in an epoch.
 
-A source reads what the driver delivers, or, if it is bounded, everything in the first epoch. What comes over
+A source reads what the driver delivers, or, if it is bounded, everything in its first epoch. What comes over
 exchanges is read as ever, but the keys of records are noted, for the changes that the checkpoint keeps.
 """
 
@@ -14,7 +14,6 @@ from opchain.runtime.task.task_input import GateInput, SourceInput
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from opchain.runtime.epochs.epoch import Epoch
     from opchain.runtime.operators.source import SourceOperator
     from opchain.runtime.task.buffer import Buffer
     from opchain.runtime.task.input_gate import InputElement
@@ -23,7 +22,11 @@ if TYPE_CHECKING:
 
 
 def source_input(
-    operator: SourceOperator, chain: OperatorChain, deliveries: Iterable[Buffer], epoch: Epoch
+    operator: SourceOperator,
+    chain: OperatorChain,
+    deliveries: Iterable[Buffer],
+    *,
+    is_first: bool,
 ) -> SourceInput:
     """What a source reads in an epoch.
 
@@ -31,9 +34,9 @@ def source_input(
         operator: The source.
         chain: What is fed.
         deliveries: What the driver has sent to this subtask, in order.
-        epoch: The epoch.
+        is_first: Whether it is the source's first epoch: a bounded one is read now.
     """
-    if operator.source.is_bounded and epoch.is_first:
+    if operator.source.is_bounded and is_first:
         return SourceInput(operator.batches(), chain)
     return SourceInput(_delivered(operator, chain, deliveries), chain, ends=False)
 

@@ -27,7 +27,7 @@ from opchain.runtime.checkpoint.state_files import (
 )
 from opchain.runtime.epochs.epoch import TaskSnapshot
 from opchain.runtime.epochs.epoch_input import EpochGateInput, source_input
-from opchain.runtime.epochs.progress import restore_progress, take_progress
+from opchain.runtime.epochs.progress import announce_progress, restore_progress, take_progress
 from opchain.runtime.epochs.recording import EpochRecorder
 from opchain.runtime.epochs.state_size import EntryCount, StateSize, snapshot_bytes
 from opchain.runtime.errors import CheckpointFailedError, UnsupportedFeatureError
@@ -78,6 +78,7 @@ class EpochTask(StreamTask):
         self._turns_of_epoch = _TurnsOfEpoch(self.processor)
         self._valves = InputValves(vertex.inputs, self.info.subtask, vertex.parallelism)
         self.state: TaskState | None = None
+        self._has_run = self._is_restored = False
         self._recent_files = RecentFiles()
         self._recorder: EpochRecorder | None = None
         self._sizes: dict[str, StateSize] = {}
@@ -95,7 +96,7 @@ class EpochTask(StreamTask):
 
         Args:
             states: This subtask's share of the state, by operator id.
-            progress: The progress of all subtasks that the vertex had.
+            progress: The progress of all subtasks that the vertex had; empty for one that is new.
             checkpoint_id: The checkpoint; None for a fresh start.
             state: Where the state is, if it is what this very subtask wrote: changes can go on from it.
             described: What the checkpoint says of the states, by operator id.
@@ -118,6 +119,7 @@ class EpochTask(StreamTask):
                 where = f"'{program.name}' ({program.call_site})"
                 require_same_states(before, describe_states(operator.context), where)
             restore_progress(self.chain, self._read_valves, progress, self.info.subtask)
+            self._has_run = self._is_restored = bool(progress)
         except BaseException as error:
             self._locate(error)
             self._close()
@@ -170,6 +172,8 @@ class EpochTask(StreamTask):
         self, epoch: Epoch, buffers: Iterator[Buffer], storage: CheckpointStorage, attempt_id: str
     ) -> Iterator[Buffer]:
         self._begin(epoch, buffers)
+        if self._is_restored:
+            announce_progress(self.chain)
         yield from self._turns()
         self.chain.on_batch_end()
         self.chain.prepare_snapshot(epoch.checkpoint_id)
@@ -182,6 +186,7 @@ class EpochTask(StreamTask):
             writer.emit_barrier(barrier)
         self._report(attempt_id)
         yield from self._hand_over()
+        self._has_run, self._is_restored = True, False
 
     def _begin(self, epoch: Epoch, buffers: Iterator[Buffer]) -> None:
         self.processor.measure_anew()
@@ -199,7 +204,9 @@ class EpochTask(StreamTask):
     def _input_of(self, epoch: Epoch, buffers: Iterator[Buffer]) -> TaskInput:
         head, vertex = self.chain.head, self.info.vertex
         if isinstance(head, SourceOperator):
-            return source_input(head, self.chain, self._awaited(buffers), epoch)
+            awaited = self._awaited(buffers)
+            is_first = epoch.is_first or not self._has_run
+            return source_input(head, self.chain, awaited, is_first=is_first)
         self._gate = InputGate(
             vertex.inputs,
             self.info.subtask,

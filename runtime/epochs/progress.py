@@ -10,6 +10,7 @@ import pickle
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.task.elements import MIN_WATERMARK
 from opchain.runtime.task.record_pickle import dump_records
 
 if TYPE_CHECKING:
@@ -29,17 +30,17 @@ class OperatorProgress:
     input_watermarks: tuple[int, ...]
     idle_inputs: frozenset[int]
     output_watermark: int
+    output_is_idle: bool
     own: Any
 
 
 @dataclass(frozen=True, slots=True)
 class TaskProgress:
-    """Of one task: valves by input number, watermarks by input, operators by id, exchanges by output."""
+    """Of one task: valves by input number, watermarks by input, operators by id."""
 
     valves: dict[int, WatermarkValve]
     input_watermarks: tuple[int, ...]
     operators: dict[str, OperatorProgress]
-    sent_watermarks: tuple[int, ...]
 
 
 def take_progress(chain: OperatorChain, valves: InputValves | None) -> bytes:
@@ -57,11 +58,11 @@ def take_progress(chain: OperatorChain, valves: InputValves | None) -> bytes:
                 tuple(operator.input_watermarks),
                 frozenset(operator.idle_inputs),
                 operator.output.current_watermark,
+                operator.output.is_idle,
                 operator.progress(),
             )
             for operator in chain.operators
         },
-        sent_watermarks=tuple(writer.watermark for writer in chain.writers),
     )
     return dump_records(progress)
 
@@ -84,26 +85,48 @@ def restore_progress(
         _go_on(chain, valves, pickle.loads(saved[subtask]))
     elif saved:
         _begin_together(chain, valves, [pickle.loads(data) for data in saved])
+    for writer, output in zip(chain.writers, chain.program.outputs, strict=True):
+        writer.watermark = chain.outputs[output.operator].current_watermark
+
+
+def announce_progress(chain: OperatorChain) -> None:
+    """Says to all behind the exchanges how far the task is, which went on from a checkpoint.
+
+    Whoever reads as many channels as before knows, and passes that by. With other channels, or in an operator
+    that is new, nobody does: a source that has ended, or is idle, would never say it again, and hold event
+    time back for ever.
+    """
+    for writer, output in zip(chain.writers, chain.program.outputs, strict=True):
+        said = chain.outputs[output.operator]
+        # An idle channel takes no watermark, so the status comes first or last.
+        if not said.is_idle:
+            writer.emit_status(is_idle=False)
+        if said.current_watermark > MIN_WATERMARK:
+            writer.emit_watermark(said.current_watermark)
+        if said.is_idle:
+            writer.emit_status(is_idle=True)
 
 
 def _go_on(chain: OperatorChain, valves: InputValves | None, progress: TaskProgress) -> None:
-    if valves is not None and _channel_counts(valves.progress()) == _channel_counts(
-        progress.valves
-    ):
-        valves.restore(progress.valves)
-    elif valves is not None:
-        _hold(valves, [progress])
+    is_same = valves is None or (
+        _channel_counts(valves.progress()) == _channel_counts(progress.valves)
+    )
+    if valves is not None:
+        if is_same:
+            valves.restore(progress.valves)
+        else:
+            _hold(valves, [progress])
     chain.input_watermarks[:] = progress.input_watermarks
     for operator in chain.operators:
         own = progress.operators.get(operator.program.operator_id)
         if own is not None:
             _restore_watermarks(operator, own.current_watermark, own.output_watermark)
             operator.input_watermarks[:] = own.input_watermarks
-            operator.idle_inputs = set(own.idle_inputs)
+            if is_same:  # other channels are active until they say that they are idle
+                operator.idle_inputs = set(own.idle_inputs)
+                operator.output.is_idle = own.output_is_idle
             if own.own is not None:
                 operator.restore_progress(own.own)
-    for writer, watermark in zip(chain.writers, progress.sent_watermarks, strict=False):
-        writer.watermark = watermark
 
 
 def _begin_together(
@@ -130,11 +153,6 @@ def _begin_together(
                 min, zip(*(item.input_watermarks for item in found), strict=True)
             )
             operator.rescale_progress([item.own for item in found if item.own is not None])
-    for number, writer in enumerate(chain.writers):
-        writer.watermark = min(
-            (item.sent_watermarks[number] for item in saved if number < len(item.sent_watermarks)),
-            default=writer.watermark,
-        )
 
 
 def _hold(valves: InputValves, saved: Sequence[TaskProgress]) -> None:

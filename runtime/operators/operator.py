@@ -48,6 +48,7 @@ class Output:
     idle_receivers: list[Callable[[bool], None]] = field(default_factory=list)
     marker_receivers: list[Callable[[Any], None]] = field(default_factory=list)
     current_watermark: int = -(2**63)
+    is_idle: bool = False
 
     def collect_to(self, tag_id: str, value: Any, timestamp: int | None) -> None:
         """Emits a record to a side output; dropped where nobody reads it, as in Flink."""
@@ -63,6 +64,7 @@ class Output:
 
     def emit_status(self, is_idle: bool) -> None:
         """Passes on that this stream became idle, or active again."""
+        self.is_idle = is_idle
         for receive in self.idle_receivers:
             receive(is_idle)
 

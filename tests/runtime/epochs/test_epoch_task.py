@@ -178,6 +178,26 @@ def test_bounded_sources_are_read_in_the_first_epoch(tmp_path: Path) -> None:
     run.close()
 
 
+def test_a_bounded_source_that_comes_to_a_job_later_is_read_then(tmp_path: Path) -> None:
+    has_more = False
+
+    def draw(env: Any) -> None:
+        words = given(env, "words")
+        if has_more:
+            words = words.union(env.from_collection(["x", "y"]).uid("fixed"))
+        seen(words.key_by(lambda word: word).process(Count()).uid("count"), "counts")
+
+    run = EpochRun(draw, tmp_path)
+    assert run.run(words=["x"]).records("counts") == [("x", 1)]
+    has_more = True
+    run = run.restarted()
+    assert sorted(run.run(words=["y"]).records("counts")) == [("x", 2), ("y", 1), ("y", 2)]
+    assert run.run(words=["x"]).records("counts") == [("x", 3)]
+    run = run.restarted(3)
+    assert run.run(words=["x"]).records("counts") == [("x", 4)]
+    run.close()
+
+
 def test_what_a_function_raises_names_the_operator_and_closes_the_task(tmp_path: Path) -> None:
     class Fragile(Count):
         marker = tmp_path / "closed"

@@ -6,7 +6,7 @@ import pytest
 from epoch_runs import EpochRun, given
 from forms import seen
 from opchain.common import Duration, WatermarkGenerator, WatermarkStrategy
-from opchain.datastream.functions import ProcessFunction
+from opchain.datastream.functions import CoProcessFunction, ProcessFunction
 from opchain.runtime.errors import StateError
 
 if TYPE_CHECKING:
@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 class Watermarks(ProcessFunction[tuple[str, int], int]):
     def process_element(self, value: tuple[str, int], ctx: Any) -> Iterator[int]:
         yield ctx.timer_service().current_watermark()
+
+
+class Watermarks2(CoProcessFunction[Any, Any, int]):
+    def process_element1(self, value: Any, ctx: Any) -> Iterator[int]:
+        yield ctx.timer_service().current_watermark()
+
+    def process_element2(self, value: Any, ctx: Any) -> tuple[()]:
+        return ()
 
 
 def strategy(idle_ms: int | None = None) -> Any:
@@ -72,6 +80,73 @@ def test_an_input_that_stays_away_holds_nobody_back(tmp_path: Path, restarts: bo
     run.run(1_120)
     run = run.restarted() if restarts else run
     assert run.run(1_200, one=[("a", 80)]).records("watermarks")[0] >= 49
+    run.close()
+
+
+@pytest.mark.parametrize("parallelism", [1, 3, 8])
+def test_a_bounded_source_at_its_end_holds_nobody_back_at_another_parallelism(
+    tmp_path: Path, parallelism: int
+) -> None:
+    def mixed(env: Any) -> None:
+        ended = env.from_collection([("a", 5)]).assign_timestamps_and_watermarks(strategy())
+        events = given(env, "events", strategy()).union(ended)
+        seen(events.key_by(lambda value: value[0]).process(Watermarks()), "watermarks")
+
+    run = EpochRun(mixed, tmp_path, 2)
+    run.run(events=[("a", 50), ("b", 50)])
+    for size in (parallelism, 2):
+        run = run.restarted(size)
+        run.run(events=[("a", 70)] * 8)
+        assert set(run.run(events=[("b", 70)] * 8).records("watermarks")) == {69}
+    run.close()
+
+
+@pytest.mark.parametrize("moved", [("counts",), ("quiet",), ("quiet", "counts")])
+def test_an_idle_input_holds_nobody_back_at_another_parallelism(
+    tmp_path: Path, moved: tuple[str, ...]
+) -> None:
+    sizes = {"quiet": 1, "counts": 2}
+
+    def of_sizes(env: Any) -> None:
+        quiet = given(env, "quiet", strategy(100)).set_parallelism(sizes["quiet"])
+        loud = given(env, "loud", strategy()).set_parallelism(1)
+        keyed = loud.connect(quiet).key_by(lambda value: value[0], lambda value: value[0])
+        seen(keyed.process(Watermarks2()).set_parallelism(sizes["counts"]), "watermarks")
+
+    run = EpochRun(of_sizes, tmp_path)
+    run.run(1_000, loud=[("a", 10)], quiet=[("a", 10)])
+    run.run(1_200)
+    assert run.run(1_201, loud=[("a", 30)]).records("watermarks") == [9]
+    for name in moved:
+        sizes[name] = 3
+    run = run.restarted()
+    # A source whose own subtasks are others begins anew, and is idle when its time-out is over.
+    run.run(1_210, loud=[("a", 50)])
+    run.run(1_400)
+    assert run.run(1_410, loud=[("a", 60)]).records("watermarks") == [49]
+    run.run(1_420, quiet=[("a", 55)] * 3)
+    # It is active again, and is waited for; event time does not go back to it.
+    run.run(1_430, loud=[("a", 90)])
+    assert run.run(1_440, loud=[("a", 91)]).records("watermarks") == [59]
+    run.close()
+
+
+def test_an_operator_between_a_source_at_its_end_and_others_hears_of_that(tmp_path: Path) -> None:
+    has_more = False
+
+    def mixed(env: Any) -> None:
+        ended = env.from_collection([("a", 5)]).uid("ended")
+        if has_more:
+            ended = ended.map(lambda value: value).uid("more").disable_chaining()
+        events = given(env, "events", strategy()).union(ended)
+        seen(events.key_by(lambda value: value[0]).process(Watermarks()), "watermarks")
+
+    run = EpochRun(mixed, tmp_path)
+    run.run(events=[("a", 50)])
+    has_more = True
+    run = run.restarted()
+    run.run(events=[("a", 70)])
+    assert run.run(events=[("a", 80)]).records("watermarks") == [69]
     run.close()
 
 
