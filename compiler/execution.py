@@ -10,6 +10,7 @@ from opchain.compiler.graph.plan import made
 from opchain.compiler.live_job_settings import check_live_job_settings
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.settings.dependencies_reader import job_dependencies
+from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.run import log_warnings_only
 from opchain.runtime.job.slot_resources import SlotResources
 
@@ -32,6 +33,8 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
     plan = compile_program(program)
     job = made(plan.job_program)
     dependencies = job_dependencies(program)
+    if not has_no_end(job):
+        _refuse_restoring(program.settings, job.job_name)
     if program.settings.target == "local":
         from opchain.runtime.local.job import local_run  # noqa: PLC0415 - only what is used is loaded
 
@@ -55,6 +58,15 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
         run = spark_run(job, dependencies, slot_resources(plan))
     job_started(job.job_name, run, plan)
     return run.run_here() if wait else run.start()
+
+
+def _refuse_restoring(settings: JobSettings, job_name: str) -> None:
+    if settings.restore_from is not None:
+        raise UnsupportedFeatureError(
+            f"job '{job_name}' ends by itself and keeps no checkpoints, so it cannot start from "
+            f"{settings.restore_from} (execution.state-recovery.path, --from): leave that out, or let its sources "
+            "be without end and the job with opchain.streaming.trigger = available-now"
+        )
 
 
 def has_no_end(job: JobProgram) -> bool:

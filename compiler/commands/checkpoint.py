@@ -23,6 +23,7 @@ from opchain.runtime.checkpoint.metadata import completed_epochs, read_metadata
 from opchain.runtime.checkpoint.restore_plan import plan_restore
 from opchain.runtime.checkpoint.savepoint import find_checkpoint, problems_of, write_savepoint
 from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.errors import CorruptCheckpointError
 
 NO = 1
 """The exit code for an answer that is no: a file is broken, or the program can't start."""
@@ -40,13 +41,24 @@ def checkpoint() -> None:
 @checkpoint.command("ls")
 @click.argument("directory")
 def list_checkpoints(directory: str) -> None:
-    """Lists the checkpoints in DIRECTORY, the oldest first."""
+    """Lists the checkpoints in DIRECTORY, the oldest first.
+
+    Exit codes: 0 all can be listed, 2 some are damaged, or there are none.
+    """
     with clear_errors():
         storage = checkpoint_storage(directory)
         epochs = completed_epochs(storage)
         if not epochs:
             raise CommandError(f"{directory} has no checkpoints")
-        answer(listing(read_metadata(storage, epoch) for epoch in epochs))
+        found, damaged = [], []
+        for epoch in epochs:
+            try:
+                found.append(read_metadata(storage, epoch))
+            except CorruptCheckpointError as error:  # noqa: PERF203 - those that are whole are listed
+                damaged.append(str(error))
+        answer(listing(found))
+        if damaged:
+            raise CommandError("; ".join(damaged))
 
 
 @checkpoint.command()

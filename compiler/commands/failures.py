@@ -91,10 +91,19 @@ def failure_of(error: BaseException, program: Path, *, while_it_ran: bool = Fals
     else:
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
-        message = f"{program} failed{_at(place)}: {text}{notes}"
+        hint = hint_for(error)
+        advice = "" if hint is None else f"; {hint}"
+        message = f"{program} failed{_at(place)}: {text}{notes}{advice}"
     failure = ProgramFailedError(message) if while_it_ran else CommandError(message)
     failure.__cause__ = error
     return failure
+
+
+def hint_for(error: BaseException) -> str | None:
+    """What to do about an error that is Python's, and that opchain knows how to mend; None otherwise."""
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "pyflink":
+        return "a PyFlink program runs here when its imports say opchain in the place of pyflink"
+    return None
 
 
 def place_of(trace: TracebackType | None, program: Path) -> str | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from opchain.compiler.commands.failures import PROGRAM_FAILED, CommandError, clear_errors
 from opchain.compiler.commands.main_program import as_main_program
-from opchain.compiler.commands.output import answer
+from opchain.compiler.commands.output import answer, note
 from opchain.compiler.commands.program_arguments import (
     PASSES_ARGUMENTS_ON,
     Request,
@@ -103,6 +103,11 @@ def replay_command(
         if debugs:
             pdb.post_mortem(error.__traceback__)
         sys.exit(PROGRAM_FAILED)
+    if key is not None and not found.keyed:
+        note(
+            f"no state of key {short_repr(looked_for)} is recorded, and none is replayed; --key takes a Python "
+            "literal (1, \"'1'\", \"(1, 'a')\"), else text"
+        )
     answer(_text(found, recorded.metadata.epoch, recorded.metadata.job_name))
     if found.differences:
         context.exit(DIFFERS)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from opchain.compiler.commands.failures import PROGRAM_FAILED, failure_of
+from opchain.compiler.commands.failures import PROGRAM_FAILED, failure_of, hint_for
 from opchain.compiler.commands.finished_jobs import show_finished, write_pages
 from opchain.compiler.commands.interrupt import ends_on_interrupt
 from opchain.compiler.commands.log_output import logging_to_stderr
@@ -127,6 +127,9 @@ def run(
             raise failure_of(error, path, while_it_ran=any(map(has_failed, jobs))) from error
         except Exception as error:  # noqa: BLE001 - printed whole, as Python would
             traceback.print_exception(error.with_traceback(_from_file_on(error, path)))
+            hint = hint_for(error)
+            if hint is not None:
+                note(hint)
             sys.exit(PROGRAM_FAILED)
         else:
             if not quiet:

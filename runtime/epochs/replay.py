@@ -77,7 +77,11 @@ def recorded_epoch(storage: CheckpointStorage, epoch: int) -> RecordedEpoch:
     """
     epochs = completed_epochs(storage)
     if epoch not in epochs:
-        known = f"there are {', '.join(map(str, epochs))}" if epochs else "there are none"
+        known = (
+            f"it has those of {', '.join(map(str, epochs))}"
+            if epochs
+            else "it has none, and a savepoint can't be run again"
+        )
         raise CheckpointError(f"{storage.url} has no checkpoint of epoch {epoch}; {known}")
     metadata = read_metadata(storage, epoch)
     if position(metadata, CLOCK) is None or any(task.recorded is None for task in metadata.tasks):

@@ -1,17 +1,16 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pytest
 from opchain.common import Configuration
 from opchain.compiler.execution import slot_resources, submit
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import SlotSharingGroup, StreamExecutionEnvironment
+from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.slot_resources import SlotResources
 from opchain.runtime.job.status import JobStatus
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def environment() -> StreamExecutionEnvironment:
@@ -73,3 +72,13 @@ def test_without_resources_there_is_nothing_to_place() -> None:
     env = environment()
     env.from_collection([1]).print()
     assert slot_resources(compile_program(env.program())) == ()
+
+
+def test_a_job_that_ends_by_itself_starts_from_no_checkpoint() -> None:
+    env = environment()
+    env.get_configuration().set_string("execution.state-recovery.path", "checkpoints/chk-3")
+    env.from_collection([1]).print()
+    with pytest.raises(
+        UnsupportedFeatureError, match=r"job 'once' ends .* from checkpoints/chk-3 "
+    ):
+        env.execute("once")

@@ -131,3 +131,12 @@ def test_a_file_is_no_checkpoint(write: Any, run: Any) -> None:
     done = run("checkpoint", "verify", "clicks.py")
     assert done.exit_code == 2
     assert done.stderr.startswith("opchain: clicks.py has no checkpoint and is no savepoint; give")
+
+
+def test_checkpoints_beside_a_damaged_one_are_listed(place: str, run: Any) -> None:
+    Path(place, "chk-1", "_metadata").write_text("nothing")
+    done = run("checkpoint", "ls", place)
+    assert done.exit_code == 2
+    (line,) = done.stdout.splitlines()
+    assert line.startswith("checkpoint 2  ")
+    assert "chk-1/_metadata is no metadata of a checkpoint" in done.stderr

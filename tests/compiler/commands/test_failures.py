@@ -8,6 +8,7 @@ from opchain.compiler.commands.failures import (
     CommandError,
     clear_errors,
     failure_of,
+    hint_for,
     place_of,
 )
 from opchain.runtime.errors import GraphError
@@ -78,3 +79,11 @@ def test_the_traceback_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -
     assert "ZeroDivisionError: by zero\n" in capsys.readouterr().err
     command.main([], standalone_mode=False)
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("module", ["pyflink", "pyflink.datastream"])
+def test_imports_of_pyflink_have_a_hint(module: str) -> None:
+    error = ModuleNotFoundError(f"No module named {module!r}", name=module)
+    assert "opchain in the place of pyflink" in failure_of(error, Path("clicks.py")).message
+    assert hint_for(ModuleNotFoundError("No module named 'pyflinks'", name="pyflinks")) is None
+    assert hint_for(ValueError("pyflink")) is None

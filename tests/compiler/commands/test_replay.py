@@ -86,7 +86,7 @@ def test_a_program_that_raises(place: str, write: Any, run: Any) -> None:
 @pytest.mark.parametrize(
     ("chosen", "said"),
     [
-        (["--epoch", "7"], "no checkpoint of epoch 7; there are 1, 2"),
+        (["--epoch", "7"], "no checkpoint of epoch 7; it has those of 1, 2"),
         (["--subtask", "1"], "--subtask is one of a vertex"),
         (["--vertex", "sum", "--subtask", "2"], "has 2 subtasks, counted from 0"),
         (["--vertex", "nothing"], "has no vertex 'nothing'; it has 1 'Source: pairs', 2 '"),
@@ -119,3 +119,18 @@ def test_pdb_stops_at_the_records_of_a_key(
     stops.clear()
     assert run(*arguments, "--vertex", "1").exit_code == 0
     assert sorted(stops) == [[("a", 1), ("a", 3)], [("b", 2)]]
+
+
+def test_a_key_without_state_is_mentioned(place: str, run: Any) -> None:
+    done = run("replay", place, "clicks.py:build", "--key", "nobody")
+    assert "note: no state of key 'nobody' is recorded, and none is replayed" in done.stderr
+    assert done.exit_code == 0
+    assert run("replay", place, "clicks.py:build", "--key", "a").stderr == ""
+
+
+def test_a_savepoint_has_no_epoch(place: str, run: Any) -> None:
+    run("savepoint", place, "saved")
+    assert (
+        "it has none, and a savepoint can't be run again"
+        in run("replay", "saved", "clicks.py:build").stderr
+    )

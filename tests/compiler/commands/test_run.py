@@ -171,3 +171,14 @@ def test_what_is_drawn_and_never_executed_is_mentioned(write: Any, run: Any) -> 
     assert said not in run("run", "clicks.py", "--local", "--quiet").stderr
     write("print('draws nothing')\n")
     assert run("run", "clicks.py").stderr == ""
+
+
+def test_imports_of_pyflink_have_a_hint(write: Any, run: Any) -> None:
+    write("raise ModuleNotFoundError(\"No module named 'pyflink'\", name='pyflink')\n")
+    done = run("run", "clicks.py")
+    assert done.exit_code == 1
+    *_, raised, said = done.stderr.splitlines()
+    assert raised == "ModuleNotFoundError: No module named 'pyflink'"
+    assert said.startswith(
+        "opchain: note: a PyFlink program runs here when its imports say opchain"
+    )

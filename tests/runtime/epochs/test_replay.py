@@ -148,7 +148,7 @@ def test_another_program_is_refused(recorded: Any) -> None:
 
 def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     _, storage = run_recorded(program(), tmp_path / "retained", EPOCHS, retained=2)
-    with pytest.raises(CheckpointError, match="no checkpoint of epoch 2; there are 3, 4"):
+    with pytest.raises(CheckpointError, match="no checkpoint of epoch 2; it has those of 3, 4"):
         recorded_epoch(storage, 2)
     with pytest.raises(
         CheckpointError, match="went on from checkpoint 2, which is retained no more"
