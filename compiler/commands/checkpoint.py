@@ -61,7 +61,7 @@ def list_checkpoints(directory: str) -> None:
             raise CommandError("; ".join(damaged))
 
 
-@checkpoint.command()
+@checkpoint.command(short_help="Shows the operators, states and positions in CHECKPOINT.")
 @click.argument("checkpoint")
 def show(checkpoint: str) -> None:
     """Shows what is in CHECKPOINT: operators, states, positions of sources."""
@@ -69,7 +69,7 @@ def show(checkpoint: str) -> None:
         answer(checkpoint_text(find_checkpoint(checkpoint).metadata))
 
 
-@checkpoint.command()
+@checkpoint.command(short_help="Reads all files of CHECKPOINT; says which are missing or altered.")
 @click.argument("checkpoint")
 @click.pass_context
 def verify(context: click.Context, checkpoint: str) -> None:
@@ -91,7 +91,10 @@ def verify(context: click.Context, checkpoint: str) -> None:
     answer(f"{name}: {counted(len(files), 'file')} with {size}, whole\n")
 
 
-@checkpoint.command(context_settings=PASSES_ARGUMENTS_ON)
+@checkpoint.command(
+    context_settings=PASSES_ARGUMENTS_ON,
+    short_help="Says what FILE would start with, started from CHECKPOINT.",
+)
 @click.argument("checkpoint")
 @click.argument("file")
 @click.option("--allow-non-restored-state", is_flag=True, help="Let state go that nobody takes.")
@@ -126,7 +129,7 @@ def diff(
         context.exit(NO)
 
 
-@click.command()
+@click.command(short_help="Copies CHECKPOINT to TARGET, which needs nothing else.")
 @click.argument("checkpoint")
 @click.argument("target")
 def savepoint(checkpoint: str, target: str) -> None:

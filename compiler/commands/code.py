@@ -17,7 +17,10 @@ from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.generated_text import generated_modules, generated_text
 
 
-@click.command(context_settings=PASSES_ARGUMENTS_ON)
+@click.command(
+    context_settings=PASSES_ARGUMENTS_ON,
+    short_help="Prints the source that runs FILE, one function per vertex.",
+)
 @click.argument("file")
 @takes_program
 @click.option("--vertex", type=int, metavar="N", help="Only vertex N, as 'opchain plan' counts.")

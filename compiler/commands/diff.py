@@ -16,7 +16,10 @@ DIFFERENT = 1
 """The exit code that says what `diff` is asked: not the same."""
 
 
-@click.command(context_settings=PASSES_ARGUMENTS_ON)
+@click.command(
+    context_settings=PASSES_ARGUMENTS_ON,
+    short_help="Says what changed between two plans, and which state is lost.",
+)
 @click.argument("before")
 @click.argument("after")
 @takes_program

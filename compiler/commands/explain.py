@@ -13,7 +13,10 @@ from opchain.compiler.commands.program_arguments import (
 from opchain.compiler.plan.edges import edges_text
 
 
-@click.command(context_settings=PASSES_ARGUMENTS_ON)
+@click.command(
+    context_settings=PASSES_ARGUMENTS_ON,
+    short_help="Says of every edge why it is chained, or why it is not.",
+)
 @click.argument("file")
 @takes_program
 def explain(file: str, request: Request) -> None:

@@ -12,7 +12,7 @@ from opchain.runtime.spark.source_archive import opchain_sources, zipped
 DEFAULT_FOLDER = Path("dist")
 
 
-@click.command()
+@click.command(short_help="Writes the installed opchain as a zip for spark-submit.")
 @click.option(
     "-o",
     "--output",

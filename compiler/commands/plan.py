@@ -20,7 +20,10 @@ from opchain.compiler.plan.explain import FORMATS, STAGES, Form, explain, print_
 from opchain.compiler.plan.layout import DEFAULT_WIDTH
 
 
-@click.command(context_settings=PASSES_ARGUMENTS_ON)
+@click.command(
+    context_settings=PASSES_ARGUMENTS_ON,
+    short_help="Prints what of FILE runs together, and why the rest does not.",
+)
 @click.argument("file")
 @takes_program
 @click.option(

@@ -42,7 +42,11 @@ DIFFERS = 1
 _SHOWN = 20
 
 
-@click.command("replay", context_settings=PASSES_ARGUMENTS_ON)
+@click.command(
+    "replay",
+    context_settings=PASSES_ARGUMENTS_ON,
+    short_help="Runs an epoch of an unbounded job again, and compares it.",
+)
 @click.argument("checkpoint")
 @click.argument("file")
 @click.option(

@@ -25,7 +25,10 @@ from opchain.runtime.spark.source_archive import opchain_sources, zipped
 from opchain.runtime.spark.spark_home import spark_home
 
 
-@click.command(context_settings=PASSES_ARGUMENTS_ON)
+@click.command(
+    context_settings=PASSES_ARGUMENTS_ON,
+    short_help="Runs FILE by spark-submit, with all that its executors need.",
+)
 @click.argument("file")
 @takes_arguments
 @click.option("--master", metavar="URL", help="spark://host:7077, yarn, k8s://..., local[4].")

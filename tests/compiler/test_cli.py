@@ -104,3 +104,12 @@ def test_the_commands_are_those_of_the_documentation() -> None:
 
 def test_no_command_is_an_error() -> None:
     assert CliRunner().invoke(main, ["plans"]).exit_code == 2
+
+
+@pytest.mark.parametrize("group", [(), ("checkpoint",)])
+def test_no_command_is_described_by_half_a_sentence(group: tuple[str, ...]) -> None:
+    listed = CliRunner().invoke(main, [*group, "--help"], terminal_width=80).output
+    lines = listed[listed.index("\nCommands:\n") :].split("\n")[2:-1]
+    assert [line for line in lines if not line.endswith(".")] == []
+    assert [line for line in lines if line.endswith("...")] == []
+    assert max(map(len, lines)) <= 80
