@@ -18,8 +18,9 @@ _MAGIC = frozenset("*?[")
 def list_files(paths: Iterable[str]) -> list[FileStatus]:
     """The files at qualified paths: files, folders with all that is below them, patterns.
 
-    Names that begin with "." or "_" are left out, unless a path names them itself. Flink:
-    `NonSplittingRecursiveEnumerator` with its `DefaultFileFilter`; patterns are ours.
+    Names that begin with "." or "_" are left out, unless a path names them itself. A pattern stands for
+    a file once, also where it matches folders above it. Flink: `NonSplittingRecursiveEnumerator` with its
+    `DefaultFileFilter`; patterns are ours.
 
     Raises:
         FileNotFoundError: A path does not exist, or nothing matches a pattern.
@@ -36,7 +37,7 @@ def _files_at(path: str) -> list[FileStatus]:
         return list(_files_below(file_system, path))
     if _MAGIC.isdisjoint(path):
         raise FileNotFoundError(f"there is no file or folder '{path}'")
-    found = list(_files_matching(file_system, path))
+    found = list(dict.fromkeys(_files_matching(file_system, path)))
     if not found:
         raise FileNotFoundError(f"no file matches the pattern '{path}'")
     return found

@@ -34,6 +34,7 @@ def folder(tmp_path: Path) -> Path:
         (("*",), ["a/c.txt", "a.txt", "b.txt"]),
         (("*.txt",), ["a.txt", "b.txt"]),
         (("**/*.txt",), ["a.txt", "a/c.txt", "b.txt"]),
+        (("**",), ["a/c.txt", "a.txt", "b.txt"]),
         (("_SUCCESS",), ["_SUCCESS"]),
         (("_*",), ["_SUCCESS"]),
         (("_SUCC[E]SS",), ["_SUCCESS"]),
