@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO
 
 from opchain.runtime.connectors.files.file_system import FileStatus, FileSystem, FolderContent
@@ -33,7 +34,10 @@ class LocalFileSystem(FileSystem):
                 if entry.is_dir():
                     folders.append(entry.path)
                 else:
-                    files.append(FileStatus(entry.path, entry.stat().st_size))
+                    # Gone since it was listed, as hidden names are when they are committed; or a link
+                    # to nothing, as editors' locks are.
+                    with suppress(FileNotFoundError):
+                        files.append(FileStatus(entry.path, entry.stat().st_size))
         return FolderContent(files, folders)
 
     def matches(self, pattern: str) -> list[str]:

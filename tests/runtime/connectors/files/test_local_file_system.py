@@ -37,6 +37,12 @@ def test_files_and_folders_are_told_apart(tmp_path: Path) -> None:
     assert FILES.matches(f"{tmp_path}/?") == [str(tmp_path / "b")]
 
 
+def test_what_is_gone_before_it_is_looked_at_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / ".#lock").symlink_to("user@host.1234")  # listed, and nothing there
+    (tmp_path / "a.txt").write_text("abc")
+    assert FILES.content(str(tmp_path)) == FolderContent([FileStatus(f"{tmp_path}/a.txt", 3)], [])
+
+
 def test_a_new_file_is_never_an_old_one(tmp_path: Path) -> None:
     created(tmp_path / "new" / "folder" / "a", b"first")
     with pytest.raises(FileExistsError):
