@@ -5,7 +5,7 @@
     tinyint, smallint, int     BYTE, SHORT, INT               int
     bigint                     LONG                           int
     float, double              FLOAT, DOUBLE                  float
-    decimal(p, s)              BIG_DEC                        Decimal
+    decimal(p, s)              BIG_DEC, BigDecimalTypeInfo    Decimal
     string, char, varchar      STRING                         str
     binary                     PRIMITIVE_ARRAY(BYTE)          bytes
     date                       SQL_DATE                       date
@@ -18,6 +18,9 @@
 
 The other way BIG_DEC is decimal(38, 18), BIG_INT decimal(38, 0), CHAR a string, INSTANT a timestamp, a tuple a
 struct of f0, f1, ... A type that is no row's becomes the one column `value`, as in Spark.
+
+Decimals with more digits than decimal(38, 18) has room for, on either side of the point, are BigDecimalTypeInfo: 38
+digits with the column's scale. The others stay BIG_DEC, so that their sums have room as well.
 """
 
 from __future__ import annotations
@@ -32,6 +35,11 @@ from opchain.runtime.types.container_types import (
     MapTypeInfo,
     ObjectArrayTypeInfo,
     PrimitiveArrayTypeInfo,
+)
+from opchain.runtime.types.decimal_type import (
+    DEFAULT_PRECISION,
+    DEFAULT_SCALE,
+    BigDecimalTypeInfo,
 )
 from opchain.runtime.types.record_types import ExternalTypeInfo, RowTypeInfo, TupleTypeInfo
 from opchain.runtime.types.time_types import (
@@ -61,7 +69,6 @@ _TYPE_OF_KIND: dict[str, Callable[[], TypeInformation[Any]]] = {
     "long": Types.LONG,
     "float": Types.FLOAT,
     "double": Types.DOUBLE,
-    "decimal": Types.BIG_DEC,
     "string": Types.STRING,
     "binary": lambda: Types.PRIMITIVE_ARRAY(Types.BYTE()),
     "date": Types.SQL_DATE,
@@ -82,8 +89,8 @@ _BASIC = {
     BasicType.FLOAT: SparkType("float"),
     BasicType.DOUBLE: SparkType("double"),
     BasicType.CHAR: SparkType("string"),
-    BasicType.BIG_INT: decimal_type(38, 0),
-    BasicType.BIG_DEC: decimal_type(38, 18),
+    BasicType.BIG_INT: decimal_type(DEFAULT_PRECISION, 0),
+    BasicType.BIG_DEC: decimal_type(DEFAULT_PRECISION, DEFAULT_SCALE),
     BasicType.INSTANT: SparkType("timestamp"),
 }
 
@@ -106,6 +113,8 @@ def type_info_of(spark_type: SparkType) -> TypeInformation[Any]:
     if spark_type.kind == "map":
         assert spark_type.key is not None
         return Types.MAP(type_info_of(spark_type.key), type_info_of(spark_type.item))
+    if spark_type.kind == "decimal":
+        return _decimal(spark_type)
     return _TYPE_OF_KIND[spark_type.kind]()
 
 
@@ -132,6 +141,14 @@ def columns_of(spark_type: SparkType) -> SparkType:
     if spark_type.kind == "struct":
         return spark_type
     return struct_type([SparkField(VALUE, spark_type)])
+
+
+def _decimal(spark_type: SparkType) -> TypeInformation[Any]:
+    scale = max(0, spark_type.scale)  # of a legacy setting's negative one only zeros are lost
+    has_room_before = spark_type.precision - spark_type.scale <= DEFAULT_PRECISION - DEFAULT_SCALE
+    if has_room_before and scale <= DEFAULT_SCALE:
+        return Types.BIG_DEC()
+    return BigDecimalTypeInfo.of(DEFAULT_PRECISION, scale)
 
 
 def _struct(names: list[str], types: list[TypeInformation[Any]], path: str) -> SparkType:
@@ -164,6 +181,7 @@ def _map(type_info: MapTypeInfo[Any, Any], path: str) -> SparkType:
 
 
 _MAKERS: tuple[tuple[Any, Callable[[Any, str], SparkType]], ...] = (
+    (BigDecimalTypeInfo, lambda kind, _path: decimal_type(kind.precision, kind.scale)),
     (BasicTypeInfo, lambda basic, _path: _BASIC[basic.basic_type]),
     (RowTypeInfo, lambda row, path: _struct(row.get_field_names(), row.get_field_types(), path)),
     (TupleTypeInfo, _tuple),

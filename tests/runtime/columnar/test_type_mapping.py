@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 from opchain.common import Types
-from opchain.runtime.columnar.spark_types import SparkType
+from opchain.runtime.columnar.spark_types import SparkType, decimal_type
 from opchain.runtime.columnar.type_mapping import columns_of, spark_type_of, type_info_of
 from opchain.runtime.errors import GraphError
+from opchain.runtime.types.decimal_type import BigDecimalTypeInfo
 from opchain.runtime.types.record_types import ExternalTypeInfo
 from opchain.runtime.types.time_types import LocalTimeTypeInfo
 
@@ -21,6 +22,8 @@ BOTH_WAYS: list[tuple[Any, str]] = [
     (Types.FLOAT(), "float"),
     (Types.DOUBLE(), "double"),
     (Types.BIG_DEC(), "decimal(38,18)"),
+    (BigDecimalTypeInfo.of(38, 2), "decimal(38,2)"),
+    (BigDecimalTypeInfo.of(38, 30), "decimal(38,30)"),
     (Types.STRING(), "string"),
     (Types.PRIMITIVE_ARRAY(Types.BYTE()), "binary"),
     (Types.SQL_DATE(), "date"),
@@ -38,6 +41,7 @@ BOTH_WAYS: list[tuple[Any, str]] = [
 TO_SPARK: list[tuple[Any, str]] = [
     (Types.CHAR(), "string"),
     (Types.BIG_INT(), "decimal(38,0)"),
+    (BigDecimalTypeInfo.of(10, 2), "decimal(10,2)"),
     (Types.INSTANT(), "timestamp"),
     (LocalTimeTypeInfo(LOCAL.LOCAL_DATE), "date"),
     (LocalTimeTypeInfo(LOCAL.LOCAL_TIME), "time(6)"),
@@ -58,6 +62,24 @@ def test_types_of_records_have_spark_types(type_info: Any, sql: str) -> None:
 @pytest.mark.parametrize(("type_info", "sql"), BOTH_WAYS)
 def test_and_come_back(type_info: Any, sql: str) -> None:
     assert type_info_of(spark_type_of(type_info)) == type_info
+
+
+@pytest.mark.parametrize(
+    ("precision", "scale", "sql"),
+    [
+        (10, 2, "decimal(38,18)"),
+        (38, 18, "decimal(38,18)"),
+        (20, 0, "decimal(38,18)"),
+        (21, 0, "decimal(38,0)"),
+        (23, 2, "decimal(38,2)"),
+        (19, 19, "decimal(38,19)"),
+        (20, -5, "decimal(38,0)"),
+    ],
+)
+def test_every_decimal_of_a_column_has_room_in_its_type(
+    precision: int, scale: int, sql: str
+) -> None:
+    assert spark_type_of(type_info_of(decimal_type(precision, scale))).sql == sql
 
 
 @pytest.mark.parametrize("kind", ["day_time_interval", "void"])
