@@ -16,6 +16,10 @@ TIMER = "next timer"
 CLOCK = "clock"
 """The name under which it keeps what the clock of processing time showed in its epoch, in milliseconds."""
 
+SOURCES = "unbounded sources"
+"""The name under which it keeps its unbounded sources in the order in which Spark's log has them: the id of the
+operator, who knows how far it has been read, and the operator as messages name it."""
+
 
 def position(metadata: CheckpointMetadata, name: str) -> Any:
     """What a checkpoint keeps under a name; None where it has nothing."""

@@ -27,15 +27,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DeliveredSource:
-    """An unbounded source and the tasks that read it."""
+    """An unbounded source, its operator, and the tasks that read it."""
 
     source: UnboundedSource[Any] | FedSource
+    operator: OperatorProgram
     first_task: int
     parallelism: int
 
 
 def unbounded_sources(job: JobProgram) -> tuple[DeliveredSource, ...]:
-    """Those of a job, in the order of their operator ids: Spark's log knows them by their number.
+    """Those of a job, in the order of their operator ids: that of Spark's log, in a job that begins.
 
     Raises:
         UnsupportedFeatureError: A source has no positions, or runs inside another operator's task, or is a
@@ -59,7 +60,9 @@ def unbounded_sources(job: JobProgram) -> tuple[DeliveredSource, ...]:
         head = vertex.operators[0]
         source = _delivered(head)
         if source is not None:
-            found[head.operator_id] = DeliveredSource(source, vertex.first_task, vertex.parallelism)
+            found[head.operator_id] = DeliveredSource(
+                source, head, vertex.first_task, vertex.parallelism
+            )
     return tuple(found[operator_id] for operator_id in sorted(found))
 
 

@@ -45,6 +45,7 @@ from opchain.runtime.spark.job_failure import failure_of
 from opchain.runtime.spark.job_label import stage_name
 from opchain.runtime.spark.streaming.deliver import Deliver
 from opchain.runtime.spark.streaming.epoch_stages import EpochStageTasks
+from opchain.runtime.spark.streaming.source_places import in_places, places_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -92,6 +93,7 @@ class Epochs:
 
     Attributes:
         outcome: That of the last epoch; None before it.
+        sources: Its unbounded sources, in the order of Spark's log.
     """
 
     def __init__(
@@ -116,7 +118,6 @@ class Epochs:
         self._run_id = run_id
         self._line = line
         self._shipped = shipped
-        self._sources = sources
         self._storage = storage
         self._coordinator = coordinator
         self._records = records
@@ -128,6 +129,8 @@ class Epochs:
         self._latest = coordinator.latest()
         if self._latest is not None:
             match_state(self._latest, job, allow_non_restored_state=allow_non_restored_state)
+        self.sources = in_places(sources, self._latest)
+        if self._latest is not None:
             self._commit_again(self._latest)
         self._discard_orphans()  # of runs that were killed
 
@@ -235,6 +238,7 @@ class Epochs:
                     SourcePosition(BATCH, batch),
                     SourcePosition(TIMER, _first_timer(outcome)),
                     SourcePosition(CLOCK, epoch.timestamp_ms),
+                    places_of(self.sources),
                 ],
                 plan=self._plan,
             )
@@ -289,7 +293,7 @@ class Epochs:
         session = rows.sparkSession
         deliver = Deliver(
             rows.schema.json(),
-            tuple((source.first_task, source.parallelism) for source in self._sources),
+            tuple((source.first_task, source.parallelism) for source in self.sources),
             first,
             has_large_types=has_large_types(session),
         )

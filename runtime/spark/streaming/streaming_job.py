@@ -192,7 +192,7 @@ class StreamingJob:
         from pyspark.errors import StreamingQueryException  # noqa: PLC0415 - comes with pyspark
 
         write_due(self._due, epochs.next_timer_ms)
-        rows = delivered_rows(self._session, self._sources, self._folder, self._due, offsets)
+        rows = delivered_rows(self._session, epochs.sources, self._folder, self._due, offsets)
         writer = (
             rows.writeStream.queryName(f"{legible(self.job.job_name)} {self.run_id[:8]}")
             .option("checkpointLocation", offsets)

@@ -1,0 +1,94 @@
+"""Sources stay at the places that they have in Spark's log, whatever their ids are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from forms import job_of
+from opchain.common import Duration, WatermarkStrategy
+from opchain.datastream.connectors.file_system import FileSource, StreamFormat
+from opchain.runtime.checkpoint.metadata import CheckpointMetadata, SourcePosition
+from opchain.runtime.checkpoint.positions import BATCH
+from opchain.runtime.connectors.data_generator import DataGeneratorSource
+from opchain.runtime.errors import CheckpointError
+from opchain.runtime.spark.streaming.delivered_sources import DeliveredSource, unbounded_sources
+from opchain.runtime.spark.streaming.source_places import in_places, places_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NUMBERS: Any = DataGeneratorSource(lambda number: number)
+LINES: Any = (
+    FileSource.for_record_stream_format(StreamFormat.text_line_format(), "/lines")
+    .monitor_continuously(Duration.of_seconds(1))
+    .build()
+)
+
+
+def sources_of(
+    *uids: str, of: Any = NUMBERS, uid_hash: str | None = None
+) -> tuple[DeliveredSource, ...]:
+    def draw(env: Any) -> None:
+        for uid in uids:
+            stream = env.from_source(of, WatermarkStrategy.no_watermarks(), uid).uid(uid)
+            if uid_hash is not None:
+                stream.set_uid_hash(uid_hash)
+            stream.print()
+
+    return unbounded_sources(job_of(draw))
+
+
+def checkpoint_of(sources: Sequence[DeliveredSource], batch: int = 6) -> CheckpointMetadata:
+    positions = (SourcePosition(BATCH, batch), places_of(sources))
+    return CheckpointMetadata(7, 0, "job", "run", (), (), sources=positions)
+
+
+def uids(sources: Sequence[DeliveredSource]) -> list[str | None]:
+    return [source.operator.uid for source in sources]
+
+
+def test_a_job_that_begins_has_them_in_the_order_of_their_ids() -> None:
+    found = sources_of("a", "b", "c")
+    assert in_places(found, None) == found
+    no_log = checkpoint_of(sources_of("x", "y"), batch=-1)
+    assert in_places(found, no_log) == found
+    before_places = CheckpointMetadata(7, 0, "job", "run", (), (), sources=())
+    assert in_places(found, before_places) == found
+
+
+@pytest.mark.parametrize("renamed", [f"new {number}" for number in range(8)])
+def test_another_id_moves_no_source(renamed: str) -> None:
+    before = sources_of("a", "b", "c")
+    found = in_places(sources_of("a", renamed, "c"), checkpoint_of(before))
+    assert uids(found) == [renamed if uid == "b" else uid for uid in uids(before)]
+    again = in_places(sources_of("a", renamed, "c"), checkpoint_of(found))
+    assert again == found
+
+
+def test_a_source_is_found_by_the_hash_that_it_names() -> None:
+    before = sources_of("a", "b")
+    (of_a,) = (item for item in before if item.operator.uid == "a")
+    both = (
+        *sources_of("renamed", uid_hash=of_a.operator.operator_id),
+        *sources_of("also renamed"),
+    )
+    found = in_places(both, checkpoint_of(before))
+    assert uids(found) == ["renamed" if uid == "a" else "also renamed" for uid in uids(before)]
+
+
+@pytest.mark.parametrize(
+    ("now", "told"),
+    [
+        (sources_of("a", "b", "c"), [r"'Source: c' \(.*\) is new"]),
+        (sources_of("a"), [r"'Source: b' \(.*\) is gone"]),
+        (sources_of("c", "d"), ["c' .* is new", "d' .* is new", "a' .* is gone", "b' .* is gone"]),
+        ((*sources_of("a"), *sources_of("b", of=LINES)), ["'Source: b' .* is of another kind"]),
+    ],
+    ids=["one more", "one less", "two others", "another kind"],
+)
+def test_other_sources_are_refused(now: Sequence[DeliveredSource], told: list[str]) -> None:
+    with pytest.raises(CheckpointError, match="not those of checkpoint 7 of 'job'") as caught:
+        in_places(now, checkpoint_of(sources_of("a", "b")))
+    for text in told:
+        assert caught.match(text)
