@@ -6,6 +6,7 @@ Dates and times are ISO 8601, bytes base64, as Flink has them in both.
 from __future__ import annotations
 
 import base64
+import re
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -19,9 +20,11 @@ from opchain.runtime.types.type_information import BasicType, BasicTypeInfo
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from opchain.runtime.type_variables import T
     from opchain.runtime.types.type_information import TypeInformation
 
 INTEGER_BITS = {BasicType.BYTE: 8, BasicType.SHORT: 16, BasicType.INT: 32, BasicType.LONG: 64}
+_FRACTION = re.compile(r"\.(\d+)")
 _TRUTHS = {"true": True, "false": False}
 
 
@@ -32,9 +35,9 @@ def text_reader(kind: TypeInformation[Any]) -> Callable[[str], Any] | None:
     if isinstance(kind, DateTypeInfo):
         return lambda text: date.fromisoformat(text.strip())
     if isinstance(kind, TimeTypeInfo):
-        return lambda text: time.fromisoformat(_without_zulu(text))
+        return lambda text: _in_time(time.fromisoformat, text)
     if isinstance(kind, TimestampTypeInfo):
-        return lambda text: datetime.fromisoformat(_without_zulu(text))
+        return _moment
     if is_bytes(kind):
         return lambda text: base64.b64decode(text, validate=True)
     return str if isinstance(kind, PickledBytesTypeInfo) else None
@@ -106,8 +109,23 @@ def _boolean(text: str) -> bool:
     return value
 
 
-def _without_zulu(text: str) -> str:
-    return text.strip().removesuffix("Z")
+def _moment(text: str) -> datetime:
+    return _in_time(datetime.fromisoformat, text)
+
+
+def _in_time(parse: Callable[[str], T], text: str) -> T:
+    """What ISO text says, to the microsecond.
+
+    Java writes fractions of 1 to 9 digits; Python 3.10 takes 3 or 6, later ones any number.
+    """
+    text = text.strip().removesuffix("Z")
+    try:
+        return parse(text)
+    except ValueError:
+        six_digits = _FRACTION.sub(lambda found: f".{found[1]:0<6.6}", text)
+        if six_digits == text:
+            raise
+        return parse(six_digits)
 
 
 _READERS: dict[BasicType, Callable[[str], Any]] = {
@@ -119,7 +137,7 @@ _READERS: dict[BasicType, Callable[[str], Any]] = {
     BasicType.BOOLEAN: _boolean,
     BasicType.STRING: str,
     BasicType.CHAR: str,
-    BasicType.INSTANT: lambda text: instant_of(datetime.fromisoformat(_without_zulu(text))),
+    BasicType.INSTANT: lambda text: instant_of(_moment(text)),
 }
 
 _WRITERS: dict[BasicType, Callable[[Any], str]] = {

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from datetime import datetime, time
 from typing import Any
 
 import pytest
 from format_values import SCALARS
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opchain.common import Types
+from opchain.common import Instant, Types
 from opchain.runtime.formats.text_values import is_bytes, text_reader, text_writer
 
 
@@ -47,7 +48,19 @@ def test_text_that_is_no_value_is_refused(name: str, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "text", "value"),
-    [("boolean", " TRUE ", True), ("int", " 7 ", 7), ("double", "1e3", 1000.0)],
+    [
+        ("boolean", " TRUE ", True),
+        ("int", " 7 ", 7),
+        ("double", "1e3", 1000.0),
+        ("time", "01:02:03.5", time(1, 2, 3, 500_000)),
+        ("timestamp", "2024-01-02 03:04:05.0", datetime.fromisoformat("2024-01-02T03:04:05")),
+        (
+            "timestamp",
+            "2024-01-02T03:04:05.123456789",
+            datetime.fromisoformat("2024-01-02T03:04:05.123456"),
+        ),
+        ("instant", "1970-01-01T00:00:01.25Z", Instant(1, 250_000_000)),
+    ],
 )
 def test_text_is_read_as_java_reads_it(name: str, text: str, value: Any) -> None:
     read = text_reader(SCALARS[name][0])
