@@ -59,7 +59,7 @@ def field_writer(schema: CsvSchema) -> Callable[[Iterable[Any]], list[tuple[str,
     """What makes tuples of fields of rows."""
     row_type = schema.row_type
     null = "" if schema.null_value is None else schema.null_value
-    writers = [_text_of(column) for column in schema.columns]
+    writers = [_text_of(column, null) for column in schema.columns]
 
     def fields_of(rows: Iterable[Any]) -> list[tuple[str, ...]]:
         texts = [
@@ -74,11 +74,8 @@ def field_writer(schema: CsvSchema) -> Callable[[Iterable[Any]], list[tuple[str,
 def _column_reader(
     column: CsvColumn, null_value: str | None
 ) -> Callable[[Sequence[str]], Sequence[Any]]:
-    read, is_text = _reader(column), _is_text(column.type_info)
-    nulls = {null_value} if null_value is not None else set()
-    # Empty text is no value of most types, but it may be one of bytes.
-    if null_value is None or not is_bytes(column.type_info):
-        nulls |= set() if is_text else {""}
+    is_text = _is_text(column.type_info)
+    read, nulls = _reader(column, null_value), _nulls(column.type_info, null_value)
 
     def values_of(texts: Sequence[str]) -> Sequence[Any]:
         if any(null in texts for null in nulls):
@@ -88,25 +85,39 @@ def _column_reader(
     return values_of
 
 
+def _nulls(kind: TypeInformation[Any], null_value: str | None) -> set[str]:
+    """The texts that are None, as a field or as an element of one."""
+    nulls = {null_value} if null_value is not None else set()
+    # Empty text is no value of most types, but it may be one of bytes.
+    if not _is_text(kind) and (null_value is None or not is_bytes(kind)):
+        nulls.add("")
+    return nulls
+
+
 def _is_text(kind: TypeInformation[Any]) -> bool:
     return isinstance(kind, BasicTypeInfo) and kind.basic_type is BasicType.STRING
 
 
-def _reader(column: CsvColumn) -> Callable[[str], Any]:
+def _reader(column: CsvColumn, null_value: str | None) -> Callable[[str], Any]:
     kind = column.type_info
     if isinstance(kind, LISTS) and not is_bytes(kind):
         element = _scalar(text_reader(kind.element_type), column)
         if not column.separator:
             return lambda text: [element(text)]
-        return lambda text: list(map(element, text.split(column.separator)))
+        nulls = _nulls(kind.element_type, null_value)
+        return lambda text: [
+            None if each in nulls else element(each) for each in text.split(column.separator)
+        ]
     return _scalar(text_reader(kind), column)
 
 
-def _text_of(column: CsvColumn) -> Callable[[Any], str]:
+def _text_of(column: CsvColumn, null: str) -> Callable[[Any], str]:
     kind, separator = column.type_info, column.separator
     if isinstance(kind, LISTS) and not is_bytes(kind):
         element = _scalar(text_writer(kind.element_type), column)
-        return lambda values: separator.join(map(element, values))
+        return lambda values: separator.join(
+            null if value is None else element(value) for value in values
+        )
     return _scalar(text_writer(kind), column)
 
 

@@ -39,6 +39,24 @@ def test_a_text_for_nothing_is_one_in_every_column() -> None:
     assert field_writer(schema)(rows) == fields
 
 
+@pytest.mark.parametrize(
+    ("null_value", "element_type", "elements", "text"),
+    [
+        (None, Types.INT(), [1, None, 2], "1;;2"),
+        ("-", Types.INT(), [1, None], "1;-"),
+        ("-", Types.STRING(), ["a", None, ""], "a;-;"),
+        ("-", Types.BOOLEAN(), [None, False], "-;false"),
+    ],
+)
+def test_an_element_may_be_nothing(
+    null_value: str | None, element_type: Any, elements: list[Any], text: str
+) -> None:
+    builder = CsvSchema.builder().add_array_column("a", element_type=element_type)
+    schema = builder.build() if null_value is None else builder.set_null_value(null_value).build()
+    assert field_writer(schema)([Row(a=elements)]) == [(text,)]
+    assert row_reader(schema)([(text,)]) == [Row(a=elements)]
+
+
 def test_an_array_without_separator_has_one_element() -> None:
     schema = CsvSchema.builder().add_array_column("a").disable_array_element_separator().build()
     assert row_reader(schema)([("1;2",)]) == [Row(a=["1;2"])]
