@@ -11,7 +11,6 @@ Flink: `ContinuousFileSplitEnumerator`, which keeps the paths of all files that 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 from opchain.runtime.columnar.arrow_types import pyarrow
 from opchain.runtime.connectors.fed_source import FedSource
@@ -78,7 +77,7 @@ class WatchedFileSource(FedSource):
 
 
 def _plain(path: str) -> str:
-    """A path as Spark writes it, as file systems here know it."""
+    """A path as Spark writes it, no character escaped, as file systems here know it."""
     if path.startswith(LOCAL):
-        return qualified_path("/" + unquote(path.removeprefix(LOCAL)).lstrip("/"))
+        return qualified_path("/" + path.removeprefix(LOCAL).lstrip("/"))
     return path

@@ -37,9 +37,9 @@ def test_a_watched_source_never_ends_and_a_static_one_does(tmp_path: Path) -> No
 
 
 def test_the_files_that_are_delivered_are_read_in_order(tmp_path: Path) -> None:
-    (tmp_path / "b c.txt").write_text("x\ny\n")
+    (tmp_path / "b c%20.txt").write_text("x\ny\n")
     (tmp_path / "a.txt").write_text("z\n")
-    paths = [f"file:{tmp_path}/b%20c.txt", f"file://{tmp_path}/a.txt", str(tmp_path / "a.txt")]
+    paths = [f"file:{tmp_path}/b c%20.txt", f"file://{tmp_path}/a.txt", str(tmp_path / "a.txt")]
     records = [
         record
         for batch in watched(tmp_path).read_delivery(delivery(*paths), 10)
