@@ -73,6 +73,7 @@ def undisturbed(source: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[
     return found
 
 
+@pytest.mark.long  # test_killed_sinks.py has the driver die at each of these points, too
 def test_a_driver_that_dies_at_every_point(
     source: Path, undisturbed: dict[str, list[str]], tmp_path: Path
 ) -> None:
