@@ -1,17 +1,20 @@
 """The command `opchain`.
 
 Exit codes: 0 done, 1 `opchain diff` or `opchain replay` found differences, 2 the command, a file or the program is in
-error. `opchain run` ends as the program itself does, with 1 where it raises, and with 130 on Ctrl-C;
-`opchain submit` ends as spark-submit does.
+error, 130 Ctrl-C. `opchain run` ends as the program itself does, with 1 where it raises; `opchain submit` ends as
+spark-submit does.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import click
 from opchain.compiler.commands.checkpoint import checkpoint, savepoint
 from opchain.compiler.commands.code import code
 from opchain.compiler.commands.diff import diff
 from opchain.compiler.commands.explain import explain
+from opchain.compiler.commands.interrupt import INTERRUPTED
 from opchain.compiler.commands.key_groups import key_groups
 from opchain.compiler.commands.package import package
 from opchain.compiler.commands.plan import plan
@@ -20,7 +23,19 @@ from opchain.compiler.commands.run import run
 from opchain.compiler.commands.submit import submit
 
 
-@click.group(name="opchain", context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.Group):
+    """The commands. Ctrl-C ends with 130 in each of them: click's 1 would be the answer of `opchain diff`."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the command that was chosen."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("opchain: interrupted", err=True)
+            ctx.exit(INTERRUPTED)
+
+
+@click.group(name="opchain", cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="opchain", prog_name="opchain")
 @click.option("--traceback", is_flag=True, help="Show where an error was raised.")
 def main(traceback: bool) -> None:

@@ -7,6 +7,7 @@ from opchain.compiler.commands.output import answer, output_width
 from opchain.compiler.commands.program_arguments import (
     PASSES_ARGUMENTS_ON,
     Request,
+    note_what_is_not_used,
     planned,
     takes_program,
 )
@@ -24,6 +25,7 @@ def explain(file: str, request: Request) -> None:
 
     FILE and ARGUMENTS are those of 'opchain plan'.
     """
+    note_what_is_not_used(file, request)
     plan, failure = planned(file, request)
     answer(edges_text(plan, width=output_width()))
     if failure is not None:

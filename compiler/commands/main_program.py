@@ -35,10 +35,9 @@ def check_is_python(path: Path) -> None:
             warnings.simplefilter("ignore")  # they come when the program is run
             compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
     except SyntaxError as error:
-        raise CommandError(
-            f"{path} is not a Python program: {error.msg} ({path.name}:{error.lineno})"
-        ) from None
-    except ValueError as error:  # null bytes, until Python 3.12
+        line = f" ({path.name}:{error.lineno})" if error.lineno else ""
+        raise CommandError(f"{path} is not a Python program: {error.msg}{line}") from None
+    except ValueError as error:  # null bytes, in some versions of Python
         raise CommandError(f"{path} is not a Python program: {error}") from None
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}") from None

@@ -32,7 +32,11 @@ _COLOURS: tuple[tuple[re.Pattern[str], dict[str, Any]], ...] = tuple(
 
 
 def answer(text: str) -> None:
-    """Writes the answer of a command, in ASCII where the output knows no more."""
+    """Writes the answer of a command, in ASCII where the output knows no more.
+
+    Raises:
+        CommandError: It cannot be written; not where a reader has left, which click makes an end.
+    """
     if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
         text = coloured(text)
     encoding = sys.stdout.encoding or "ascii"
@@ -40,7 +44,12 @@ def answer(text: str) -> None:
         text.encode(encoding)
     except UnicodeEncodeError:
         text = as_ascii(text).encode(encoding, "backslashreplace").decode(encoding)
-    click.echo(text, nl=False)
+    try:
+        click.echo(text, nl=False)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CommandError(f"cannot write the answer: {error.strerror}") from None
 
 
 def note(text: str) -> None:

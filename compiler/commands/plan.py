@@ -13,6 +13,7 @@ from opchain.compiler.commands.program_arguments import (
     Request,
     captured_program,
     is_saved_plan,
+    note_what_is_not_used,
     read_saved_plan,
     takes_program,
 )
@@ -65,6 +66,7 @@ def plan(
     if form == "html" and output is None and is_terminal():
         raise CommandError("a page is no text for a terminal; add -o PAGE.html")
     text = Form(width=output_width() if output is None else DEFAULT_WIDTH, call_sites=call_sites)
+    note_what_is_not_used(file, request)
     if is_saved_plan(file):
         try:
             _hand_over(print_saved(read_saved_plan(file), stage, form, text), output)

@@ -94,6 +94,14 @@ def is_saved_plan(file: str) -> bool:
     return file.lower().endswith(SAVED_PLAN)
 
 
+def note_what_is_not_used(file: str, request: Request) -> None:
+    """Tells the user that a saved plan takes nothing of what a program takes."""
+    if is_saved_plan(file) and (request.arguments or request.settings or request.job is not None):
+        note(
+            f"{file} is a saved plan, of one job as it was: ARGUMENTS, -D and --job change nothing"
+        )
+
+
 def read_saved_plan(file: str) -> JobPlan:
     """The plan in a file that `opchain plan FILE --format json` wrote."""
     path = program_file(file).path

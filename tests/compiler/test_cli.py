@@ -113,3 +113,11 @@ def test_no_command_is_described_by_half_a_sentence(group: tuple[str, ...]) -> N
     assert [line for line in lines if not line.endswith(".")] == []
     assert [line for line in lines if line.endswith("...")] == []
     assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("command", [["plan"], ["diff", "clicks.py"], ["run"]])
+def test_an_interrupt_is_no_answer(folder: Path, command: list[str]) -> None:
+    (folder / "endless.py").write_text("raise KeyboardInterrupt\n", encoding="utf-8")
+    done = opchain(folder, *command, "endless.py")
+    assert done.returncode == 130
+    assert done.stderr.endswith("opchain: interrupted\n")

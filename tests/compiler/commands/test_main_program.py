@@ -46,3 +46,8 @@ def test_syntax_is_checked_without_running_anything(write: Any) -> None:
 def test_a_saved_plan_is_no_program(write: Any) -> None:
     with pytest.raises(CommandError, match=r"clicks.json is a saved plan, not a Python program"):
         check_is_python(write("{}\n", "clicks.json"))
+
+
+def test_null_bytes_have_no_line(write: Any) -> None:
+    with pytest.raises(CommandError, match=r"not a Python program: .*null bytes$"):
+        check_is_python(write("a = 1\0"))

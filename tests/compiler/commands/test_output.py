@@ -1,8 +1,11 @@
 import io
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 import click
 import pytest
+from opchain.compiler.commands.failures import CommandError
 from opchain.compiler.commands.output import answer, coloured, note, output_width
 
 
@@ -52,3 +55,13 @@ def test_an_output_without_box_drawing_gets_ascii(monkeypatch: pytest.MonkeyPatc
     answer("├─ naïve\n")
     sys.stdout.flush()
     assert raw.getvalue() == b"|- na\\xefve\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_an_output_without_room_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        monkeypatch.setattr(sys, "stdout", full)
+        with pytest.raises(CommandError, match="cannot write the answer: No space left on device"):
+            answer("vertex 1  x2\n")
+        with suppress(OSError):
+            full.close()

@@ -1,6 +1,7 @@
 import json
 from typing import Any
 
+import pytest
 from opchain.compiler.commands.program_arguments import is_saved_plan, read_saved_plan
 
 
@@ -73,3 +74,14 @@ env = StreamExecutionEnvironment.get_execution_environment()
 env.from_sequence(1, 9).map(abs).print()
 env.execute()
 """
+
+
+@pytest.mark.parametrize("command", ["plan", "explain"])
+def test_what_a_saved_plan_does_not_take_is_mentioned(write: Any, run: Any, command: str) -> None:
+    write()
+    write(run("plan", "clicks.py", "--format", "json").stdout, "saved.json")
+    said = "note: saved.json is a saved plan, of one job as it was: ARGUMENTS, -D and --job change nothing"
+    for given in (["--input", "x"], ["-D", "a=b"], ["--job", "1"]):
+        done = run(command, "saved.json", *given)
+        assert (done.exit_code, said in done.stderr) == (0, True)
+    assert run(command, "saved.json").stderr == ""
