@@ -1,7 +1,7 @@
 """Goes on from an earlier checkpoint of the same run, with Spark's log as it was then.
 
-The micro-batch behind that checkpoint is run again on the input that the log has for it: so its epoch gives the
-same, and sinks that have committed it find that they have. Later ones are read anew.
+The micro-batches behind that checkpoint are run again on the input that the log has for them (see kept_input): so
+their epochs give the same, and sinks that have committed them find that they have.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from opchain.runtime.checkpoint.fall_back import fall_back
 from opchain.runtime.checkpoint.positions import BATCH, position
-from opchain.runtime.checkpoint.savepoint import OFFSETS
+from opchain.runtime.checkpoint.savepoint import OFFSETS, epoch_in
+from opchain.runtime.spark.streaming.kept_input import keep_input
 
 if TYPE_CHECKING:
     from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
@@ -23,17 +24,25 @@ def go_back(storage: CheckpointStorage, coordinator: CheckpointCoordinator, url:
     Raises:
         CorruptCheckpointError: It is not there, or damaged itself.
     """
-    metadata = fall_back(storage, coordinator, url)
-    if metadata is None:
+    fall_back(storage, coordinator, url)
+    epoch = epoch_in(storage, url)
+    metadata = None if epoch is None else coordinator.latest()
+    if metadata is None or metadata.epoch != epoch:
         return
+    # Also where nothing was dropped now: a driver may have died that had come so far.
     last = position(metadata, BATCH)
-    _forget(storage, "commits", last)
-    _forget(storage, "offsets", last + 1)
+    if any(found > last for found in _numbers(storage, "commits")):
+        keep_input(storage, last + 1)
+        _forget(storage, "commits", last)
+
+
+def _numbers(storage: CheckpointStorage, folder: str) -> list[int]:
+    return [int(name) for name in storage.children(f"{OFFSETS}/{folder}") if name.isdecimal()]
 
 
 def _forget(storage: CheckpointStorage, folder: str, last: int) -> None:
-    """Removes the files of micro-batches behind one, and their checksums."""
-    for name in storage.children(f"{OFFSETS}/{folder}"):
-        number = name.removeprefix(".").removesuffix(".crc")
-        if number.isdecimal() and int(number) > last:
-            storage.delete(f"{OFFSETS}/{folder}/{name}")
+    """Removes the files of micro-batches behind one, and their checksums; the first goes last."""
+    for number in sorted(_numbers(storage, folder), reverse=True):
+        if number > last:
+            storage.delete(f"{OFFSETS}/{folder}/.{number}.crc")
+            storage.delete(f"{OFFSETS}/{folder}/{number}")

@@ -39,6 +39,7 @@ from opchain.runtime.spark.streaming.collected_records import CollectedRecords
 from opchain.runtime.spark.streaming.delivered_sources import delivered_rows, unbounded_sources
 from opchain.runtime.spark.streaming.epochs import Epochs
 from opchain.runtime.spark.streaming.go_back import go_back
+from opchain.runtime.spark.streaming.kept_input import InputPutBackError, KeptInput
 from opchain.runtime.spark.streaming.lost_input import require_input
 from opchain.runtime.spark.streaming.settings import StreamingSettings, Trigger
 from opchain.runtime.spark.streaming.stream_writers import StreamWriters
@@ -155,7 +156,9 @@ class StreamingJob:
                 records_epochs=self._settings.records_epochs,
             )
             require_input(self._session, storage, epochs.last_batch)
-            self._run_query(epochs, f"{storage.url}/{OFFSETS}")
+            kept = KeptInput(storage)
+            while self._run_query(epochs, kept, f"{storage.url}/{OFFSETS}"):
+                pass
             outcome = epochs.outcome or JobOutcome()
             outcome.metrics = self.history.totals()
             return outcome
@@ -188,7 +191,8 @@ class StreamingJob:
             if is_between:
                 self._between_epochs.release()
 
-    def _run_query(self, epochs: Epochs, offsets: str) -> None:
+    def _run_query(self, epochs: Epochs, kept: KeptInput, offsets: str) -> bool:
+        """Runs the query to its end; whether it is to be started again, as its log was mended."""
         from pyspark.errors import StreamingQueryException  # noqa: PLC0415 - comes with pyspark
 
         write_due(self._due, epochs.next_timer_ms)
@@ -196,7 +200,7 @@ class StreamingJob:
         writer = (
             rows.writeStream.queryName(f"{legible(self.job.job_name)} {self.run_id[:8]}")
             .option("checkpointLocation", offsets)
-            .foreachBatch(partial(self._run_epoch, epochs))
+            .foreachBatch(partial(self._run_epoch, epochs, kept))
         )
         trigger = self._settings.trigger
         if trigger is Trigger.AVAILABLE_NOW:
@@ -213,13 +217,17 @@ class StreamingJob:
         except StreamingQueryException as error:
             if self._cancelled.is_set():
                 raise TaskFailedError("the job was cancelled within an epoch") from error
+            if isinstance(self._failure, InputPutBackError):
+                self._failure = None
+                return True
             if self._failure is not None:
                 raise self._failure from error
             raise failure_of(error, self.job) from error
         if self._cancelled.is_set():
             raise TaskFailedError("the job was cancelled between two epochs")
+        return False
 
-    def _run_epoch(self, epochs: Epochs, rows: DataFrame, batch: int) -> None:
+    def _run_epoch(self, epochs: Epochs, kept: KeptInput, rows: DataFrame, batch: int) -> None:
         """What `foreachBatch` calls."""
         try:
             with (
@@ -227,7 +235,9 @@ class StreamingJob:
                 job_group(self._context, self.group, self._description(), self._pool),
                 python_executable(self._context, self._dependencies.python_executable),
             ):
+                kept.require(batch)
                 epochs.run(rows, batch)
+                kept.forget(batch)
             write_due(self._due, epochs.next_timer_ms)
         except BaseException as error:
             self._failure = error

@@ -187,6 +187,40 @@ def test_a_job_goes_on_from_the_checkpoint_before_a_damaged_one(
     assert written(tmp_path) == counted("a", "b", "b", "a", "b", "c", "c")
 
 
+def test_a_job_that_goes_back_over_several_checkpoints_reads_again_what_each_epoch_read(
+    tmp_path: Path,
+) -> None:
+    words: list[str] = []
+    for number in range(1, 4):
+        write(tmp_path, str(number), ["a", str(number)])
+        words += ["a", str(number)]
+        watch_words(environment(tmp_path, retained="3"), tmp_path)
+    for epoch in ("2", "3"):
+        for file in (tmp_path / "checkpoints" / "shared" / epoch).glob("*.state"):
+            file.write_bytes(file.read_bytes()[:-1])
+    # What has come since is in no epoch that is run again.
+    write(tmp_path, "4", ["a", "4"])
+    back = str(tmp_path / "checkpoints" / "chk-1")
+    watch_words(environment(tmp_path, retained="3", restore_from=back), tmp_path)
+    assert written(tmp_path) == counted(*words, "a", "4")
+    assert not (tmp_path / "checkpoints" / "replaced-offsets").exists()
+    assert max(int(path.name[4:]) for path in (tmp_path / "checkpoints").glob("chk-*")) == 4
+
+
+def watch_words(env: StreamExecutionEnvironment, folder: Path) -> None:
+    """An epoch reads all files that have come."""
+    text = StreamFormat.text_line_format()
+    files = FileSource.for_record_stream_format(text, str(folder / "input"))
+    source = files.monitor_continuously(Duration.of_seconds(1)).build()
+    lines = env.from_source(source, WatermarkStrategy.no_watermarks(), "lines").uid("lines")
+    words = lines.map(lambda line: json.loads(line)["word"])
+    counts = words.key_by(lambda word: word).process(Count()).uid("count")
+    sink = FileSink.for_row_format(str(folder / "output"), Encoder.simple_string_encoder())
+    output = sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
+    counts.sink_to(output).uid("files")
+    env.execute("watch words")
+
+
 def test_state_on_disk_goes_on_in_memory_and_back(tmp_path: Path) -> None:
     backends = ["rocksdb", "hashmap", "rocksdb", "rocksdb"]
     words: list[str] = []

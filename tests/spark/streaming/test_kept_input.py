@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.spark.streaming.kept_input import InputPutBackError, KeptInput, keep_input
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_what_is_planned_anew_is_put_back_once(tmp_path: Path) -> None:
+    storage = checkpoint_storage(str(tmp_path))
+    for batch in range(5):
+        storage.write(f"spark/offsets/{batch}", b"old %d" % batch)
+        storage.write(f"spark/offsets/.{batch}.crc", b"?")
+    keep_input(storage, 2)
+    keep_input(storage, 2)  # interrupted, and done again
+    assert storage.children("spark/offsets") == [".0.crc", ".1.crc", ".2.crc", "0", "1", "2"]
+    kept = KeptInput(storage)
+    kept.require(2)
+    for batch in (3, 4):
+        storage.write(f"spark/offsets/{batch}", b"new")
+        storage.write(f"spark/offsets/.{batch}.crc", b"?")
+        with pytest.raises(InputPutBackError, match=f"micro-batch {batch} has its input again"):
+            kept.require(batch)
+        assert storage.read(f"spark/offsets/{batch}") == b"old %d" % batch
+        assert f".{batch}.crc" not in storage.children("spark/offsets")
+        kept.require(batch)
+        kept.forget(batch)
+        kept.require(batch)
+    storage.write("spark/offsets/5", b"new")
+    kept.require(5)
+    assert storage.names("replaced-offsets") == []
