@@ -119,8 +119,8 @@ def _existing(path: Path) -> Path:
     # An option that a command does not know is the program's, and as such it may come first.
     if str(path).startswith("-") and not path.exists():
         raise CommandError(
-            f"{path} stands where FILE should: it is no option of this command, and options of the "
-            "program come behind FILE"
+            f"{path} stands where FILE should: it is no option of this command; options of the program "
+            "come behind FILE, and settings are given as -D KEY=VALUE, such as -D parallelism.default=4"
         )
     if path.is_dir():
         raise CommandError(f"{path} is a folder; give a Python file")

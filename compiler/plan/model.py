@@ -200,6 +200,11 @@ def from_json(text: str | bytes, origin: str = "the saved plan") -> JobPlan:
             f"{origin} has schema_version {version!r} and this opchain reads {SCHEMA_VERSION}; "
             "make it again with 'opchain plan FILE --format json'"
         )
+    if "vertices" not in document and "edges" in document:
+        raise PlanFileError(
+            f"{origin} is a stream graph, and plans are read as job graphs; make one with "
+            "'opchain plan FILE --format json', without --stage"
+        )
     try:
         plan = JobPlan.model_validate(document)
     except ValidationError as error:

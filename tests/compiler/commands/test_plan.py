@@ -109,6 +109,13 @@ def test_a_saved_plan_is_printed(write: Any, run: Any) -> None:
     broken = run("plan", "broken.json")
     assert broken.exit_code == 2
     assert "broken.json is JSON, but no saved plan" in broken.stderr
+    write(
+        run("plan", "clicks.py", "--stage", "stream-graph", "--format", "json").stdout, "early.json"
+    )
+    assert (
+        "early.json is a stream graph, and plans are read as job graphs"
+        in run("plan", "early.json").stderr
+    )
     assert run("plan", "missing.json").stderr == "opchain: there is no file missing.json\n"
 
 

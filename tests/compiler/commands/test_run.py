@@ -57,7 +57,9 @@ def test_a_file_that_is_no_program_is_refused(write: Any, run: Any) -> None:
     write("# Title\nA text.\n", "README.md")
     assert "README.md is not a Python program" in run("run", "README.md").stderr
     assert "there is no file nope.py" in run("run", "nope.py").stderr
-    assert "--lokal stands where FILE should" in run("run", "--lokal", "README.md").stderr
+    lokal = run("run", "--lokal", "README.md").stderr
+    assert "--lokal stands where FILE should" in lokal
+    assert "-D parallelism.default=4" in lokal
 
 
 def test_a_function_is_not_called_where_the_whole_program_runs(write: Any, run: Any) -> None:
