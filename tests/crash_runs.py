@@ -137,7 +137,14 @@ def _stepping(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
 class InProcessEpochs(Epochs):
     """The epochs as the driver runs them, with tasks in this process in place of Spark's."""
 
-    def __init__(self, job: JobProgram, coordinator: CheckpointCoordinator, storage: Any) -> None:
+    def __init__(
+        self,
+        job: JobProgram,
+        coordinator: CheckpointCoordinator,
+        storage: Any,
+        *,
+        allow_non_restored_state: bool = False,
+    ) -> None:
         lineage = lineage_of(storage)
         self._tasks = LocalEpochs(job, storage, environment=TaskEnvironment(lineage=lineage))
         super().__init__(
@@ -151,6 +158,7 @@ class InProcessEpochs(Epochs):
             records=CollectedRecords(),
             writers=StreamWriters(job, None),  # type: ignore[arg-type] - as above; it has none
             history=EpochHistory(job),
+            allow_non_restored_state=allow_non_restored_state,
         )
 
     def _run_stages(self, rows: Any, epoch: Any) -> Any:

@@ -85,7 +85,8 @@ class Epochs:
         writers: Its sinks that are stream writers of Spark's.
         history: Hears of each epoch that is over.
         plan: The job's plan, for the metadata.
-        allow_non_restored_state: Whether state may be dropped that no operator takes.
+        allow_non_restored_state: Whether state may be dropped that no operator takes, and what a sink wrote
+            that is gone.
         records_epochs: Whether checkpoints keep what it takes to run their epochs again.
 
     Raises:
@@ -125,6 +126,7 @@ class Epochs:
         self._history = history
         self._phases = PhaseClock()
         self._plan = plan
+        self._allows_non_restored = allow_non_restored_state
         self.outcome: JobOutcome | None = None
         self._latest = coordinator.latest()
         if self._latest is not None:
@@ -317,11 +319,18 @@ class Epochs:
         for committable in metadata.committables:
             place = places.get(committable.operator_id)
             if place is None:
-                raise CheckpointError(
+                what = (
                     f"{self._storage.url}: checkpoint {metadata.epoch} holds what the sink "
                     f"{committable.operator_id} wrote and has perhaps not committed, and the program has no "
-                    "such sink: run the program that it had before, or give the sink its uid"
+                    "such sink"
                 )
+                if not self._allows_non_restored:
+                    raise CheckpointError(
+                        f"{what}: run the program that it had before, give the sink its uid, or allow "
+                        "non-restored state to leave that as it is"
+                    )
+                _LOG.warning("%s: it is left as it is", what)
+                continue
             found.setdefault(place, []).append(pickle.loads(committable.handle))
         return found
 

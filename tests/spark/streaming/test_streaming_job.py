@@ -6,10 +6,12 @@ import shutil
 import threading
 from collections import Counter
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from crash_runs import CrashRun, InProcessEpochs
 from opchain.common import Configuration, Duration, Encoder, Time, Types, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.connectors.file_system import (
@@ -21,6 +23,7 @@ from opchain.datastream.connectors.file_system import (
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.datastream.window import TumblingProcessingTimeWindows
+from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
 from opchain.runtime.checkpoint.savepoint import find_checkpoint, write_savepoint
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.errors import (
@@ -265,6 +268,25 @@ def test_a_folder_is_watched(tmp_path: Path) -> None:
     os.utime(tmp_path / "input" / "deep" / "two", (a_month_ago, a_month_ago))
     count_lines()
     assert written(tmp_path) == counted("a", "b", "a", "b")
+
+
+def test_a_sink_that_is_gone_is_left_as_it_is_where_that_is_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = CrashRun(tmp_path)
+    run.run(until=1)
+    coordinator = CheckpointCoordinator.open(run.storage, "job", "run", keeps_alive=False)
+    latest = coordinator.latest()
+    assert latest is not None
+    gone = "0" * 32
+    of_gone = tuple(replace(item, operator_id=gone) for item in latest.committables)
+    assert of_gone
+    monkeypatch.setattr(coordinator, "latest", lambda: replace(latest, committables=of_gone))
+    with pytest.raises(CheckpointError, match=f"sink {gone} .* or allow non-restored state"):
+        InProcessEpochs(run.job(), coordinator, run.storage)
+    InProcessEpochs(run.job(), coordinator, run.storage, allow_non_restored_state=True)
+    assert f"the sink {gone} wrote and has perhaps not committed" in caplog.text
+    coordinator.close()
 
 
 @contextmanager
