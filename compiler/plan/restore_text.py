@@ -10,7 +10,7 @@ from opchain.compiler.plan.layout import DEFAULT_WIDTH, Paragraph, Row, counted,
 from opchain.compiler.plan.matching import match_operators
 from opchain.compiler.plan.model import from_json
 from opchain.compiler.plan.state_diff import state_problems
-from opchain.runtime.checkpoint.positions import BATCH, CLOCK, TIMER
+from opchain.runtime.checkpoint.positions import BATCH, CLOCK, SOURCES, TIMER
 from opchain.runtime.checkpoint.restore_plan import ProgramOperator
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ def checkpoint_text(metadata: CheckpointMetadata) -> str:
             f"  {counted(operator.parallelism, 'task')}{keyed}, {kept_in}",
         ]
         lines += [Row(("  state", state.name, state.kind, state.type)) for state in operator.states]
-    lines += [line for source in metadata.sources if (line := _position_line(source)) is not None]
+    for source in metadata.sources:
+        lines += _position_lines(source)
     if metadata.committables:
         lines.append(f"{counted(len(metadata.committables), 'committable')} of sinks")
     return set_lines(lines)
@@ -125,15 +126,20 @@ def bytes_text(size: int) -> str:
     return f"{number:.3g} {unit}"
 
 
-def _position_line(source: SourcePosition) -> str | None:
-    """How far a source was, or when the epoch was; None for a timer that nobody waits for."""
+def _position_lines(source: SourcePosition) -> list[str]:
+    """How far a source was, or when the epoch was; none for a timer that nobody waits for."""
     if source.source == BATCH:
-        return f"micro-batch {source.position} of Spark"
+        return [f"micro-batch {source.position} of Spark"]
+    if source.source == SOURCES:
+        return [
+            f"source {number} of Spark's log: {operator} (id {operator_id})"
+            for number, (operator_id, _, operator) in enumerate(source.position)
+        ]
     if source.source in (CLOCK, TIMER):
-        at = None if source.position is None else _utc(source.position)
         said = "processing time" if source.source == CLOCK else "next timer of processing time"
-        return None if at is None else f"{said} {at:%Y-%m-%d %H:%M:%S.%f}"[:-3] + " UTC"
-    return f"source {source.source}: {json.dumps(source.position, sort_keys=True)}"
+        at = None if source.position is None else _utc(source.position)
+        return [] if at is None else [f"{said} {at:%Y-%m-%d %H:%M:%S.%f}"[:-3] + " UTC"]
+    return [f"source {source.source}: {json.dumps(source.position, sort_keys=True)}"]
 
 
 def _utc(timestamp_ms: int) -> datetime:

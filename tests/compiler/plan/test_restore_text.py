@@ -26,7 +26,7 @@ from opchain.runtime.checkpoint.metadata import (
     StateDescription,
     TaskMetadata,
 )
-from opchain.runtime.checkpoint.positions import BATCH, CLOCK, TIMER
+from opchain.runtime.checkpoint.positions import BATCH, CLOCK, SOURCES, TIMER
 from opchain.runtime.checkpoint.restore_plan import plan_restore
 from opchain.runtime.checkpoint.state_files import TaskState
 from opchain.runtime.checkpoint.storage import StoredFile
@@ -78,6 +78,7 @@ def checkpoint_of(plan: JobPlan, *, with_plan: bool = False) -> CheckpointMetada
         (
             SourcePosition("numbers", {"next": 4}),
             SourcePosition(BATCH, 6),
+            SourcePosition(SOURCES, [["a" * 32, "DataFrame", "'Source: rows' (clicks.py:7)"]]),
             SourcePosition(CLOCK, 1_700_000_000_012),
             SourcePosition(TIMER, None),
         ),
@@ -106,6 +107,7 @@ def test_all_that_a_checkpoint_says() -> None:
     assert "uid 'sums', id " in text
     assert "  2 tasks, 128 key groups, 2 files with 3 kB\n  state  _op_state  table" in text
     positions = 'source numbers: {"next": 4}\nmicro-batch 6 of Spark\n'
+    positions += f"source 0 of Spark's log: 'Source: rows' (clicks.py:7) (id {'a' * 32})\n"
     assert f"{positions}processing time 2023-11-14 22:13:20.012 UTC\n1 committable" in text
 
 
