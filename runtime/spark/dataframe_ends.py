@@ -78,7 +78,7 @@ class DataFrameEnds:
             vertex,
             sink_schemas=schemas,
             feed_schema=dataframe.schema.json(),
-            has_large_types=has_large_types(self._session),
+            has_large_types=has_large_types(dataframe.sparkSession),  # maybe not the active one
         )
 
     def first_input(self) -> RDD[bytes]:

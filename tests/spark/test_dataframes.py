@@ -207,6 +207,24 @@ def test_no_partition_at_all(session: SparkSession, env: StreamExecutionEnvironm
     assert records_of(env, nothing) == []
 
 
+@pytest.mark.parametrize("is_large", ["true", "false"])
+def test_a_dataframe_of_another_session_is_read_by_its_settings(
+    session: SparkSession, env: StreamExecutionEnvironment, is_large: str
+) -> None:
+    other = session.newSession()
+    other.conf.set("spark.sql.execution.arrow.useLargeVarTypes", is_large)
+    session.conf.set(
+        "spark.sql.execution.arrow.useLargeVarTypes", "false" if is_large == "true" else "true"
+    )
+    dataframe = other.sql("select 'abc' as text, X'00FF' as raw")
+    session.createDataFrame([], "active int")  # makes its session the active one
+    try:
+        found = list(env.from_dataframe(dataframe).execute_and_collect())
+    finally:
+        session.conf.unset("spark.sql.execution.arrow.useLargeVarTypes")
+    assert found == [Row(text="abc", raw=b"\x00\xff")]
+
+
 def test_a_schema_that_is_no_ddl(session: SparkSession) -> None:
     with pytest.raises(GraphError, match="'no no no' is no DDL"):
         schema_text("no no no", session)
