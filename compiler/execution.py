@@ -64,8 +64,8 @@ def _refuse_restoring(settings: JobSettings, job_name: str) -> None:
     if settings.restore_from is not None:
         raise UnsupportedFeatureError(
             f"job '{job_name}' ends by itself and keeps no checkpoints, so it cannot start from "
-            f"{settings.restore_from} (execution.state-recovery.path, --from): leave that out, or let its sources "
-            "be without end and the job with opchain.streaming.trigger = available-now"
+            f"{settings.restore_from} (execution.state-recovery.path, --from): leave that out, or give it sources "
+            "without end and opchain.streaming.trigger = available-now"
         )
 
 
