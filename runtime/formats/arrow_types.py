@@ -5,13 +5,14 @@ pyarrow is needed here alone, and imported when it is.
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+import operator
+from datetime import date, datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.formats.json_values import LISTS
 from opchain.runtime.formats.row_values import instant_of, moment_of
-from opchain.runtime.formats.text_values import is_bytes
+from opchain.runtime.formats.text_values import INTEGER_BITS, is_bytes
 from opchain.runtime.missing_library import imported
 from opchain.runtime.types.container_types import MapTypeInfo
 from opchain.runtime.types.decimal_type import (
@@ -84,12 +85,20 @@ def arrow_array(kind: TypeInformation[Any], column: Sequence[Any]) -> Any:
     """
     pa = pyarrow("writing Arrow")
     convert = _to_arrow(kind)
-    if convert is not None:
-        column = [None if value is None else convert(value) for value in column]
     made = arrow_type(kind)
     try:
+        if convert is not None and not _AS_THEY_ARE.get(convert, _NONE).issuperset(
+            map(type, column)
+        ):
+            column = [None if value is None else convert(value) for value in column]
         return pa.array(column, made)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError) as error:
+    except (
+        pa.ArrowInvalid,
+        pa.ArrowTypeError,
+        OverflowError,
+        TypeError,
+        AttributeError,
+    ) as error:
         raise ValueError(f"a value is no {kind!r}: {error}") from error
 
 
@@ -229,11 +238,18 @@ def _row_from_arrow(kind: RowTypeInfo, *, in_utc: bool) -> Callable[[Any], Any]:
 def _to_arrow(  # noqa: PLR0911 - one for each kind of type
     kind: TypeInformation[Any],
 ) -> Callable[[Any], Any] | None:
-    """What makes something that Arrow knows of a value; None where it knows the value."""
+    """What makes something that Arrow knows of a value; None where it knows the value.
+
+    Raises a TypeError where Arrow would cut something off: the fraction of a number, the time of a day.
+    """
     if isinstance(kind, BasicTypeInfo) and kind.basic_type is BasicType.INSTANT:
         return lambda value: value if isinstance(value, datetime) else moment_of(value)
+    if isinstance(kind, BasicTypeInfo) and kind.basic_type in INTEGER_BITS:
+        return operator.index
+    if isinstance(kind, DateTypeInfo):
+        return _day
     if is_bytes(kind):
-        return bytes
+        return _bytes
     if isinstance(kind, LISTS):
         element = _to_arrow(kind.element_type)
         if element is None:
@@ -248,6 +264,26 @@ def _to_arrow(  # noqa: PLR0911 - one for each kind of type
     if isinstance(kind, RowTypeInfo):
         return _row_to_arrow(kind)
     return None
+
+
+def _day(value: Any) -> Any:
+    if isinstance(value, datetime):
+        raise TypeError(f"{value!r} has a time of day")
+    return value
+
+
+def _bytes(value: Any) -> bytes:
+    if isinstance(value, int):  # of which Python makes so many zeros
+        raise TypeError(f"{value!r} is a number")
+    return bytes(value)
+
+
+_NONE: frozenset[type] = frozenset()
+_AS_THEY_ARE: dict[Callable[[Any], Any], frozenset[type]] = {
+    operator.index: frozenset({int, type(None)}),
+    _day: frozenset({date, type(None)}),
+}
+"""The types of values that a conversion leaves alone: a column of them is not converted one by one."""
 
 
 def _row_to_arrow(kind: RowTypeInfo) -> Callable[[Any], Any]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 from datetime import datetime, timezone
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -72,6 +73,12 @@ def test_an_instant_becomes_a_datetime_without_zone_as_asked() -> None:
     [
         (Types.INT(), 1 << 31),
         (Types.INT(), "a"),
+        (Types.INT(), 1.5),
+        (Types.LONG(), Decimal("1.5")),
+        (Types.LIST(Types.INT()), [1, 1.5]),
+        (Types.MAP(Types.STRING(), Types.INT()), [("a", 1)]),
+        (Types.SQL_DATE(), datetime(2024, 5, 6, 7, tzinfo=timezone.utc)),
+        (Types.PRIMITIVE_ARRAY(Types.BYTE()), 5),
         (DataTypes.DECIMAL(3, 1).type_information(), 1000),
     ],
 )
