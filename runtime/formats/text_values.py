@@ -9,6 +9,7 @@ import base64
 import re
 from datetime import date, datetime, time
 from decimal import Decimal
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.formats.row_values import instant_of, moment_of
@@ -102,6 +103,19 @@ def _decimal(text: str) -> Decimal:
     return value
 
 
+def _integer_text(value: Any) -> str:
+    """The digits of an int, or of what is as good as one: in JSON any other text would be no number."""
+    return int.__repr__(index(value))
+
+
+def _decimal_text(value: Any) -> str:
+    """All digits, of a float those that it shows: format() alone would give six behind the point."""
+    exact = value if isinstance(value, Decimal) else Decimal(str(value))
+    if not exact.is_finite():
+        raise ValueError(f"{value!r} is no decimal")
+    return format(exact, "f")
+
+
 def _boolean(text: str) -> bool:
     value = _TRUTHS.get(text.strip().lower())
     if value is None:
@@ -142,6 +156,7 @@ _READERS: dict[BasicType, Callable[[str], Any]] = {
 
 _WRITERS: dict[BasicType, Callable[[Any], str]] = {
     BasicType.BOOLEAN: lambda value: "true" if value else "false",
-    BasicType.BIG_DEC: lambda value: format(value, "f"),
+    **dict.fromkeys((*INTEGER_BITS, BasicType.BIG_INT), _integer_text),
+    BasicType.BIG_DEC: _decimal_text,
     BasicType.INSTANT: lambda value: f"{moment_of(value).replace(tzinfo=None).isoformat()}Z",
 }

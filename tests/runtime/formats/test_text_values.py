@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import datetime, time
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -66,6 +67,32 @@ def test_text_is_read_as_java_reads_it(name: str, text: str, value: Any) -> None
     read = text_reader(SCALARS[name][0])
     assert read is not None
     assert read(text) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("int", True, "1"),
+        ("decimal", 0.12345678901, "0.12345678901"),
+        ("decimal", 5, "5"),
+        ("decimal", Decimal("1E+2"), "100"),
+    ],
+)
+def test_what_is_as_good_as_a_value_is_written_as_one(name: str, value: Any, text: str) -> None:
+    write = text_writer(SCALARS[name][0])
+    assert write is not None
+    assert write(value) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("int", "7"), ("long", 1.5), ("decimal", "x"), ("decimal", Decimal("NaN"))],
+)
+def test_what_would_not_be_read_again_is_not_written(name: str, value: Any) -> None:
+    write = text_writer(SCALARS[name][0])
+    assert write is not None
+    with pytest.raises((TypeError, ValueError, ArithmeticError)):
+        write(value)
 
 
 def test_nested_types_have_no_text() -> None:
