@@ -13,10 +13,11 @@ from typing import Any
 
 _NOT_IN_A_NAME = re.compile(r"[^0-9a-zA-Z]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_NUMBERS = re.compile(r"(_\d+)+$")
 _LONGEST = 40
 _OURS = frozenset(
     {
-        *("batch", "flush"),
+        *("as_declared", "as_timestamp", "batch", "column", "flush", "plain", "row"),
         *(
             "combined",
             "context",
@@ -53,7 +54,7 @@ def readable(function: Any, otherwise: str) -> str:
     snake = _NOT_IN_A_NAME.sub("_", _HUMP.sub("_", name)).strip("_").lower()[:_LONGEST]
     if not snake or not snake[0].isalpha() or keyword.iskeyword(snake):
         snake = f"call_{snake}".rstrip("_")
-    return f"{snake}_fn" if snake in _OURS else snake
+    return f"{snake}_fn" if _NUMBERS.sub("", snake) in _OURS else snake
 
 
 @dataclass(slots=True)
@@ -71,3 +72,10 @@ class Names:
     def function(self, function: Any, kind: str, where: int | str) -> str:
         """The name for a user's function at a place: `parse_1`, `user_to_0`."""
         return f"{readable(function, kind)}_{where}"
+
+    def bind_function(self, function: Any, kind: str, where: str, *what: Any) -> str:
+        """Binds such a name, or one like it where another function of the same name has it; gives it back."""
+        name = self.function(function, kind, where)
+        while self.bindings.get(name, what) != what:
+            name += "_too"
+        return self.bind(name, *what)

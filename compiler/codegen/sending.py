@@ -210,8 +210,7 @@ def _write_combine(
     if expression is not None:
         reduced = expression.applied_to(total, place.value)
     else:
-        name = names.function(output.combine, "reduce", f"to_{number}")
-        names.bind(name, "combine", number)
+        name = names.bind_function(output.combine, "reduce", f"to_{number}", "combine", number)
         reduced = f"{name}({total}, {place.value})"
     body.add(depth, f"{combined}[{key}] = (", index)
     body.add(depth + 1, f"{place.value} if {total} is ABSENT else {reduced}", index)
@@ -257,6 +256,6 @@ def _key_of_output(
     expression = generator.expression(output.key.selector)
     if expression is not None:
         return expression.applied_to(value)
-    name = generator.names.function(output.key.selector, "key", f"to_{number}")
-    generator.names.bind(name, "output_key", number)
+    selector = output.key.selector
+    name = generator.names.bind_function(selector, "key", f"to_{number}", "output_key", number)
     return f"{name}({value})"

@@ -3,8 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from forms import FORMS, run_form, seen
+from opchain.common import Row, Types
 from opchain.compiler.codegen.names import Names, readable
-from opchain.datastream import MapFunction
+from opchain.datastream import CoMapFunction, MapFunction
 
 
 class ParseLine(MapFunction[str, str]):
@@ -20,6 +22,30 @@ def value(line: str) -> str:
     return line
 
 
+def field_0(line: str) -> str:
+    return line
+
+
+def row(number: int) -> Any:
+    made = Row(number=number)
+    return made  # noqa: RET504 - it is not to be written into the loop
+
+
+class Column(CoMapFunction[int, int, int]):
+    def map1(self, value: int) -> int:
+        return value
+
+    def map2(self, value: int) -> int:
+        return -value
+
+
+def unnamed(function: Any) -> Any:
+    def wrapper(*arguments: Any) -> Any:
+        return function(*arguments)
+
+    return wrapper
+
+
 @pytest.mark.parametrize(
     ("function", "name"),
     [
@@ -27,6 +53,7 @@ def value(line: str) -> str:
         (lambda x: x, "flat_map"),
         (ParseLine(), "parse_line"),
         (value, "value_fn"),
+        (field_0, "field_0_fn"),
         (str.upper, "upper"),
         (None, "flat_map"),
     ],
@@ -47,3 +74,33 @@ def test_a_name_stands_for_one_thing() -> None:
     assert names.bind("parse_1", "call", 1) == names.bind("parse_1", "call", 1)
     with pytest.raises(AssertionError, match="parse_1 stands for"):
         names.bind("parse_1", "call", 2)
+
+
+def test_functions_of_one_name_are_told_apart() -> None:
+    names = Names()
+    found = [names.bind_function(parse, "key", "to_0", what) for what in ("key", "reduce", "key")]
+    assert found == ["parse_to_0", "parse_to_0_too", "parse_to_0"]
+
+
+def declared(env: Any) -> None:
+    rows = env.from_sequence(1, 3).map(row, Types.ROW_NAMED(["number"], [Types.LONG()]))
+    seen(rows.map(lambda made: made[0]), "out")
+
+
+def by_fields(env: Any) -> None:
+    numbers = env.from_sequence(1, 3).connect(env.from_sequence(4, 6)).map(Column())
+    keyed = numbers.map(lambda x: (x % 2, x, 1)).key_by(lambda fields: fields[0])
+    seen(keyed.reduce(lambda a, b: (a[0], a[1] + b[1], 1)), "out")
+
+
+def decorated(env: Any) -> None:
+    keyed = env.from_sequence(1, 9).key_by(unnamed(lambda x: x % 3))
+    seen(keyed.reduce(unnamed(lambda a, b: a + b)), "out")
+
+
+@pytest.mark.parametrize("draw", [declared, by_fields, decorated])
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_a_function_may_have_any_name(draw: Any, mode: str) -> None:
+    runs = [run_form(draw, form, mode=mode).records("out") for form in FORMS]
+    assert runs[0]
+    assert all(run == runs[0] for run in runs)
