@@ -75,11 +75,12 @@ class CsvText:
         self._fields_of = field_writer(schema)
         self._buffer = io.StringIO(newline="")
         self._line_ends = {"\r", "\n"}.difference(schema.line_separator)
+        self._has_comments = schema.allow_comments
         dialect = dialect_of(schema) | {"lineterminator": schema.line_separator}
         self._writer = csv.writer(self._buffer, **dialect)
+        self._quoting_writer: Any = None
         if schema.quote_char is not None:
-            dialect["quoting"] = csv.QUOTE_ALL
-        self._quoting_writer = csv.writer(self._buffer, **dialect)
+            self._quoting_writer = csv.writer(self._buffer, **dialect | {"quoting": csv.QUOTE_ALL})
 
     def of_rows(self, rows: Sequence[Any]) -> bytes:
         """The lines of rows."""
@@ -96,7 +97,9 @@ class CsvText:
             # Older versions of Python quote a line end only if it is the one that is written.
             text = "".join(chain.from_iterable(fields))
             if any(end in text for end in self._line_ends):
-                writer = self._quoting_writer
+                writer = self._quoting("it has a line end")
+        if self._has_comments and any(row[0].startswith("#") for row in fields):
+            writer = self._quoting("it begins as a comment")
         try:
             writer.writerows(fields)
         except csv.Error as error:
@@ -105,3 +108,10 @@ class CsvText:
         self._buffer.seek(0)
         self._buffer.truncate()
         return text.encode()
+
+    def _quoting(self, because: str) -> Any:
+        if self._quoting_writer is None:
+            raise ValueError(
+                f"a row cannot be written as CSV ({because}, and the schema has no quotes)"
+            )
+        return self._quoting_writer

@@ -43,10 +43,18 @@ def test_elements_come_one_by_one_too(tmp_path: Path) -> None:
     assert path.read_text() == "1,a\n2,b\n"
 
 
-def test_a_row_that_needs_quotes_and_has_none_is_refused() -> None:
+@pytest.mark.parametrize("name", ["a,b", "a\nb", "a\rb"])
+def test_a_row_that_needs_quotes_and_has_none_is_refused(name: str) -> None:
     text = CsvText(two().disable_quote_char().build())
     with pytest.raises(ValueError, match="a row cannot be written as CSV"):
-        text.of_rows([Row(1, "a,b")])
+        text.of_rows([Row(1, name)])
+
+
+def test_a_row_that_looks_like_a_comment_is_quoted() -> None:
+    builder = CsvSchema.builder().add_string_column("name").set_allow_comments()
+    assert CsvText(builder.build()).of_rows([Row("#1")]) == b'"#1"\n'
+    with pytest.raises(ValueError, match="it begins as a comment, and the schema has no quotes"):
+        CsvText(builder.disable_quote_char().build()).of_rows([Row("#1")])
 
 
 def test_what_is_no_schema_is_refused() -> None:
