@@ -128,15 +128,31 @@ class InternalTimerService:
             fire(time, namespace)
 
     def _on_processing_time(self, until: int) -> None:
+        """Fires all that is due by now, which may be more than was when the call was asked for.
+
+        Else the next ones would wait for calls of their own, with records in between: how many depends on how
+        the input is cut.
+        """
         self._call = None
-        pop, select = self._processing_timers.pop_until, self._backend.set_current_state_key
-        fire = self._target.on_processing_time
-        while (timer := pop(until)) is not None:
-            time, namespace, state_key = timer
-            select(state_key)
-            fire(time, namespace)
+        now = max(until, self.current_processing_time())
+        while self._fire_processing_time(now - 1):
+            pass
+        # One that registers itself for this very moment, again and again, lets others have their turn.
+        for _ in range(len(self._processing_timers)):
+            if not self._fire_processing_time(now):
+                break
         if self._call is None:
             self._await_next()
+
+    def _fire_processing_time(self, until: int) -> bool:
+        """Fires the first timer that is due; False where none is."""
+        timer = self._processing_timers.pop_until(until)
+        if timer is None:
+            return False
+        time, namespace, state_key = timer
+        self._backend.set_current_state_key(state_key)
+        self._target.on_processing_time(time, namespace)
+        return True
 
     def await_anew(self) -> None:
         """Asks the clock for the first of the timers that wait now."""

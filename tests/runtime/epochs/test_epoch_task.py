@@ -158,6 +158,35 @@ def test_processing_time_timers_fire_in_the_epoch_in_which_they_are_due(
     run.close()
 
 
+class Reminders(KeyedProcessFunction[str, str, tuple[str, int]]):
+    def process_element(self, value: str, ctx: Any) -> Iterator[tuple[str, int]]:
+        now = ctx.timer_service().current_processing_time()
+        for delay in (100, 160, 220):
+            ctx.timer_service().register_processing_time_timer(now + delay)
+        yield value, now
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Iterator[tuple[str, int]]:
+        yield ctx.get_current_key(), timestamp
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_all_timers_that_have_come_due_fire_before_the_records_of_an_epoch(
+    tmp_path: Path, restarts: bool
+) -> None:
+    def draw(env: Any) -> None:
+        seen(given(env, "words").key_by(lambda word: word).process(Reminders()), "due")
+
+    run = EpochRun(draw, tmp_path)
+    run.run(1_000, words=["a"])
+    run.run(1_050, words=["b"])
+    run = run.restarted() if restarts else run
+    ran = run.run(1_250, words=["c"])
+    fired = [("a", 1_100), ("b", 1_150), ("a", 1_160), ("b", 1_210), ("a", 1_220)]
+    assert ran.records("due") == [*fired, ("c", 1_250)]
+    assert run.next_timer_ms(ran) == 1_270
+    run.close()
+
+
 def test_a_clock_that_falls_back_stands_still(tmp_path: Path) -> None:
     run = EpochRun(reminded, tmp_path)
     run.run(1_000, words=["a"])
