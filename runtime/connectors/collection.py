@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from opchain.runtime.connectors.sequence import contiguous_parts
 from opchain.runtime.connectors.source import Source
+from opchain.runtime.task.record_copy import private
 from opchain.runtime.type_variables import T
 
 if TYPE_CHECKING:
@@ -15,11 +16,12 @@ if TYPE_CHECKING:
 class CollectionSource(Source[T]):
     """The records in order; several subtasks emit a contiguous part each.
 
-    The records are pickled with the program: write larger data to files.
+    The records are pickled with the program: write larger data to files. Each is a record of its own, as it is now,
+    even where two are one object, or share one. PyFlink pickles each by itself.
     """
 
     def __init__(self, records: Sequence[T]) -> None:
-        self.records = list(records)
+        self.records = list(map(private, records))
 
     def __repr__(self) -> str:
         return f"CollectionSource of {len(self.records)} records"

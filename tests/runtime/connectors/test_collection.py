@@ -26,3 +26,11 @@ def test_the_records_are_those_of_the_call() -> None:
     assert source.records == [1, 2]
     assert repr(source) == "CollectionSource of 2 records"
     assert source.is_bounded
+
+
+def test_records_share_nothing_with_each_other_or_with_the_program() -> None:
+    shared = [1]
+    records = CollectionSource([shared, shared, (2, shared)]).records
+    shared.append(2)
+    records[0].append(3)  # type: ignore[union-attr]
+    assert records == [[1, 3], [1], (2, [1])]
