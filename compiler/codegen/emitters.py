@@ -136,7 +136,10 @@ def emit_co_flat_map(
     """A flat map per input; None emits nothing."""
     _set_key(generator, body, operator, place, number)
     name = method_name(generator, operator, ("flat_map1", "flat_map2")[number])
-    return _loop(generator, body, operator, place, f"{name}({place.value}) or ()")
+    found = f"found_{operator.index}"
+    body.add(place.depth, f"{found} = {name}({place.value})", operator.index)
+    iterable = f"() if {found} is None else {found}"
+    return _loop(generator, body, operator, place, iterable)
 
 
 def emit_sink_writer(

@@ -26,6 +26,7 @@ _OURS = frozenset(
             "emit",
             "emit_side",
             "field",
+            "found",
             "greatest",
             "held",
         ),

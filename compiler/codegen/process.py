@@ -3,7 +3,8 @@
     key_2 = value_1[0]
     set_key_2(key_2)
     context_2._timestamp = timestamp
-    for value_2 in count_2(value_1, context_2) or ():  # 2 KeyedProcess (job.py:14)
+    found_2 = count_2(value_1, context_2)  # 2 KeyedProcess (job.py:14)
+    for value_2 in () if found_2 is None else found_2:
         if value_2.__class__ is tuple and is_tagged(value_2):
             emit_side_2(value_2, timestamp)
             continue
@@ -82,8 +83,9 @@ def _loop(
     context = generator.names.bind(f"context_{index}", "context", index)
     if place.timestamp is not None:
         body.add(depth, f"{context}._timestamp = {place.timestamp}", index)
-    call = f"{name}({place.value}, {context})"
-    body.add(depth, f"for {result} in {call} or ():{comment(operator)}", index)
+    found = f"found_{index}"
+    body.add(depth, f"{found} = {name}({place.value}, {context}){comment(operator)}", index)
+    body.add(depth, f"for {result} in () if {found} is None else {found}:", index)
     depth += 1
     generator.names.bind("is_tagged", "shared")
     body.add(depth, f"if {result}.__class__ is tuple and is_tagged({result}):", index)

@@ -51,11 +51,13 @@ class CoFlatMapOperator(_CoOperator):
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Emits the results for a record of the first stream."""
         self.set_key(0, value)
-        for result in self.function.flat_map1(value) or ():
+        results = self.function.flat_map1(value)
+        for result in () if results is None else results:
             self.output.collect(result, timestamp)
 
     def process_element2(self, value: Any, timestamp: int | None) -> None:
         """Emits the results for a record of the second stream."""
         self.set_key(1, value)
-        for result in self.function.flat_map2(value) or ():
+        results = self.function.flat_map2(value)
+        for result in () if results is None else results:
             self.output.collect(result, timestamp)

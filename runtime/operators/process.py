@@ -40,7 +40,7 @@ def emit_results(output: Output, results: Iterable[Any] | None, timestamp: int |
 
 def emit_results_of_clock(output: Output, results: Iterable[Any] | None, time: int) -> None:
     """Emits what a processing-time timer gives: as in Flink only side outputs carry the timer's time."""
-    for result in results or ():
+    for result in () if results is None else results:
         if is_tagged(result):
             output.collect_to(result[0].tag_id, result[1], time)
         else:

@@ -165,7 +165,7 @@ def test_a_rich_function_on_a_keyed_stream_gets_its_key_set() -> None:
     ("function", "method", "lines"),
     [
         (Either(), "map", ["value_0 = either_0_1(value)", "if value_0 is None:", "continue"]),
-        (EitherMany(), "flat_map", ["for value_0 in either_many_0_1(value) or ():"]),
+        (EitherMany(), "flat_map", ["found_0 = either_many_0_1(value)"]),
     ],
 )
 def test_two_inputs_have_a_function_each(function: Any, method: str, lines: list[str]) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from forms import job_of
+from forms import FORMS, failure_of, job_of, run_form, seen
 from opchain.common import WatermarkStrategy
 from opchain.common.watermark_strategy import TimestampAssigner
 from opchain.datastream import (
+    CoFlatMapFunction,
     CoProcessFunction,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
@@ -83,7 +84,8 @@ def test_a_keyed_function_without_timers_is_a_loop_with_its_key_set() -> None:
         "    for value in values:\n"
         "        key_0 = key_fn_of_0(value)\n"
         "        set_key_0(key_0)\n"
-        "        for value_0 in count_fn_0(value, context_0) or ():\n"
+        "        found_0 = count_fn_0(value, context_0)\n"
+        "        for value_0 in () if found_0 is None else found_0:\n"
         "            if value_0.__class__ is tuple and is_tagged(value_0):\n"
         "                continue\n"
     ) in source
@@ -128,9 +130,63 @@ def test_each_of_two_inputs_has_its_method_and_its_key(function: Any) -> None:
     source = module_of(draw)
     first, second = source.split("def process_1(values)")
     kind = {Pair: "pair", PairLater: "pair_later", PlainPair: "plain_pair"}[type(function)]
-    assert f"in {kind}_0_1(value, context_0) or ():" in first
-    assert f"in {kind}_0_2(value, context_0) or ():" in second
+    assert f"found_0 = {kind}_0_1(value, context_0)" in first
+    assert f"found_0 = {kind}_0_2(value, context_0)" in second
     if not isinstance(function, PlainPair):
         assert "key_0 = key_fn_of_0(value)" in first
         assert "key_0 = key_fn_of_0_2(value)" in second
     assert source.count("def emit_0(") == (1 if isinstance(function, PairLater) else 0)
+
+
+class Undecided(list[Any]):
+    """As an array of numpy: neither true nor false."""
+
+    def __bool__(self) -> bool:
+        raise ValueError
+
+
+class Undecidedly(ProcessFunction[int, int]):
+    def process_element(self, value: int, ctx: ProcessFunction.Context) -> Any:
+        return Undecided([value, value]) if value % 2 else None
+
+
+class KeyedUndecidedly(KeyedProcessFunction[int, int, int]):
+    def process_element(self, value: int, ctx: KeyedProcessFunction.Context) -> Any:
+        return Undecided([value, value]) if value % 2 else None
+
+
+class EitherUndecidedly(CoFlatMapFunction[int, int, int]):
+    def flat_map1(self, value: int) -> Any:
+        return Undecided([value, value]) if value % 2 else None
+
+    def flat_map2(self, value: int) -> Any:
+        return None
+
+
+class Number(ProcessFunction[int, int]):
+    def process_element(self, value: int, ctx: ProcessFunction.Context) -> Any:
+        return 0
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "draw",
+    [
+        pytest.param(lambda numbers: numbers.process(Undecidedly()), id="process"),
+        pytest.param(
+            lambda numbers: numbers.key_by(lambda x: 0).process(KeyedUndecidedly()), id="keyed"
+        ),
+        pytest.param(
+            lambda numbers: numbers.connect(numbers).flat_map(EitherUndecidedly()), id="co flat map"
+        ),
+    ],
+)
+def test_any_iterable_is_looped_over_and_only_none_is_nothing(draw: Any, form: str) -> None:
+    ran = run_form(lambda env: seen(draw(env.from_sequence(1, 3)), "out"), form)
+    assert ran.records("out") == [1, 1, 3, 3]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_zero_is_no_iterable(form: str) -> None:
+    error = failure_of(lambda env: env.from_sequence(1, 3).process(Number()).print(), form)
+    assert type(error) is TypeError
