@@ -28,7 +28,14 @@ _OPERATORS = f"{StreamOperator.__module__.rpartition('.')[0]}."
 _GIVE_ITERABLES = frozenset(
     {
         *("flat map", "co flat map", "process", "keyed process", "co process", "keyed co process"),
-        *("broadcast process", "keyed broadcast process", "interval join", "window", "full window"),
+        *(
+            "broadcast process",
+            "keyed broadcast process",
+            "interval join",
+            "window",
+            "full window",
+            "multi input",
+        ),
     }
 )
 """The kinds of operators that loop over what their function gives."""
