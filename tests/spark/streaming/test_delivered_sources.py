@@ -8,7 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from forms import job_of
+from forms import job_of, notes_of
 from opchain.common import WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
@@ -105,3 +105,14 @@ def test_sparks_own_socket_source_takes_the_place_of_socket_text_stream(tmp_path
             assert [next(texts), next(texts)] == ["ONE", "TWO"]
             assert heard.get(timeout=LONGEST_S).job == "texts"
             client.cancel().result(LONGEST_S)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("session")
+def test_what_spark_says_of_a_source_is_raised_with_its_name(tmp_path: Path) -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    nowhere = SparkSource("text", path=str(tmp_path / "nowhere"), is_streaming=True)
+    env.from_source(nowhere, WatermarkStrategy.no_watermarks(), "lines").print()
+    with pytest.raises(Exception, match="PATH_NOT_FOUND") as failure:
+        env.execute()
+    assert "while making the DataFrame of 'Source: lines'" in notes_of(failure.value)
