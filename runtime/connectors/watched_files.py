@@ -10,12 +10,13 @@ Flink: `ContinuousFileSplitEnumerator`, which keeps the paths of all files that 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.columnar.arrow_types import pyarrow
 from opchain.runtime.connectors.fed_source import FedSource
 from opchain.runtime.connectors.files.file_range import FileRange
-from opchain.runtime.connectors.files.file_system import qualified_path
+from opchain.runtime.connectors.files.file_system import file_system_of, qualified_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,6 +29,8 @@ LOCAL = "file:"
 BINARY_FILES = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
 _ANY_AGE = "36500d"
 """Spark passes by a file that is a week older than the newest one; a file that is moved in keeps its time."""
+_SPECIAL = re.compile(r"[\\*?\[\]{}]")
+"""What means something in Hadoop's patterns."""
 
 
 class WatchedFileSource(FedSource):
@@ -54,7 +57,7 @@ class WatchedFileSource(FedSource):
             reader = session.readStream.format("binaryFile").schema(BINARY_FILES)
             reader = reader.option("recursiveFileLookup", "true").option("maxFileAge", _ANY_AGE)
             # Their contents are not asked for, and so not read.
-            paths = reader.load(path).select("path", "length")
+            paths = reader.load(spark_pattern(path)).select("path", "length")
             found = paths if found is None else found.union(paths)
         return found
 
@@ -74,6 +77,15 @@ class WatchedFileSource(FedSource):
             ):
                 if length:
                     yield from self.files.read(FileRange(_plain(path), 0, None), batch_size)
+
+
+def spark_pattern(path: str) -> str:
+    """The pattern of a path, for which Spark takes every one: what is there stands for itself, as in bounded jobs."""
+    if _SPECIAL.search(path) is None:
+        return path
+    files = file_system_of(path)
+    is_there = files.status(path) is not None or files.content(path) is not None
+    return _SPECIAL.sub(r"\\\g<0>", path) if is_there else path
 
 
 def _plain(path: str) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from opchain.common import Duration
 from opchain.datastream.connectors.file_system import FileSource, StreamFormat
-from opchain.runtime.connectors.watched_files import WatchedFileSource
+from opchain.runtime.connectors.watched_files import WatchedFileSource, spark_pattern
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,3 +46,13 @@ def test_the_files_that_are_delivered_are_read_in_order(tmp_path: Path) -> None:
         for record in batch
     ]
     assert records == ["x", "y", "z", "z"]
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern"),
+    [("in", "in"), ("[in]", r"\[in\]"), ("a{b}*?", r"a\{b\}\*\?"), ("none*", "none*")],
+)
+def test_a_folder_that_is_there_is_no_pattern(tmp_path: Path, name: str, pattern: str) -> None:
+    if not name.startswith("none"):
+        (tmp_path / name).mkdir()
+    assert spark_pattern(f"{tmp_path}/{name}") == f"{tmp_path}/{pattern}"
