@@ -149,6 +149,8 @@ class RunLease:
             self.renew()
         except Exception as error:  # noqa: BLE001 - told by `require`, in the thread that asks
             self._failure = error
+        else:
+            self._failure = None  # what failed before has been made up for
 
     def _write(self, *, is_closed: bool) -> None:
         lease = {"renewed_ms": self._now_ms(), "is_closed": is_closed}

@@ -166,6 +166,21 @@ def test_a_sign_of_life_that_fails_is_told(
     lease.require()
 
 
+def test_a_sign_of_life_that_failed_is_forgotten_when_the_next_one_comes(
+    storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease = RunLease.take(storage, "clicks", "run-1", 60_000, lambda: 0)
+
+    def failing(*_: object) -> None:
+        raise OSError("no such host")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(storage), "write", failing)
+        lease._renew_or_note()
+    lease._renew_or_note()
+    lease.require()
+
+
 def test_signs_of_life_come_from_a_thread(storage: CheckpointStorage) -> None:
     times = iter(range(1_000_000))
     lease = RunLease.take(storage, "clicks", "run-1", 3, lambda: next(times))
