@@ -114,7 +114,8 @@ def streams(draw: st.DrawFn) -> list[Record]:
                 ),
                 max_size=40,
             )
-        )
+        ),
+        1,
     ):
         watermark += step or 0
         records.append((key, watermark + distance, number, watermark if step else None))
@@ -155,8 +156,11 @@ def draw_windows(env: Any, records: list[Record], assigner: Any, lateness: int) 
 
 
 def fold(one: Record, other: Record) -> Any:
-    """Tells the older record from the newer one."""
-    return one[0], one[1] + other[1], one[2] * 41 + other[2], other[3]
+    """Puts the numbers behind each other, as digits: which windows were merged first does not show, all else does."""
+    place = 41
+    while place <= other[2]:
+        place *= 41
+    return one[0], one[1] + other[1], one[2] * place + other[2], other[3]
 
 
 def the_incremental_forms_agree(ran: Ran) -> None:
