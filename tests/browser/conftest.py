@@ -22,6 +22,15 @@ PATIENCE_MS = 120_000
 
 WINDOW = {"width": 1440, "height": 860}
 
+HELD_LAYOUT = """
+const text = Response.prototype.text;
+Response.prototype.text = async function () {
+  await new Promise((resolve) => { window.releaseLayout = resolve; });
+  return text.call(this);
+};
+"""
+"""Keeps the page from its layout until the test calls `releaseLayout()`."""
+
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
@@ -42,11 +51,14 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(chromium: Any, tmp_path: Path) -> Iterator[Open]:
-    """Opens HTML as a file. The test fails if a page reports an error, or loads or asks anything."""
+    """Opens HTML as a file. The test fails if a page reports an error, or loads or asks anything.
+
+    With `is_held=True` the page is not drawn yet, and is when its `releaseLayout()` is called.
+    """
     complaints: list[str] = []
     contexts: list[Any] = []
 
-    def open_html(html: str, **settings: Any) -> Any:
+    def open_html(html: str, *, is_held: bool = False, **settings: Any) -> Any:
         file = tmp_path / f"page-{len(contexts)}.html"
         file.write_text(html, encoding="ascii")
         context = chromium.new_context(**({"viewport": WINDOW} | settings))
@@ -62,8 +74,12 @@ def open_page(chromium: Any, tmp_path: Path) -> Iterator[Open]:
                 None if request.url == file.as_uri() else complaints.append(f"loads {request.url}")
             ),
         )
+        if is_held:
+            page.add_init_script(HELD_LAYOUT)
         page.goto(file.as_uri())
-        if settings.get("java_script_enabled", True) and "<iframe" not in html:
+        if is_held:
+            page.wait_for_function("() => window.releaseLayout")
+        elif settings.get("java_script_enabled", True) and "<iframe" not in html:
             page.wait_for_selector(".drawn", state="attached")
         return page
 

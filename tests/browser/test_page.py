@@ -147,6 +147,49 @@ def test_keys_alone_are_enough(word_count_page: Any) -> None:
     assert page.input_value("#search") == "+"
 
 
+def begin(page: Any) -> None:
+    """Lets a page that is held be drawn."""
+    page.evaluate("() => window.releaseLayout()")
+    page.wait_for_selector(".drawn", state="attached")
+
+
+@pytest.mark.parametrize("way", ["key", "click"])
+def test_search_is_there_before_the_drawing_is(open_page: Any, way: str) -> None:
+    page = open_page(program_page(random_plan(30, 1).program()), is_held=True)
+    if way == "key":
+        page.keyboard.press("/")
+    else:
+        page.click("#search")
+    page.keyboard.type("is_valid 27")
+    assert page.text_content("#found").startswith("4 of 30")
+    page.keyboard.press("Enter")
+    begin(page)
+    assert page.input_value("#search") == "is_valid 27"
+    assert scale(page) >= 0.6, "it goes to the match when that stands somewhere"
+    current = page.locator(".vertex.current").bounding_box()
+    assert current["x"] >= 0
+    assert current["x"] + current["width"] <= 1440
+    page.keyboard.press("Escape")
+    assert page.input_value("#search") == ""
+
+
+def test_keys_and_buttons_before_the_drawing_wait_for_it(open_page: Any) -> None:
+    page = open_page(program_page(drawn("word_count").program()), is_held=True)
+    page.keyboard.press("?")
+    assert page.is_visible("#keys")
+    page.keyboard.press("Escape")
+    page.keyboard.press("ArrowRight")
+    page.mouse.move(700, 400)
+    page.mouse.wheel(0, 40)
+    page.keyboard.press("0")
+    page.click("#zoom-out")
+    assert page.is_hidden("#overview")
+    begin(page)
+    assert focused(page) == "1"
+    other = open_page(program_page(drawn("word_count").program()))
+    assert scale(page) == pytest.approx(0.8 * scale(other))
+
+
 def test_arrows_up_and_down_stay_in_the_column(open_page: Any) -> None:
     page = open_page(program_page(random_plan(30, 1).program()))
     boxes = {box.number: box for box in vertices(page)}

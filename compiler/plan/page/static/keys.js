@@ -4,15 +4,15 @@ function listenToKeys(plan, page) {
   const chosenKeys = {
     "/": () => page.search.focus(),
     "?": () => byId("keys").togglePopover(),
-    "+": () => page.port.zoom(1.25),
-    "=": () => page.port.zoom(1.25),
-    "-": () => page.port.zoom(0.8),
-    0: () => page.port.fit(),
-    f: () => page.port.fit(),
-    ArrowRight: () => page.focus(neighbour(plan, "source", "target")),
-    ArrowLeft: () => page.focus(neighbour(plan, "target", "source")),
-    ArrowDown: () => page.focus(beside(plan, 1)),
-    ArrowUp: () => page.focus(beside(plan, -1)),
+    "+": () => page.whenDrawn(() => page.port.zoom(1.25)),
+    "=": () => page.whenDrawn(() => page.port.zoom(1.25)),
+    "-": () => page.whenDrawn(() => page.port.zoom(0.8)),
+    0: () => page.whenDrawn(() => page.port.fit()),
+    f: () => page.whenDrawn(() => page.port.fit()),
+    ArrowRight: () => page.whenDrawn(() => page.focus(neighbour(plan, "source", "target"))),
+    ArrowLeft: () => page.whenDrawn(() => page.focus(neighbour(plan, "target", "source"))),
+    ArrowDown: () => page.whenDrawn(() => page.focus(beside(plan, 1))),
+    ArrowUp: () => page.whenDrawn(() => page.focus(beside(plan, -1))),
   };
 
   document.addEventListener("keydown", (event) => {

@@ -14,7 +14,9 @@ async function show() {
   listenToTheme();
   heading(plan);
 
-  const page = { counts: null, chosen: null };
+  // What needs the drawing waits for it: with hundreds of vertices the layout takes seconds.
+  const waiting = [];
+  const page = { counts: null, chosen: null, whenDrawn: (act) => waiting.push(act) };
   showNumbers(plan, page, valueOf("numbers"));
   const extent = {};
   const map = overview(plan.vertices, extent);
@@ -27,7 +29,7 @@ async function show() {
     preparePrinting(extent);
   };
   page.choose = chooser(plan, page);
-  page.search = search(plan, view, (vertex) => port.reveal(vertex.box, Math.max(port.at.scale, 0.6)));
+  page.search = search(plan, view, (vertex) => page.whenDrawn(() => port.reveal(vertex.box, Math.max(port.at.scale, 0.6))));
   page.focus = (vertex) => {
     if (!vertex) return;
     vertex.box.focus({ preventScroll: true });
@@ -39,10 +41,12 @@ async function show() {
     else if (page.search.isActive()) page.search.clear();
     else document.activeElement?.blur();
   };
-  await page.draw();
   listen(plan, page, view);
+  await page.draw();
   port.begin();
   document.documentElement.classList.add("drawn");
+  page.whenDrawn = (act) => act();
+  for (const act of waiting) act();
   // For a view of a running job: the same numbers, as often as they come.
   const show = (counts) => showNumbers(plan, page, counts);
   window.opchainPlan = { showNumbers: show };
@@ -153,9 +157,9 @@ function listen(plan, page, view) {
     const box = event.target.closest(".vertex");
     if (box?.matches(":focus-visible")) page.port.reveal(box);
   });
-  byId("zoom-in").addEventListener("click", () => page.port.zoom(1.25));
-  byId("zoom-out").addEventListener("click", () => page.port.zoom(0.8));
-  byId("fit").addEventListener("click", () => page.port.fit());
+  byId("zoom-in").addEventListener("click", () => page.whenDrawn(() => page.port.zoom(1.25)));
+  byId("zoom-out").addEventListener("click", () => page.whenDrawn(() => page.port.zoom(0.8)));
+  byId("fit").addEventListener("click", () => page.whenDrawn(() => page.port.fit()));
   listenToKeys(plan, page);
   const bar = document.querySelector("header");
   new ResizeObserver(() => {

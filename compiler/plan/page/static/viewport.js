@@ -3,13 +3,16 @@
 const LEAST_SCALE = 0.02;
 const GREATEST_SCALE = 3;
 const READABLE = 0.42; // below, boxes show their name alone
-const COMFORTABLE = 0.3; // a drawing that would have to be smaller begins at its left end
+const COMFORTABLE = 0.34; // a drawing that would have to be smaller begins at its left end
 const MARGIN = 28;
+const NARROW_MARGIN = 12;
+const NARROW = 720; // as in the style
 
 function viewport(view, drawing, extent, onMove) {
   const at = { x: 0, y: 0, scale: 1 };
 
   function apply() {
+    if (!extent.width) return; // nothing is drawn yet
     drawing.style.transform = `translate(${at.x}px, ${at.y}px) scale(${at.scale})`;
     drawing.style.setProperty("--scale", at.scale);
     drawing.style.setProperty("--thick", Math.min(6, Math.max(1, 0.55 / at.scale)));
@@ -37,11 +40,13 @@ function viewport(view, drawing, extent, onMove) {
     apply();
   }
 
+  const margin = () => (view.clientWidth < NARROW ? NARROW_MARGIN : MARGIN);
+
   function fit(least = LEAST_SCALE) {
     const { width, height } = room();
-    const whole = Math.min((width - 2 * MARGIN) / extent.width, (height - 2 * MARGIN) / extent.height, 1);
+    const whole = Math.min((width - 2 * margin()) / extent.width, (height - 2 * margin()) / extent.height, 1);
     at.scale = Math.max(whole, least);
-    at.x = Math.max(MARGIN, (width - extent.width * at.scale) / 2);
+    at.x = Math.max(margin(), (width - extent.width * at.scale) / 2);
     at.y = (height - extent.height * at.scale) / 2;
     apply();
   }
@@ -61,8 +66,8 @@ function viewport(view, drawing, extent, onMove) {
     const top = box.offsetTop * at.scale + at.y;
     const right = left + box.offsetWidth * at.scale;
     const bottom = top + box.offsetHeight * at.scale;
-    const x = left < MARGIN ? MARGIN - left : Math.min(0, width - MARGIN - right);
-    const y = top < MARGIN ? MARGIN - top : Math.min(0, height - MARGIN - bottom);
+    const x = left < margin() ? margin() - left : Math.min(0, width - margin() - right);
+    const y = top < margin() ? margin() - top : Math.min(0, height - margin() - bottom);
     if (x || y) moveBy(x, y);
   }
 
