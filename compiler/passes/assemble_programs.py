@@ -73,7 +73,7 @@ class _Assembly:
         self.execution_plan: ExecutionPlan = made(plan.execution_plan)
         self.placed = self.execution_plan.placed()
         self.timestamps = edges_with_timestamps(made(plan.stream_graph))
-        self.combining = combining_vertices(made(plan.job_graph))
+        self.combining = combining_vertices(made(plan.job_graph), self.timestamps)
         self.keys: dict[int, KeyProgram] = {}
         self.into: dict[str, list[Exchange]] = {}
         self.out_of: dict[str, list[Exchange]] = {}

@@ -34,9 +34,8 @@ def edges_with_timestamps(graph: StreamGraph) -> frozenset[int]:
 
 
 def _reads_timestamps(graph: StreamGraph, node: StreamNode) -> bool:
-    """In batch mode the input of a keyed operator is sorted by them; a reduce takes it as it comes."""
-    sorts = graph.is_batch and node.is_keyed and not isinstance(node.spec, ReduceSpec)
-    return sorts or node.spec.reads_timestamps()
+    """In batch mode the input of a keyed operator is sorted by them."""
+    return (graph.is_batch and node.is_keyed) or node.spec.reads_timestamps()
 
 
 def _makes_timestamps(graph: StreamGraph, node: StreamNode) -> bool:

@@ -81,11 +81,14 @@ class StreamOperator:
     head to tail when the input has ended, `close` always and once. Defaults do nothing but pass on.
     `makes_records` says that results come from code that may keep and change them.
     `sorts_batch_input` says that batch mode brings an operator with a key its records key by key (see
-    task.batch_input); one that says no gets them as they arrive, and needs no order.
+    task.batch_input); one that says no gets them as they arrive, and needs no order. `ends_keys` says that
+    a key is over there when the next one comes: its timers fire and its state goes. One that says no
+    gives its results when all keys have come.
     """
 
     makes_records = False
     sorts_batch_input = True
+    ends_keys = True
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         self.program = program

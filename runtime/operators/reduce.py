@@ -44,7 +44,6 @@ class ReduceOperator(UserFunctionOperator):
     """
 
     method = "reduce"
-    sorts_batch_input = False
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
@@ -111,8 +110,15 @@ class BatchReduceOperator(ReduceOperator):
 
     Keys come out in the order in which they first came in, which is the same in every run. Results
     carry the largest timestamp there is (Flink: the end of the key's event time), and watermarks
-    wait for them, as they do behind the sorted input of Flink's batch mode.
+    wait for them, as they do behind the sorted input of Flink's batch mode. Where records have timestamps
+    they are folded in the order of time.
     """
+
+    ends_keys = False
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        self.sorts_batch_input = program.timestamps
 
     def process_element(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - the contract
         """Folds the record in; nothing comes out yet."""

@@ -3,7 +3,7 @@
 Everything is read before the first keyed record is processed. Then come the keys, by key group and within
 a group as they first came in; of each its records by timestamp (those without first, equal ones by input
 and in the order of arrival). When the next key comes, the timers of the last one fire and its state is
-dropped. Watermarks come behind all records. So a function sees in batch mode what Flink shows it there: complete keys, sorted
+dropped, unless the operator gives all its results at the end. Watermarks come behind all records. So a function sees in batch mode what Flink shows it there: complete keys, sorted
 by time, and no event time until a key ends. (Flink orders keys by the bytes of their serialized form.)
 
 What is read waits in memory up to a number of records, the rest as pickles that may go to disk. Memory
@@ -65,7 +65,8 @@ class KeySortedInput:
         self._selectors = head.program.selectors
         backend = head.context.keyed_state
         hasher = next(key.hasher for key in head.program.keys if key is not None)
-        backend.end_each_key(head.context.timers.end_key)
+        if head.ends_keys:
+            backend.end_each_key(head.context.timers.end_key)
         self._identify = backend.identity.of
         self._router = KeyRouter(backend.max_parallelism, 1, hasher)
         self._store = ArrivalStore(records_in_memory)

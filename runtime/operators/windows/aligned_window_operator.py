@@ -82,11 +82,10 @@ class AlignedWindowOperator(KeyedWindowOperator):
     `panes` are the windows that the watermark has not passed. With allowed lateness, windows that have
     fired are kept until they are over for good, and fire again with each record.
 
-    In batch mode they all fire at the end, and the input needs no sorting: reduce and aggregate
-    functions get the records as they come, and not, as in Flink, in the order of time.
+    In batch mode they all fire at the end.
     """
 
-    sorts_batch_input = False
+    ends_keys = False
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)

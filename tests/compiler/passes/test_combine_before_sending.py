@@ -3,7 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from opchain.common import WatermarkStrategy
 from opchain.compiler.passes.combine_before_sending import combining_vertices
+from opchain.compiler.passes.track_timestamps import edges_with_timestamps
 from opchain.datastream.functions import ReduceFunction
 
 
@@ -24,7 +26,8 @@ class Closed(Sum):
 
 def combining(plan: Any) -> list[str]:
     graph = plan.job_graph
-    return [graph.vertex(vertex_id).head.node.name for vertex_id in combining_vertices(graph)]
+    found = combining_vertices(graph, edges_with_timestamps(plan.stream_graph))
+    return [graph.vertex(vertex_id).head.node.name for vertex_id in found]
 
 
 @pytest.mark.parametrize(
@@ -50,6 +53,17 @@ def test_rolling_aggregations_combine_and_other_keyed_operators_do_not(
     pairs.key_by(lambda pair: pair[0]).sum(1).name("sum")
     pairs.key_by(lambda pair: pair[0]).map(str).name("map")
     assert combining(compiled(batch_env)) == ["sum"]
+
+
+def test_records_with_timestamps_are_folded_in_the_order_of_time(
+    batch_env: Any, source: Any, compiled: Any
+) -> None:
+    strategy = WatermarkStrategy.for_monotonous_timestamps()
+    timed = source(batch_env).assign_timestamps_and_watermarks(
+        strategy.with_timestamp_assigner(lambda value, _: value)
+    )
+    timed.key_by(str).reduce(max).name("timed")
+    assert combining(compiled(batch_env)) == []
 
 
 def test_all_legs_of_a_union_combine(batch_env: Any, source: Any, compiled: Any) -> None:
