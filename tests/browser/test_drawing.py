@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from opchain import StreamExecutionEnvironment
 from opchain.compiler.plan.page.render import program_page
 from plan_geometry import drawing, labels, overlapping, vertices, wires
 from programs import PROGRAMS, drawn
@@ -67,10 +68,18 @@ def test_no_text_of_a_box_is_cut_that_has_room(open_page: Any, plan: str | tuple
     page = opened(open_page, plan)
     cut = page.evaluate(
         """() => [...document.querySelectorAll('.vertex .name')]
-          .filter((name) => name.scrollWidth > name.clientWidth && name.closest('.vertex').offsetWidth < 338)
+          .filter((name) => name.scrollWidth > name.clientWidth && name.closest('.vertex').offsetWidth < 398)
           .map((name) => name.textContent)"""
     )
     assert cut == []
+
+
+def test_the_name_of_a_source_without_one_is_whole(open_page: Any) -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.from_collection([1, 2]).print()
+    page = open_page(program_page(env.program()))
+    name = page.locator(".vertex .name", has_text="Source: Collection Source").first
+    assert name.evaluate("(name) => name.scrollWidth <= name.clientWidth")
 
 
 def test_the_same_page_is_always_drawn_the_same(open_page: Any) -> None:

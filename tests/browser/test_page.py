@@ -241,6 +241,41 @@ def test_the_drawing_is_moved_scaled_and_fitted(open_page: Any) -> None:
     assert scale(page) > 0
 
 
+PHONE = {"width": 390, "height": 760}
+
+
+@pytest.mark.parametrize("size", [3, 30, 300])
+def test_from_far_away_all_names_are_equally_large_and_none_is_cut(
+    open_page: Any, size: int
+) -> None:
+    page = open_page(program_page(random_plan(size, 1).program()), viewport=PHONE)
+    names = page.evaluate(
+        """() => [...document.querySelectorAll('.far-away .vertex .far span')].map((name) =>
+          [name.textContent, getComputedStyle(name).fontSize, name.scrollHeight - name.clientHeight])"""
+    )
+    assert len(names) == size
+    assert len({font_size for _, font_size, _ in names}) == 1
+    assert [name for name, _, hidden in names if hidden > 1] == []
+
+
+def test_a_plan_of_three_vertices_is_seen_whole_on_a_phone(open_page: Any) -> None:
+    page = open_page(program_page(random_plan(3, 1).program()), viewport=PHONE)
+    for number in (1, 2, 3):
+        box = page.locator(f".vertex[data-number='{number}']").bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= PHONE["width"]
+    assert page.is_hidden("#overview")
+
+
+def test_a_map_says_on_a_phone_that_there_is_more(open_page: Any, counted: Any) -> None:
+    page = open_page(program_page(*counted), viewport=PHONE)
+    last = page.locator(".vertex").last.bounding_box()
+    assert last["x"] + last["width"] > PHONE["width"]
+    map_, legend = (page.locator(name).bounding_box() for name in ("#overview", "#legend"))
+    assert map_["x"] >= 0
+    assert map_["y"] + map_["height"] <= legend["y"]
+
+
 CONTRASTS = """() => {
   const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
   const rgba = (colour) => {
@@ -396,7 +431,7 @@ def test_names_are_shown_as_they_are_and_run_nothing(open_page: Any) -> None:
     page.click(".vertex[data-number='1']")
     assert EVIL in page.text_content("#details")
     assert page.locator("img").count() == 0
-    assert max(box.right - box.left for box in vertices(page)) <= 341
+    assert max(box.right - box.left for box in vertices(page)) <= 401
     assert (
         page.evaluate(
             "() => { const panel = document.getElementById('details'); return panel.scrollWidth - panel.clientWidth; }"

@@ -3,7 +3,8 @@
 const LEAST_SCALE = 0.02;
 const GREATEST_SCALE = 3;
 const READABLE = 0.42; // below, boxes show their name alone
-const COMFORTABLE = 0.34; // a drawing that would have to be smaller begins at its left end
+const WHOLE = 0.28; // a drawing that would have to be smaller begins at its left end,
+const COMFORTABLE = 0.34; // as large as this
 const MARGIN = 28;
 const NARROW_MARGIN = 12;
 const NARROW = 720; // as in the style
@@ -51,6 +52,11 @@ function viewport(view, drawing, extent, onMove) {
     apply();
   }
 
+  function begin() {
+    fit();
+    if (at.scale < WHOLE) fit(COMFORTABLE);
+  }
+
   function centre(x, y) {
     const { width, height } = room();
     at.x = width / 2 - x * at.scale;
@@ -72,7 +78,7 @@ function viewport(view, drawing, extent, onMove) {
   }
 
   listenToPointers(view, moveBy, zoom);
-  return { at, moveBy, zoom, fit, centre, reveal, room, begin: () => fit(COMFORTABLE) };
+  return { at, moveBy, zoom, fit, centre, reveal, room, begin };
 }
 
 function hiddenByPanel() {
