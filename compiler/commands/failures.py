@@ -10,6 +10,7 @@ import os
 import sysconfig
 import traceback
 from contextlib import contextmanager
+from enum import Enum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -25,17 +26,30 @@ if TYPE_CHECKING:
 FAILED = 2
 """The exit code of a command that could not do its work, or whose program failed."""
 
+GENERATED = "<generated"
+"""How the names begin under which generated code is compiled."""
+
 PROGRAM_FAILED = 1
 """The exit code of a program that raises, as Python has it."""
 
-_NOT_THE_USERS = tuple(
-    os.path.realpath(folder)
-    for folder in (
-        *opchain.compiler.__path__,
-        *opchain.runtime.__path__,
-        *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
-    )
+_OPCHAINS = tuple(map(os.path.realpath, (*opchain.compiler.__path__, *opchain.runtime.__path__)))
+_LIBRARIES = tuple(
+    os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")
 )
+
+
+class Whose(Enum):
+    """Who wrote a file that a traceback names."""
+
+    USER = "user"
+    OPCHAIN = "opchain"
+    LIBRARY = "library"
+
+
+def wants_traceback() -> bool:
+    """Whether `opchain --traceback` was said."""
+    context = click.get_current_context(silent=True)
+    return bool(context and context.find_root().params.get("traceback"))
 
 
 class CommandError(click.ClickException):
@@ -46,8 +60,7 @@ class CommandError(click.ClickException):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         # click shows errors when the command's context is gone.
-        context = click.get_current_context(silent=True)
-        self._wants_traceback = bool(context and context.find_root().params.get("traceback"))
+        self._wants_traceback = wants_traceback()
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Prints it to standard error."""
@@ -113,11 +126,21 @@ def place_of(trace: TracebackType | None, program: Path) -> str | None:
     """
     place = None
     for frame in traceback.extract_tb(trace):
-        path = os.path.realpath(frame.filename)
-        is_program = path == os.path.realpath(program)
-        if is_program or (Path(path).exists() and not path.startswith(_NOT_THE_USERS)):
-            place = f"{Path(path).name}:{frame.lineno}"
+        if whose_file(frame.filename, program) is Whose.USER:
+            place = f"{Path(frame.filename).name}:{frame.lineno}"
     return place
+
+
+def whose_file(name: str, program: Path) -> Whose:
+    """Who wrote a file; what is none, as `<string>`, counts as a library, generated code as opchain's."""
+    path = os.path.realpath(name)
+    if path == os.path.realpath(program):
+        return Whose.USER
+    if path.startswith(_OPCHAINS) or name.startswith(GENERATED):
+        return Whose.OPCHAIN
+    if path.startswith(_LIBRARIES) or not Path(path).exists():
+        return Whose.LIBRARY
+    return Whose.USER
 
 
 def _at(place: str | None) -> str:

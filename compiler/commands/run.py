@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import runpy
 import sys
-import traceback
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from opchain.compiler.commands.failures import PROGRAM_FAILED, failure_of, hint_for
+from opchain.compiler.commands.failures import PROGRAM_FAILED, failure_of, hint_for, wants_traceback
 from opchain.compiler.commands.finished_jobs import show_finished, write_pages
 from opchain.compiler.commands.interrupt import ends_on_interrupt
 from opchain.compiler.commands.log_output import logging_to_stderr
@@ -23,13 +22,13 @@ from opchain.compiler.commands.program_arguments import (
 )
 from opchain.compiler.commands.program_file import whole_program
 from opchain.compiler.commands.progress import showing_progress
+from opchain.compiler.commands.user_traceback import user_traceback
 from opchain.compiler.dsl.interception import configuring, watching_environments, watching_jobs
 from opchain.runtime.errors import StreamError
 from opchain.runtime.job.status import JobStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from types import TracebackType
 
     from opchain.compiler.dsl.interception import Capture, StartedJob
 
@@ -73,7 +72,10 @@ if TYPE_CHECKING:
 )
 @click.option("--quiet", is_flag=True, help="Show neither progress nor the table at the end.")
 @click.option(
-    "-v", "--verbose", count=True, help="Log what opchain does to standard error; -vv in detail."
+    "-v",
+    "--verbose",
+    count=True,
+    help="Log what opchain does to standard error, and show whole tracebacks; -vv in detail.",
 )
 def run(
     file: str,
@@ -125,8 +127,11 @@ def run(
                 runpy.run_path(str(path), run_name="__main__")
         except StreamError as error:
             raise failure_of(error, path, while_it_ran=any(map(has_failed, jobs))) from error
-        except Exception as error:  # noqa: BLE001 - printed whole, as Python would
-            traceback.print_exception(error.with_traceback(_from_file_on(error, path)))
+        except Exception as error:  # noqa: BLE001 - printed as Python would
+            told = user_traceback(error, path, whole=verbose > 0 or wants_traceback())
+            click.echo(told.text, nl=False, err=True)
+            if told.is_shortened:
+                note("calls inside opchain are left out; 'opchain run -v' shows them")
             hint = hint_for(error)
             if hint is not None:
                 note(hint)
@@ -161,10 +166,3 @@ def has_failed(job: StartedJob) -> bool:
     """Whether a job has begun and did not end well."""
     return job.client.get_job_status().result() is JobStatus.FAILED
 
-
-def _from_file_on(error: BaseException, path: Path) -> TracebackType | None:
-    """The traceback without the frames that lead into the program."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename != str(path):
-        trace = trace.tb_next
-    return trace or error.__traceback__

@@ -32,6 +32,36 @@ def test_an_error_of_the_program_is_pythons_traceback_from_its_first_line_on(
     assert lines[-1] == "ZeroDivisionError: division by zero"
 
 
+FAILS_IN_A_JOB = (
+    "def divide(n):\n"
+    "    return 1 // n\n"
+    "env.from_sequence(0, 1).map(divide).print()\n"
+    "env.execute()\n"
+)
+
+
+def test_a_traceback_leaves_out_what_opchain_does_unless_all_is_wanted(
+    write: Any, run: Any
+) -> None:
+    write(HEAD + FAILS_IN_A_JOB)
+    done = run("run", "clicks.py", "--local", "--quiet")
+    assert done.exit_code == 1
+    frames = [line for line in done.stderr.splitlines() if line.startswith("  File ")]
+    assert frames == [
+        '  File "clicks.py", line 7, in <module>',
+        '  File "clicks.py", line 5, in divide',
+    ]
+    assert done.stderr.endswith(
+        "note: calls inside opchain are left out; 'opchain run -v' shows them\n"
+    )
+    for whole in (
+        run("run", "clicks.py", "--local", "--quiet", "-v"),
+        run("--traceback", "run", "clicks.py", "--local", "--quiet"),
+    ):
+        assert "operator_chain.py" in whole.stderr
+        assert "left out" not in whole.stderr
+
+
 def test_a_program_ends_as_it_wants(write: Any, run: Any) -> None:
     write("raise SystemExit(7)\n")
     assert run("run", "clicks.py").exit_code == 7

@@ -1,0 +1,169 @@
+import json
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pytest
+from opchain import StreamExecutionEnvironment
+from opchain.common import Configuration
+from opchain.compiler.commands.user_traceback import user_traceback
+from opchain.runtime.spark.remote_error import ExecutorTracebackError
+
+HERE = Path(__file__)
+
+
+def local_environment() -> StreamExecutionEnvironment:
+    configuration = Configuration()
+    configuration.set_string("execution.target", "local")
+    return StreamExecutionEnvironment.get_execution_environment(configuration)
+
+
+def raised_by(act: Any) -> Exception:
+    try:
+        act()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is looked at
+        return error
+    raise AssertionError("nothing was raised")
+
+
+def run_with(function: Any) -> None:
+    env = local_environment()
+    env.from_collection(["a"]).map(function).print()
+    env.execute()
+
+
+def read(text: str) -> Any:
+    return json.loads(text)
+
+
+def frames(text: str) -> list[tuple[str, str]]:
+    """File name and function of each frame."""
+    heads = [line.split('"') for line in text.splitlines() if line.startswith('  File "')]
+    return [(Path(name).name, rest.rpartition(" in ")[2]) for _, name, rest in heads]
+
+
+def test_what_lies_between_the_program_and_its_function_is_left_out() -> None:
+    error = raised_by(lambda: run_with(read))
+    told = user_traceback(error, HERE)
+    assert told.is_shortened
+    here, library = HERE.name, [("__init__.py", "loads"), ("decoder.py", "decode")]
+    assert frames(told.text)[1:7] == [
+        (here, "<lambda>"),
+        (here, "run_with"),
+        (here, "read"),
+        *library,
+        ("decoder.py", "raw_decode"),
+    ]
+    assert "json.decoder.JSONDecodeError: Expecting value" in told.text
+    whole = user_traceback(error, HERE, whole=True)
+    assert not whole.is_shortened
+    assert ("operator_chain.py", "process_batch") in frames(whole.text)
+
+
+@pytest.mark.parametrize(
+    ("source", "last"),
+    [
+        ("first = function[0]", ("<generated: vertex 1>", "<module>")),
+        ("first = function()", (HERE.name, "fails")),
+    ],
+)
+def test_generated_code_is_shown_where_it_fails_itself(source: str, last: tuple[str, str]) -> None:
+    def fails() -> None:
+        raise TypeError
+
+    code = compile(source, "<generated: vertex 1>", "exec")
+    error = raised_by(lambda: exec(code, {"function": fails}))  # noqa: S102 - as opchain does
+    told = user_traceback(error, HERE)
+    assert frames(told.text)[-1] == last
+    assert ("<generated" in told.text) == (source == "first = function[0]")
+
+
+def test_an_error_that_meets_no_line_of_the_user_shows_where_it_was_raised() -> None:
+    trace = raised_by(lambda: run_with(read)).__traceback__
+    while trace is not None and "operator_chain" not in trace.tb_frame.f_code.co_filename:
+        trace = trace.tb_next
+    assert trace is not None
+    alone = TracebackType(None, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
+    told = user_traceback(ValueError("x").with_traceback(alone), Path("other.py"))
+    assert frames(told.text) == [("operator_chain.py", "process_batch")]
+
+
+def test_causes_are_shortened_too() -> None:
+    def fail() -> None:
+        try:
+            run_with(read)
+        except ValueError as error:
+            raise RuntimeError("stopped") from error
+
+    told = user_traceback(raised_by(fail), HERE)
+    assert "direct cause" in told.text
+    assert "operator_chain.py" not in told.text
+
+
+ON_AN_EXECUTOR = """\
+Traceback (most recent call last):
+  File "/tmp/opchain.zip/opchain/runtime/task/operator_chain.py", line 184, in process_batch
+    function(values)
+  File "<generated: numbers -> halve>", line 4, in process_0
+    value_1 = half_1(value)
+              ^^^^^^^^^^^^^
+  File "there/clicks.py", line 5, in half
+    return 1 // n
+           ~~^^~~
+ZeroDivisionError: by zero
+"""
+
+
+@pytest.mark.parametrize("kept", ["clicks.py", "<generated: numbers -> halve>"])
+def test_the_traceback_of_an_executor_is_shortened_too(kept: str) -> None:
+    users = ON_AN_EXECUTOR.index('  File "there'), ON_AN_EXECUTOR.index("ZeroDivisionError")
+    if kept == "clicks.py":
+        text = ON_AN_EXECUTOR
+    else:
+        text = ON_AN_EXECUTOR[: users[0]] + ON_AN_EXECUTOR[users[1] :]
+
+    def fail() -> None:
+        raise ZeroDivisionError("by zero") from ExecutorTracebackError(text)
+
+    error = raised_by(fail)
+    told = user_traceback(error, HERE)
+    assert told.is_shortened
+    executors, _ = told.text.split("The above exception")
+    assert [name for name, _ in frames(executors)] == [kept]
+    assert text.rstrip() in user_traceback(error, HERE, whole=True).text
+
+
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        (
+            lambda: local_environment().from_sequence(1, 2).mapp,
+            "has no attribute 'mapp'. Did you mean: 'map'?",
+        ),
+        (
+            lambda: environmnet,  # type: ignore[name-defined]  # noqa: F821
+            "name 'environmnet' is not defined. Did you mean: 'environment'?",
+        ),
+        (lambda: "".jion, "no attribute 'jion'. Did you mean: 'join'?"),  # type: ignore[attr-defined]
+    ],
+)
+def test_every_python_asks_whether_another_name_was_meant(act: Any, said: str) -> None:
+    text = user_traceback(raised_by(act), HERE).text
+    assert text.splitlines()[-1].endswith(said)
+
+
+environment = None
+
+
+@pytest.mark.parametrize("act", [lambda: "".qqqqqqq, lambda: int("x"), lambda: {}["jion"]])  # type: ignore[attr-defined]
+def test_no_name_is_offered_where_none_is_near(act: Any) -> None:
+    assert "Did you mean" not in user_traceback(raised_by(act), HERE).text
+
+
+def test_a_dir_that_fails_hides_no_error() -> None:
+    class Odd:
+        def __dir__(self) -> list[str]:
+            raise ValueError("no list")
+
+    told = user_traceback(raised_by(lambda: Odd().names), HERE)  # type: ignore[attr-defined]
+    assert told.text.splitlines()[-1].endswith("has no attribute 'names'")
