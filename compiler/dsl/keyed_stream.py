@@ -93,7 +93,11 @@ class KeyedStream(DataStream[T], Generic[K, T]):
         return self.transform(ProcessSpec(func), output_type)
 
     def reduce(self, func: ReduceFunction[T] | Callable[[T, T], T]) -> DataStream[T]:
-        """Combines the records of each key; emits each new value, in batch mode only the last."""
+        """Combines the records of each key; emits each new value, in batch mode only the last.
+
+        In batch mode records are folded in the order of time. Those without timestamps are folded by
+        their senders first, and `func` must be associative; Flink folds one after the other.
+        """
         checked_function(func, ReduceFunction, "reduce", callables=True)
         return self.transform(ReduceSpec(func), declared_type(self.transformation))
 
