@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from opchain.compiler.commands.chosen_vertex import chosen_vertex
 from opchain.compiler.commands.failures import CommandError, clear_errors
 from opchain.compiler.commands.output import answer, note
 from opchain.compiler.commands.program_arguments import (
@@ -23,7 +24,9 @@ from opchain.compiler.plan.generated_text import generated_modules, generated_te
 )
 @click.argument("file")
 @takes_program
-@click.option("--vertex", type=int, metavar="N", help="Only vertex N, as 'opchain plan' counts.")
+@click.option(
+    "--vertex", metavar="V", help="Only one vertex: its number, its name, or an operator's uid."
+)
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
@@ -33,7 +36,7 @@ from opchain.compiler.plan.generated_text import generated_modules, generated_te
 def code(
     file: str,
     request: Request,
-    vertex: int | None,
+    vertex: str | None,
     output: Path | None,
 ) -> None:
     """Prints the Python source that runs FILE, one function per vertex.
@@ -46,10 +49,8 @@ def code(
     if output is not None:
         _write(generated_modules(plan), output)
     else:
-        try:
-            answer(generated_text(plan, vertex))
-        except ValueError as error:
-            raise CommandError(f"{file}: {error}") from None
+        number = None if vertex is None else chosen_vertex(plan, vertex)
+        answer(generated_text(plan, number))
     if captured.failure is not None:
         raise captured.failure
 

@@ -10,6 +10,7 @@ from bdb import BdbQuit
 from typing import TYPE_CHECKING, Any
 
 import click
+from opchain.compiler.commands.chosen_vertex import chosen_vertex, in_order_of_the_plan
 from opchain.compiler.commands.failures import PROGRAM_FAILED, CommandError, clear_errors
 from opchain.compiler.commands.main_program import as_main_program
 from opchain.compiler.commands.output import answer, note
@@ -22,7 +23,7 @@ from opchain.compiler.commands.program_arguments import (
 from opchain.compiler.commands.program_file import program_file
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
-from opchain.compiler.plan.layout import counted, listed
+from opchain.compiler.plan.layout import counted
 from opchain.runtime.checkpoint.savepoint import find_checkpoint
 from opchain.runtime.epochs.replay import Replayed, recorded_epoch, replay
 from opchain.runtime.epochs.stopping import stop_at
@@ -32,9 +33,9 @@ from opchain.runtime.errors import StreamError, short_repr
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from opchain.compiler.graph.plan import Plan
     from opchain.runtime.epochs.epoch_task import EpochTask
     from opchain.runtime.epochs.task_contents import StateEntry
-    from opchain.runtime.task.vertex_program import JobProgram
 
 DIFFERS = 1
 """The exit code for an epoch that gives something else now."""
@@ -84,10 +85,11 @@ def replay_command(
     """
     program, _ = captured_program(file, request)
     with clear_errors():
-        job = made(compile_program(program).job_program)
+        plan = compile_program(program)
+        job = made(plan.job_program)
         located = find_checkpoint(checkpoint)
         recorded = recorded_epoch(located.storage, epoch or located.metadata.epoch)
-        tasks = _tasks(job, vertex, subtask)
+        tasks = _tasks(plan, vertex, subtask)
     looked_for = NO_KEY if key is None else _literal(key)
 
     def prepare(task: EpochTask) -> None:
@@ -122,28 +124,21 @@ def _under_debugger(process: Any, *arguments: Any) -> None:
     pdb.Pdb(skip=["opchain.*"]).runcall(process, *arguments)
 
 
-def _tasks(job: JobProgram, chosen: str | None, subtask: int | None) -> Sequence[int] | None:
+def _tasks(plan: Plan, chosen: str | None, subtask: int | None) -> Sequence[int] | None:
     """The tasks that are looked at; None for all."""
     if chosen is None:
         if subtask is not None:
             raise CommandError("--subtask is one of a vertex: say which by --vertex")
         return None
-    for number, vertex in enumerate(job.vertices, 1):
-        names = {str(number), vertex.name, vertex.vertex_id}
-        for operator in vertex.operators:
-            names |= {operator.name, operator.uid or operator.name, operator.operator_id}
-        if chosen not in names:
-            continue
-        if subtask is None:
-            return range(vertex.first_task, vertex.first_task + vertex.parallelism)
-        if subtask >= vertex.parallelism:
-            raise CommandError(
-                f"'{vertex.name}' has {counted(vertex.parallelism, 'subtask')}, counted from 0; there is "
-                f"no subtask {subtask}"
-            )
-        return [vertex.first_task + subtask]
-    known = listed(f"{number} '{vertex.name}'" for number, vertex in enumerate(job.vertices, 1))
-    raise CommandError(f"the program has no vertex {chosen!r}; it has {known}")
+    vertex = in_order_of_the_plan(plan)[chosen_vertex(plan, chosen) - 1]
+    if subtask is None:
+        return range(vertex.first_task, vertex.first_task + vertex.parallelism)
+    if subtask >= vertex.parallelism:
+        raise CommandError(
+            f"'{vertex.name}' has {counted(vertex.parallelism, 'subtask')}, counted from 0; there is "
+            f"no subtask {subtask}"
+        )
+    return [vertex.first_task + subtask]
 
 
 def _literal(text: str) -> Any:

@@ -16,7 +16,16 @@ def test_a_vertex_that_is_not_there_is_named(write: Any, run: Any) -> None:
     write()
     done = run("code", "clicks.py", "--vertex", 5)
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "clicks.py: there is no vertex 5: the job has 1" in done.stderr
+    assert "the program has no vertex '5'; it has 1 'Source: numbers -> parse" in done.stderr
+
+
+def test_a_vertex_may_be_named(write: Any, run: Any) -> None:
+    program = write()
+    text = program.read_text(encoding="utf-8")
+    write(text.replace('.name("parse")', '.name("parse").disable_chaining()'))
+    second = run("code", "clicks.py", "--vertex", 2)
+    assert second.stdout.startswith("# vertex 2: parse")
+    assert run("code", "clicks.py", "--vertex", "parse").stdout == second.stdout
 
 
 def test_the_source_is_written_into_a_folder(write: Any, run: Any) -> None:

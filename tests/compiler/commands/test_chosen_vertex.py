@@ -1,0 +1,42 @@
+import pytest
+from opchain import StreamExecutionEnvironment
+from opchain.compiler.commands.chosen_vertex import chosen_vertex, in_order_of_the_plan
+from opchain.compiler.commands.failures import CommandError
+from opchain.compiler.graph.plan import Plan, made
+from opchain.compiler.passes.pipeline import compile_program
+from random_plans import random_plan
+
+
+@pytest.fixture
+def plan() -> Plan:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    numbers = env.from_sequence(1, 9).name("numbers").disable_chaining()
+    numbers.map(abs).name("1").uid("absolute").map(abs).name("again").disable_chaining().print()
+    return compile_program(env.program())
+
+
+@pytest.mark.parametrize(
+    ("chosen", "number"),
+    [("1", 1), ("2", 2), ("3", 3), ("Source: numbers", 1), ("absolute", 2), ("again", 3)],
+)
+def test_a_vertex_is_chosen_by_number_name_or_uid(plan: Plan, chosen: str, number: int) -> None:
+    assert chosen_vertex(plan, chosen) == number
+    assert chosen_vertex(plan, made(plan.job_graph).vertices[number - 1].id) == number
+
+
+@pytest.mark.parametrize("chosen", ["0", "5", "-1", "nothing", ""])
+def test_what_is_not_there_is_answered_with_what_is(plan: Plan, chosen: str) -> None:
+    with pytest.raises(CommandError, match=f"no vertex '{chosen}'; it has 1 'Source: numbers', 2"):
+        chosen_vertex(plan, chosen)
+
+
+def test_numbers_are_those_of_the_plan() -> None:
+    for size in (30, 60):
+        plan = compile_program(random_plan(size, 1).program())
+        vertices = made(plan.job_graph).vertices
+        assert [vertex.vertex_id for vertex in in_order_of_the_plan(plan)] == [
+            vertex.id for vertex in vertices
+        ]
+        assert [vertex.vertex_id for vertex in made(plan.job_program).vertices] != [
+            vertex.id for vertex in vertices
+        ]
