@@ -40,7 +40,7 @@ _SIZE = click.IntRange(1, MAX_PARALLELISM_LIMIT)
 @click.option(
     "--type",
     "type_name",
-    type=click.Choice([_AUTO, *NAMED_HASHERS]),
+    type=click.Choice([_AUTO, *NAMED_HASHERS], case_sensitive=False),
     default=_AUTO,
     show_default=True,
     help="The Java type that the key is hashed as; auto goes by the Python type.",

@@ -42,6 +42,7 @@ def test_a_literal_has_its_type_and_other_text_is_a_string(key: str, kind: str, 
 def test_a_declared_type_decides(run: Any) -> None:
     assert "  -1  " in run("key-groups", "--type", "Integer", "--", "-1").stdout
     assert "  0  " in run("key-groups", "--type", "Long", "--", "-1").stdout
+    assert "  Long  " in run("key-groups", "--type", "long", "1").stdout
     assert "'42'" in run("key-groups", "42", "--type", "String").stdout
 
 
