@@ -35,8 +35,12 @@ def reach(point: str, epoch: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def read_faults(text: str) -> frozenset[str]:
+def read_faults(text: str, given_as: str = VARIABLE) -> frozenset[str]:
     """What the variable lists.
+
+    Args:
+        text: `point@epoch`, with commas between.
+        given_as: How errors name where the text comes from.
 
     Raises:
         ValueError: A point is unknown, or an epoch is no number.
@@ -46,7 +50,7 @@ def read_faults(text: str) -> frozenset[str]:
         point, _, epoch = item.partition("@")
         if point not in POINTS or not epoch.isdecimal():
             raise ValueError(
-                f"{VARIABLE} has {item!r}; give point@epoch, with a point of {', '.join(POINTS)}"
+                f"{given_as} has {item!r}; give point@epoch, with a point of {', '.join(POINTS)}"
             )
     return found
 

@@ -69,7 +69,7 @@ def run_with_kills(
         ValueError: A point is unknown.
         TaskFailedError: The program failed by itself, or was started too often.
     """
-    read_faults(",".join(kills))
+    read_faults(",".join(kills), "kills")
     with tempfile.TemporaryDirectory(prefix="opchain-faults-") as folder:
         variables = {
             **os.environ,

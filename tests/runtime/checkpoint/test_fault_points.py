@@ -55,7 +55,7 @@ def test_nothing_happens_without_the_variable() -> None:
 
 @pytest.mark.parametrize("text", ["nowhere@1", "completed", "completed@", "completed@x"])
 def test_a_fault_that_can_never_happen_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=f"'{text}'.*point@epoch.*completed"):
+    with pytest.raises(ValueError, match=f"^{VARIABLE} has '{text}'.*point@epoch.*completed"):
         read_faults(text)
 
 
