@@ -14,11 +14,13 @@ from opchain.compiler.commands.program_arguments import (
     captured_program,
     takes_program,
 )
+from opchain.compiler.commands.program_command import ProgramCommand
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.generated_text import generated_modules, generated_text
 
 
 @click.command(
+    cls=ProgramCommand,
     context_settings=PASSES_ARGUMENTS_ON,
     short_help="Prints the source that runs FILE, one function per vertex.",
 )

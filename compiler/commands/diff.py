@@ -10,6 +10,7 @@ from opchain.compiler.commands.program_arguments import (
     planned,
     takes_program,
 )
+from opchain.compiler.commands.program_command import ProgramCommand
 from opchain.compiler.plan.diff import diff_plans, diff_text
 
 DIFFERENT = 1
@@ -17,6 +18,7 @@ DIFFERENT = 1
 
 
 @click.command(
+    cls=ProgramCommand,
     context_settings=PASSES_ARGUMENTS_ON,
     short_help="Says what changed between two plans, and which state is lost.",
 )

@@ -11,10 +11,12 @@ from opchain.compiler.commands.program_arguments import (
     planned,
     takes_program,
 )
+from opchain.compiler.commands.program_command import ProgramCommand
 from opchain.compiler.plan.edges import edges_text
 
 
 @click.command(
+    cls=ProgramCommand,
     context_settings=PASSES_ARGUMENTS_ON,
     short_help="Says of every edge why it is chained, or why it is not.",
 )

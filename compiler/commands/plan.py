@@ -17,11 +17,13 @@ from opchain.compiler.commands.program_arguments import (
     read_saved_plan,
     takes_program,
 )
+from opchain.compiler.commands.program_command import ProgramCommand
 from opchain.compiler.plan.explain import FORMATS, STAGES, Form, explain, print_saved
 from opchain.compiler.plan.layout import DEFAULT_WIDTH
 
 
 @click.command(
+    cls=ProgramCommand,
     context_settings=PASSES_ARGUMENTS_ON,
     short_help="Prints what of FILE runs together, and why the rest does not.",
 )

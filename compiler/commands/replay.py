@@ -20,6 +20,7 @@ from opchain.compiler.commands.program_arguments import (
     captured_program,
     takes_program,
 )
+from opchain.compiler.commands.program_command import ProgramCommand
 from opchain.compiler.commands.program_file import program_file
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
@@ -45,6 +46,7 @@ _SHOWN = 20
 
 @click.command(
     "replay",
+    cls=ProgramCommand,
     context_settings=PASSES_ARGUMENTS_ON,
     short_help="Runs an epoch of an unbounded job again, and compares it.",
 )

@@ -20,6 +20,7 @@ from opchain.compiler.commands.program_arguments import (
     takes_arguments,
     takes_settings,
 )
+from opchain.compiler.commands.program_command import ProgramCommand
 from opchain.compiler.commands.program_file import whole_program
 from opchain.compiler.commands.progress import showing_progress
 from opchain.compiler.commands.user_traceback import user_traceback
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from opchain.compiler.dsl.interception import Capture, StartedJob
 
 
-@click.command(context_settings=PASSES_ARGUMENTS_ON)
+@click.command(cls=ProgramCommand, context_settings=PASSES_ARGUMENTS_ON)
 @click.argument("file")
 @takes_arguments
 @takes_settings
@@ -165,4 +166,3 @@ def _serving(jobs: Sequence[StartedJob], port: int) -> Iterator[None]:
 def has_failed(job: StartedJob) -> bool:
     """Whether a job has begun and did not end well."""
     return job.client.get_job_status().result() is JobStatus.FAILED
-

@@ -11,6 +11,7 @@ from opchain.compiler.commands.failures import CommandError, clear_errors
 from opchain.compiler.commands.output import answer, note
 from opchain.compiler.commands.package import DEFAULT_FOLDER, write_archive
 from opchain.compiler.commands.program_arguments import PASSES_ARGUMENTS_ON, takes_arguments
+from opchain.compiler.commands.program_command import ProgramCommand
 from opchain.compiler.commands.program_file import whole_program
 from opchain.compiler.commands.program_modules import modules_beside
 from opchain.compiler.commands.shipped_packages import FOLDER, install_packages, packed_python
@@ -26,6 +27,7 @@ from opchain.runtime.spark.spark_home import spark_home
 
 
 @click.command(
+    cls=ProgramCommand,
     context_settings=PASSES_ARGUMENTS_ON,
     short_help="Runs FILE by spark-submit, with all that its executors need.",
 )
