@@ -94,8 +94,14 @@ def announce_progress(chain: OperatorChain) -> None:
 
     Whoever reads as many channels as before knows, and passes that by. With other channels, or in an operator
     that is new, nobody does: a source that has ended, or is idle, would never say it again, and hold event
-    time back for ever.
+    time back for ever. An operator that is new in the chain hears it first.
     """
+    for operator in chain.operators[1:]:
+        heard, said = chain.outputs[operator.program.parent], operator.output
+        if said.current_watermark == MIN_WATERMARK < heard.current_watermark:
+            operator.process_watermark(heard.current_watermark)
+        if heard.is_idle and not said.is_idle:
+            operator.process_status(is_idle=True)
     for writer, output in zip(chain.writers, chain.program.outputs, strict=True):
         said = chain.outputs[output.operator]
         # An idle channel takes no watermark, so the status comes first or last.
@@ -118,7 +124,7 @@ def _go_on(chain: OperatorChain, valves: InputValves | None, progress: TaskProgr
             _hold(valves, [progress])
     chain.input_watermarks[:] = progress.input_watermarks
     for operator in chain.operators:
-        own = progress.operators.get(operator.program.operator_id)
+        own = _of(operator, progress)
         if own is not None:
             _restore_watermarks(operator, own.current_watermark, own.output_watermark)
             operator.input_watermarks[:] = own.input_watermarks
@@ -138,11 +144,7 @@ def _begin_together(
         min, zip(*(item.input_watermarks for item in saved), strict=True)
     )
     for operator in chain.operators:
-        found = [
-            item.operators[operator.program.operator_id]
-            for item in saved
-            if operator.program.operator_id in item.operators
-        ]
+        found = [own for own in (_of(operator, item) for item in saved) if own is not None]
         if found:
             _restore_watermarks(
                 operator,
@@ -153,6 +155,13 @@ def _begin_together(
                 min, zip(*(item.input_watermarks for item in found), strict=True)
             )
             operator.rescale_progress([item.own for item in found if item.own is not None])
+
+
+def _of(operator: StreamOperator, progress: TaskProgress) -> OperatorProgress | None:
+    """What there is of an operator, by the id that `set_uid_hash` gave, then by its own."""
+    program = operator.program
+    named = None if program.uid_hash is None else progress.operators.get(program.uid_hash)
+    return progress.operators.get(program.operator_id) if named is None else named
 
 
 def _hold(valves: InputValves, saved: Sequence[TaskProgress]) -> None:

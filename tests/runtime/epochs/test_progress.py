@@ -150,6 +150,34 @@ def test_an_operator_between_a_source_at_its_end_and_others_hears_of_that(tmp_pa
     run.close()
 
 
+@pytest.mark.parametrize("parallelism", [2, 3])
+@pytest.mark.parametrize("is_ended", [True, False], ids=["ended", "idle"])
+def test_an_operator_that_is_new_in_a_chain_tells_those_behind_how_far_its_source_is(
+    tmp_path: Path, parallelism: int, is_ended: bool
+) -> None:
+    has_more = False
+
+    def mixed(env: Any) -> None:
+        if is_ended:
+            quiet = env.from_collection([("a", 5)]).uid("ended")
+        else:
+            quiet = given(env, "quiet", strategy(100)).set_parallelism(1)
+        if has_more:
+            quiet = quiet.map(lambda value: value).uid("more").set_parallelism(1)
+        events = given(env, "events", strategy()).union(quiet)
+        seen(events.key_by(lambda value: value[0]).process(Watermarks()), "watermarks")
+
+    run = EpochRun(mixed, tmp_path, 2)
+    run.run(1_000, events=[("a", 50)] * 8, quiet=[("a", 5)])
+    run.run(1_200)
+    run.run(1_201)
+    has_more = True
+    run = run.restarted(parallelism)
+    run.run(1_202, events=[("a", 70)] * 8)
+    assert set(run.run(1_203, events=[("a", 80)] * 8).records("watermarks")) == {69}
+    run.close()
+
+
 class Unpicklable(WatermarkGenerator[Any]):
     def __init__(self) -> None:
         self.held = (item for item in ())
