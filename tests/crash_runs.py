@@ -38,6 +38,7 @@ from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.epochs.local_epochs import LocalEpochs
 from opchain.runtime.spark.stage_tasks import ShippedJob
 from opchain.runtime.spark.streaming.collected_records import CollectedRecords
+from opchain.runtime.spark.streaming.delivered_sources import unbounded_sources
 from opchain.runtime.spark.streaming.epochs import Epochs
 from opchain.runtime.spark.streaming.stream_writers import StreamWriters
 from opchain.runtime.task.stream_task import TaskEnvironment
@@ -152,7 +153,7 @@ class InProcessEpochs(Epochs):
             coordinator.lease.run.run_id,
             None,  # type: ignore[arg-type] - Spark's, which is not there
             ShippedJob(job.job_name, {}, (), {}, lineage=lineage),
-            (),
+            unbounded_sources(job),
             storage=storage,
             coordinator=coordinator,
             records=CollectedRecords(),

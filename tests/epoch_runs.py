@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import cloudpickle
 from forms import Ran, job_of
 from opchain.runtime.checkpoint.metadata import CheckpointMetadata, TaskMetadata
+from opchain.runtime.checkpoint.source_places import bounded_sources
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.epochs.epoch import Epoch
@@ -112,6 +113,7 @@ class EpochRun:
                 for vertex in self.job.vertices
                 for subtask in range(vertex.parallelism)
             ),
+            (bounded_sources(self.job),),
         )
         return Ran(self.job, outcome)
 

@@ -115,7 +115,7 @@ def diff(
     """
     program, failure = planned(file, request)
     with clear_errors():
-        restore = plan_restore(find_checkpoint(checkpoint).metadata, program_operators(program))
+        restore = plan_restore(find_checkpoint(checkpoint).adopted(), program_operators(program))
         text = restore_text(
             restore,
             program,
@@ -125,7 +125,7 @@ def diff(
     answer(text)
     if failure is not None:
         raise failure
-    if restore.refused or (restore.dropped and not allow_non_restored_state):
+    if not restore.can_start(allow_non_restored_state=allow_non_restored_state):
         context.exit(NO)
 
 

@@ -16,6 +16,7 @@ from opchain.compiler.plan.model import (
     StreamPlan,
 )
 from opchain.compiler.plan.state_kind import state_kind
+from opchain.runtime.checkpoint.source_places import source_kind
 
 if TYPE_CHECKING:
     from opchain.compiler.graph.job_graph import JobEdge, JobVertex
@@ -95,6 +96,7 @@ def _operator(node: StreamNode, operator_id: str) -> PlannedOperator:
         state=state_kind(node),
         keys=tuple(key_by.name for key_by in node.key_bys if key_by is not None),
         description=node.description,
+        source=source_kind(node.spec),
         call_site=str(node.call_site),
     )
 

@@ -42,7 +42,8 @@ class PlannedOperator(_Written):
 
     `state` says what a savepoint holds of it, None where there is nothing; `keys` has the name of
     the key of each keyed input. `id` and `user_id` are the operator ids: generated, and as set by
-    `set_uid_hash`. `max_parallelism` is -1 where the program sets none.
+    `set_uid_hash`. `max_parallelism` is -1 where the program sets none. `source` says what a source is,
+    None for what is none.
     """
 
     node: int
@@ -58,6 +59,7 @@ class PlannedOperator(_Written):
     state: str | None = None
     keys: tuple[str, ...] = ()
     description: str | None = None
+    source: Literal["bounded", "DataFrame", "positions"] | None = None
     call_site: str
 
 

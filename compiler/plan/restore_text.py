@@ -10,7 +10,7 @@ from opchain.compiler.plan.layout import DEFAULT_WIDTH, Paragraph, Row, counted,
 from opchain.compiler.plan.matching import match_operators
 from opchain.compiler.plan.model import from_json
 from opchain.compiler.plan.state_diff import state_problems
-from opchain.runtime.checkpoint.positions import BATCH, CLOCK, SOURCES, TIMER
+from opchain.runtime.checkpoint.positions import BATCH, BOUNDED, CLOCK, SOURCES, TIMER
 from opchain.runtime.checkpoint.restore_plan import ProgramOperator
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def program_operators(plan: JobPlan) -> list[ProgramOperator]:
                     limit,
                     operator.uid,
                     None if operator.user_id is None else operator.user_id.lower(),
+                    source=operator.source,
                 )
             )
     return found
@@ -101,12 +102,15 @@ def restore_text(
         if operator.operator_id in stateful
     ]
     lines += [Row(("dropped", f"the state of {_stored(stored)}")) for stored in restore.dropped]
+    lines += [Paragraph(_INDENT, "reread    ", problem) for problem in restore.reread]
     lines += [Paragraph(_INDENT, "refused   ", problem) for problem in restore.refused]
     lines += [Paragraph(_INDENT, "note      ", text) for text in _notes(restore, program)]
-    if restore.refused or (restore.dropped and not allow_non_restored_state):
+    if not restore.can_start(allow_non_restored_state=allow_non_restored_state):
         lines.append("the program can't start from this checkpoint")
         if restore.dropped and not allow_non_restored_state:
             lines.append("  --allow-non-restored-state would drop what nobody takes")
+        if restore.reread and not allow_non_restored_state:
+            lines.append("  --allow-non-restored-state would let sources be read again")
     else:
         lines.append("the program can start from this checkpoint")
     return set_lines(lines, width)
@@ -135,6 +139,8 @@ def _position_lines(source: SourcePosition) -> list[str]:
             f"source {number} of Spark's log: {operator} (id {operator_id})"
             for number, (operator_id, _, operator) in enumerate(source.position)
         ]
+    if source.source == BOUNDED:
+        return [f"bounded source, read: {named} (id {read})" for read, named in source.position]
     if source.source in (CLOCK, TIMER):
         said = "processing time" if source.source == CLOCK else "next timer of processing time"
         at = None if source.position is None else _utc(source.position)

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 BATCH = "spark batch"
 """The name under which a checkpoint keeps the number of its micro-batch."""
 
+NO_BATCH = -1
+"""The number of a micro-batch where a checkpoint came without Spark's log: sources are read from their beginning."""
+
 TIMER = "next timer"
 """The name under which it keeps when the first processing-time timer is due."""
 
@@ -19,6 +22,10 @@ CLOCK = "clock"
 SOURCES = "unbounded sources"
 """The name under which it keeps its unbounded sources in the order in which Spark's log has them: the id of the
 operator, who knows how far it has been read, and the operator as messages name it."""
+
+BOUNDED = "bounded sources"
+"""The name under which it keeps its bounded sources, which have been read: the id of the operator, and the operator
+as messages name it."""
 
 
 def position(metadata: CheckpointMetadata, name: str) -> Any:

@@ -7,9 +7,11 @@ take it, ever; one that runs in more tasks than there are key groups can't, eith
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from opchain.runtime.checkpoint.source_places import source_kind, source_places
 from opchain.runtime.checkpoint.state_descriptions import changed_states
 from opchain.runtime.errors import CheckpointError
 
@@ -21,7 +23,10 @@ if TYPE_CHECKING:
         OperatorMetadata,
         StateDescription,
     )
-    from opchain.runtime.task.vertex_program import JobProgram
+    from opchain.runtime.checkpoint.source_places import SourceKind
+    from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram
+
+_LOG = logging.getLogger("opchain.epochs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +34,7 @@ class ProgramOperator:
     """An operator of the program that is to start.
 
     `max_parallelism` is None where the program leaves it open, and takes that of the checkpoint.
-    `states` are those that are known before it runs, mostly none.
+    `states` are those that are known before it runs, mostly none. `source` is None for one that is no source.
     """
 
     operator_id: str
@@ -40,6 +45,7 @@ class ProgramOperator:
     uid: str | None = None
     uid_hash: str | None = None
     states: tuple[StateDescription, ...] = ()
+    source: SourceKind | None = None
 
     def __str__(self) -> str:
         return f"'{self.name}' ({self.call_site})"
@@ -50,7 +56,8 @@ class RestorePlan:
     """What starting a program from a checkpoint would do.
 
     `restored` pairs operators with what they start from. `new` start without state. `dropped` is state
-    that no operator takes. `refused` says, one sentence each, why it can't be.
+    that no operator takes. `reread` says, one sentence each, what sources read again, and `refused` why it can't
+    be.
     """
 
     metadata: CheckpointMetadata
@@ -58,17 +65,23 @@ class RestorePlan:
     new: tuple[ProgramOperator, ...]
     dropped: tuple[OperatorMetadata, ...]
     refused: tuple[str, ...]
+    reread: tuple[str, ...] = ()
 
     @property
     def stored_by_id(self) -> Mapping[str, OperatorMetadata]:
         """What each operator starts from, by the id that it has in the program."""
         return {operator.operator_id: stored for operator, stored in self.restored}
 
+    def can_start(self, *, allow_non_restored_state: bool) -> bool:
+        """Whether the program can start."""
+        is_lost = bool(self.dropped or self.reread)
+        return not self.refused and (allow_non_restored_state or not is_lost)
+
     def require(self, *, allow_non_restored_state: bool) -> None:
         """Makes sure that the program can start.
 
         Raises:
-            CheckpointError: It can't, or state would be lost and that is not allowed.
+            CheckpointError: It can't, or state or positions would be lost and that is not allowed.
         """
         problems = list(self.refused)
         if self.dropped and not allow_non_restored_state:
@@ -77,6 +90,10 @@ class RestorePlan:
                 f"no operator takes the state of {lost}; give the operator that should its uid or "
                 "set_uid_hash() with that id, or allow non-restored state to drop it"
             )
+        if not allow_non_restored_state:
+            problems += [
+                f"{problem}; allow non-restored state if that is wanted" for problem in self.reread
+            ]
         if problems:
             raise CheckpointError(
                 f"the program can't start from checkpoint {self.metadata.epoch} of "
@@ -95,6 +112,7 @@ def plan_restore(metadata: CheckpointMetadata, operators: Sequence[ProgramOperat
     for operator in operators:
         if operator.operator_id in stored and id(operator) not in served:
             taken.setdefault(operator.operator_id, operator)
+    places = source_places(metadata, operators)
     found = {id(operator): stored[stored_id] for stored_id, operator in taken.items()}
     restored = tuple(
         (operator, found[id(operator)]) for operator in operators if id(operator) in found
@@ -104,40 +122,50 @@ def plan_restore(metadata: CheckpointMetadata, operators: Sequence[ProgramOperat
         restored,
         new=tuple(operator for operator in operators if id(operator) not in found),
         dropped=tuple(old for old_id, old in stored.items() if old_id not in taken),
-        refused=tuple(
-            problem for operator, old in restored for problem in _refusals(operator, old)
-        ),
+        refused=tuple(problem for operator, old in restored for problem in _refusals(operator, old))
+        + places.refused,
+        reread=places.reread,
     )
 
 
 def match_state(
     metadata: CheckpointMetadata, job: JobProgram, *, allow_non_restored_state: bool = False
 ) -> RestorePlan:
-    """Which operator of a job starts from which state.
+    """Which operator of a job starts from which state; warns of what is read again.
 
     Raises:
         CheckpointError: The job can't start from the checkpoint, or state would be lost.
     """
     plan = plan_restore(metadata, operators_of(job))
     plan.require(allow_non_restored_state=allow_non_restored_state)
+    for problem in plan.reread:
+        _LOG.warning("checkpoint %d of '%s': %s", metadata.epoch, metadata.job_name, problem)
     return plan
 
 
 def operators_of(job: JobProgram) -> list[ProgramOperator]:
     """The operators of a compiled job."""
     return [
-        ProgramOperator(
-            operator.operator_id,
-            operator.name,
-            operator.call_site,
-            vertex.parallelism,
-            vertex.max_parallelism,
-            operator.uid,
-            operator.uid_hash,
-        )
+        program_operator(operator, vertex.parallelism, vertex.max_parallelism)
         for vertex in job.vertices
         for operator in vertex.all_operators
     ]
+
+
+def program_operator(
+    operator: OperatorProgram, parallelism: int, max_parallelism: int | None
+) -> ProgramOperator:
+    """An operator of a compiled job, as a restore sees it."""
+    return ProgramOperator(
+        operator.operator_id,
+        operator.name,
+        operator.call_site,
+        parallelism,
+        max_parallelism,
+        operator.uid,
+        operator.uid_hash,
+        source=source_kind(operator.spec),
+    )
 
 
 def _refusals(operator: ProgramOperator, stored: OperatorMetadata) -> Iterable[str]:

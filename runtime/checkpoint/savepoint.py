@@ -10,16 +10,19 @@ Flink: `SavepointMetadata`, canonical savepoints.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from opchain.runtime.checkpoint.metadata import (
     CheckpointMetadata,
+    SourcePosition,
     encode,
     latest_checkpoint,
     read_metadata,
     read_metadata_file,
 )
+from opchain.runtime.checkpoint.positions import BATCH, NO_BATCH, position
 from opchain.runtime.checkpoint.state_file_format import decode
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.errors import CheckpointError, CorruptCheckpointError
@@ -39,6 +42,14 @@ class Located(NamedTuple):
 
     storage: CheckpointStorage
     metadata: CheckpointMetadata
+
+    def adopted(self) -> CheckpointMetadata:
+        """The checkpoint as another run has it that starts from it: without Spark's log no micro-batch was read."""
+        metadata = replace(self.metadata, kind="checkpoint")
+        if position(metadata, BATCH) is None or self.storage.children(OFFSETS):
+            return metadata
+        others = (item for item in metadata.sources if item.source != BATCH)
+        return replace(metadata, sources=(*others, SourcePosition(BATCH, NO_BATCH)))
 
 
 def find_checkpoint(url: str) -> Located:
@@ -103,7 +114,9 @@ def write_savepoint(checkpoint: Located, target: str) -> CheckpointMetadata:
     for file in checkpoint.metadata.all_files.values():
         _write(storage, file.name, checkpoint.storage.get(file))
     for name in checkpoint.storage.names(OFFSETS):
-        _write(storage, name, checkpoint.storage.read(name))
+        # A job that runs has Spark rename its temporary files and remove old ones meanwhile.
+        with suppress(FileNotFoundError):
+            _write(storage, name, checkpoint.storage.read(name))
     metadata = replace(checkpoint.metadata, kind="savepoint")
     try:
         storage.publish(_METADATA, encode(metadata))

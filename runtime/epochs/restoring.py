@@ -10,7 +10,7 @@ from opchain.runtime.epochs.live_tasks import RestoredVertex
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from opchain.runtime.checkpoint.metadata import StateDescription
+    from opchain.runtime.checkpoint.metadata import CheckpointMetadata, StateDescription
     from opchain.runtime.checkpoint.restore_plan import RestorePlan
     from opchain.runtime.epochs.epoch import TaskSnapshot
     from opchain.runtime.task.vertex_program import JobProgram, VertexProgram
@@ -64,8 +64,9 @@ def _restored(vertex: VertexProgram, plan: RestorePlan) -> RestoredVertex:
         for operator in vertex.operators
         if operator.operator_id in stored_by_id
     }
+    stored_id = _stored_vertex(vertex, metadata)
     tasks = sorted(
-        (task for task in metadata.tasks if task.vertex_id == vertex.vertex_id),
+        (task for task in metadata.tasks if task.vertex_id == stored_id),
         key=lambda task: task.subtask,
     )
     # The same operators, by the same ids, in as many subtasks: what a task wrote last is what it goes on from.
@@ -82,3 +83,10 @@ def _restored(vertex: VertexProgram, plan: RestorePlan) -> RestoredVertex:
         tuple(task.rest for task in tasks),
         tuple(task.state for task in tasks) if is_same else (),
     )
+
+
+def _stored_vertex(vertex: VertexProgram, metadata: CheckpointMetadata) -> str:
+    """The id that a vertex has in a checkpoint: that of its first operator, by which that is found."""
+    named = vertex.operators[0].uid_hash
+    is_there = any(task.vertex_id == named for task in metadata.tasks)
+    return named if named is not None and is_there else vertex.vertex_id

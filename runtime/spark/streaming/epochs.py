@@ -19,6 +19,7 @@ from opchain.runtime.checkpoint.fault_points import reach
 from opchain.runtime.checkpoint.metadata import Committable, SourcePosition, checkpoint_name
 from opchain.runtime.checkpoint.positions import BATCH, CLOCK, TIMER, position
 from opchain.runtime.checkpoint.restore_plan import match_state, operators_of, plan_restore
+from opchain.runtime.checkpoint.source_places import bounded_sources
 from opchain.runtime.epochs.epoch import Epoch
 from opchain.runtime.epochs.epoch_progress import (
     CHECKPOINT,
@@ -241,6 +242,7 @@ class Epochs:
                     SourcePosition(TIMER, _first_timer(outcome)),
                     SourcePosition(CLOCK, epoch.timestamp_ms),
                     places_of(self.sources),
+                    bounded_sources(job),
                 ],
                 plan=self._plan,
             )

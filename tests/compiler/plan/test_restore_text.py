@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from opchain import StreamExecutionEnvironment
+from opchain.common import WatermarkStrategy
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.model import JobPlan, to_json
@@ -26,10 +27,11 @@ from opchain.runtime.checkpoint.metadata import (
     StateDescription,
     TaskMetadata,
 )
-from opchain.runtime.checkpoint.positions import BATCH, CLOCK, SOURCES, TIMER
+from opchain.runtime.checkpoint.positions import BATCH, BOUNDED, CLOCK, SOURCES, TIMER
 from opchain.runtime.checkpoint.restore_plan import plan_restore
 from opchain.runtime.checkpoint.state_files import TaskState
 from opchain.runtime.checkpoint.storage import StoredFile
+from opchain.runtime.connectors.data_generator import DataGeneratorSource
 
 
 def plan_of(uid: str | None = "sums", parallelism: int = 2, **settings: Any) -> JobPlan:
@@ -79,6 +81,7 @@ def checkpoint_of(plan: JobPlan, *, with_plan: bool = False) -> CheckpointMetada
             SourcePosition("numbers", {"next": 4}),
             SourcePosition(BATCH, 6),
             SourcePosition(SOURCES, [["a" * 32, "DataFrame", "'Source: rows' (clicks.py:7)"]]),
+            SourcePosition(BOUNDED, [["b" * 32, "'Source: words' (clicks.py:8)"]]),
             SourcePosition(CLOCK, 1_700_000_000_012),
             SourcePosition(TIMER, None),
         ),
@@ -88,9 +91,14 @@ def checkpoint_of(plan: JobPlan, *, with_plan: bool = False) -> CheckpointMetada
 
 
 def text_of(
-    before: JobPlan, after: JobPlan, *, allow: bool = False, with_plan: bool = False
+    before: JobPlan,
+    after: JobPlan,
+    *,
+    allow: bool = False,
+    with_plan: bool = False,
+    sources: tuple[SourcePosition, ...] = (),
 ) -> str:
-    metadata = checkpoint_of(before, with_plan=with_plan)
+    metadata = replace(checkpoint_of(before, with_plan=with_plan), sources=sources)
     restore = plan_restore(metadata, program_operators(after))
     return restore_text(restore, after, allow_non_restored_state=allow)
 
@@ -108,6 +116,7 @@ def test_all_that_a_checkpoint_says() -> None:
     assert "  2 tasks, 128 key groups, 2 files with 3 kB\n  state  _op_state  table" in text
     positions = 'source numbers: {"next": 4}\nmicro-batch 6 of Spark\n'
     positions += f"source 0 of Spark's log: 'Source: rows' (clicks.py:7) (id {'a' * 32})\n"
+    positions += f"bounded source, read: 'Source: words' (clicks.py:8) (id {'b' * 32})\n"
     assert f"{positions}processing time 2023-11-14 22:13:20.012 UTC\n1 committable" in text
 
 
@@ -183,3 +192,40 @@ def test_savepoints_are_called_so() -> None:
 )
 def test_bytes(size: int, text: str) -> None:
     assert bytes_text(size) == text
+
+
+def sources_plan(*uids: str) -> JobPlan:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    for uid in uids:
+        source = DataGeneratorSource(lambda number: number)
+        env.from_source(source, WatermarkStrategy.no_watermarks(), uid).uid(uid).print()
+    return job_plan(compile_program(env.program(), "job-graph"))
+
+
+def test_unbounded_sources_that_sparks_log_does_not_have_are_refused() -> None:
+    before = sources_plan("a", "b")
+    places = sorted(
+        [operator.id, operator.source, f"'{operator.name}' (clicks.py:7)"]
+        for operator in before.operators
+        if operator.source is not None
+    )
+    sources = (SourcePosition(BATCH, 6), SourcePosition(SOURCES, places))
+    same = text_of(before, sources_plan("b", "a"), sources=sources)
+    assert same.endswith("the program can start from this checkpoint\n")
+    for now, told in ((("a", "b", "c"), "'Source: c' "), (("a",), "'Source: b' ")):
+        text = text_of(before, sources_plan(*now), sources=sources, allow=True)
+        assert "refused   its unbounded sources are others" in text
+        assert told in " ".join(text.split())
+        assert text.endswith("the program can't start from this checkpoint\n")
+
+
+def test_a_bounded_source_that_would_be_read_again_is_told() -> None:
+    sources = (SourcePosition(BOUNDED, [["b" * 32, "'Source: words' (clicks.py:8)"]]),)
+    text = text_of(plan_of(), plan_of(), sources=sources)
+    assert "reread    bounded source 'Source: words' (clicks.py:8) has been read" in text
+    assert text.endswith(
+        "the program can't start from this checkpoint\n"
+        "  --allow-non-restored-state would let sources be read again\n"
+    )
+    allowed = text_of(plan_of(), plan_of(), sources=sources, allow=True)
+    assert allowed.endswith("the program can start from this checkpoint\n")

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from opchain.runtime.checkpoint.metadata import (
     CheckpointMetadata,
+    SourcePosition,
     TaskMetadata,
     encode,
     metadata_name,
 )
-from opchain.runtime.checkpoint.savepoint import find_checkpoint, problems_of, write_savepoint
+from opchain.runtime.checkpoint.positions import BATCH, CLOCK, NO_BATCH, position
+from opchain.runtime.checkpoint.savepoint import (
+    OFFSETS,
+    Located,
+    find_checkpoint,
+    problems_of,
+    write_savepoint,
+)
 from opchain.runtime.checkpoint.state_files import TaskState, write_task_state
+from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.errors import CheckpointError, CorruptCheckpointError
 from opchain.runtime.state.operator_snapshot import OperatorSnapshot
 
@@ -88,3 +98,31 @@ def test_a_target_that_is_a_file_is_refused(place: CheckpointStorage, tmp_path: 
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(CheckpointError, match=r"file/.* of the savepoint can't be written: "):
         write_savepoint(find_checkpoint(place.url), str(tmp_path / "file"))
+
+
+def test_a_run_that_starts_without_sparks_log_has_read_no_micro_batch(
+    any_storage: CheckpointStorage,
+) -> None:
+    positions = (SourcePosition(BATCH, 6), SourcePosition(CLOCK, 9))
+    metadata = CheckpointMetadata(7, 0, "clicks", "run-1", sources=positions, kind="savepoint")
+    found = Located(any_storage, metadata)
+    assert position(found.adopted(), BATCH) == NO_BATCH
+    assert position(found.adopted(), CLOCK) == 9
+    any_storage.write(f"{OFFSETS}/offsets/6", b"v1")
+    assert found.adopted() == replace(metadata, kind="checkpoint")
+
+
+def test_what_spark_removes_from_its_log_meanwhile_is_left_out(
+    place: CheckpointStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.write(f"{OFFSETS}/offsets/2", b"v1")
+    names = place.names(OFFSETS)
+    found = find_checkpoint(place.url)
+    gone = f"{OFFSETS}/offsets/.3.temporary"
+    monkeypatch.setattr(
+        type(found.storage), "names", lambda _, prefix="": [gone, *names] if prefix else []
+    )
+    target = str(tmp_path / "saved")
+    write_savepoint(found, target)
+    monkeypatch.undo()
+    assert checkpoint_storage(target).names(OFFSETS) == names

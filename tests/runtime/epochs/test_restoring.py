@@ -5,15 +5,23 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from epoch_runs import EpochRun, given
 from forms import seen
-from opchain.common import Types
-from opchain.datastream.functions import CheckpointedFunction, KeyedProcessFunction, MapFunction
+from opchain.common import Types, WatermarkStrategy
+from opchain.datastream.functions import (
+    CheckpointedFunction,
+    KeyedProcessFunction,
+    MapFunction,
+    ProcessFunction,
+)
 from opchain.datastream.state import ListStateDescriptor, ValueStateDescriptor
+from opchain.runtime.checkpoint.positions import BOUNDED, position
 from opchain.runtime.checkpoint.restore_plan import match_state
 from opchain.runtime.errors import CheckpointError, StateError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+NONE = -(2**63)
 
 
 class Remember(KeyedProcessFunction[str, str, Any]):
@@ -141,3 +149,33 @@ def test_files_begin_anew_where_an_operator_takes_its_state_by_another_id(tmp_pa
     assert changed.latest is not None
     assert all(old_id not in task.state.operators for task in changed.latest.tasks)
     changed.close()
+
+
+class At(ProcessFunction[Any, Any]):
+    def process_element(self, value: Any, ctx: Any) -> Iterator[Any]:
+        yield value[0], ctx.timer_service().current_watermark()
+
+
+@pytest.mark.parametrize("parallelism", [1, 2])
+def test_a_bounded_source_with_the_hash_of_the_one_before_is_at_its_end(
+    tmp_path: Path, parallelism: int
+) -> None:
+    old_id: str | None = None
+    strategy: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+        lambda value, _: value[1]
+    )
+
+    def draw(env: Any) -> None:
+        ended = env.from_collection([("ended", 5)])
+        ended = ended.uid("old") if old_id is None else ended.uid("new").set_uid_hash(old_id)
+        events = given(env, "events", strategy).union(ended)
+        seen(events.key_by(lambda value: value[0]).process(At()), "at")
+
+    run = EpochRun(draw, tmp_path)
+    assert ("ended", NONE) in run.run(events=[("a", 50)]).records("at")
+    assert run.latest is not None
+    ((old_id, _),) = position(run.latest, BOUNDED)
+    run = run.restarted(parallelism)
+    assert [name for name, _ in run.run(events=[("a", 70)] * 2).records("at")] == ["a", "a"]
+    assert set(run.run(events=[("a", 80)] * 2).records("at")) == {("a", 69)}
+    run.close()

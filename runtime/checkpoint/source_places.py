@@ -1,0 +1,152 @@
+"""Which sources of a program a checkpoint has read already, and which place in Spark's log each unbounded one has.
+
+Spark's log knows sources by their number alone, and so do the positions of opchain's own. In another order, one
+would go on where another has stopped: read again what it has read, or leave out what it has not. So a checkpoint
+keeps who was where, and a program's sources are put there. Bounded ones are read in one go: a checkpoint keeps
+which have been.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from opchain.runtime.checkpoint.metadata import SourcePosition
+from opchain.runtime.checkpoint.positions import BATCH, BOUNDED, NO_BATCH, SOURCES, position
+from opchain.runtime.checkpoint.savepoint import OFFSETS
+from opchain.runtime.connectors.fed_source import FedSource
+from opchain.runtime.operators.specs.sources import LegacySourceSpec, SourceSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
+    from opchain.runtime.checkpoint.restore_plan import ProgramOperator
+    from opchain.runtime.operators.specs.operator_spec import OperatorSpec
+    from opchain.runtime.task.vertex_program import JobProgram
+
+SourceKind = Literal["bounded", "DataFrame", "positions"]
+"""Of an unbounded source, who keeps how far it has been read: Spark for itself, or the clock source for
+opchain's own."""
+
+
+def source_kind(spec: OperatorSpec) -> SourceKind | None:
+    """The kind of an operator's source; None for an operator that reads others."""
+    if isinstance(spec, LegacySourceSpec):
+        return "bounded" if spec.is_bounded else None  # no unbounded job runs the other ones
+    if not isinstance(spec, SourceSpec):
+        return None
+    if spec.is_bounded:
+        return "bounded"
+    return "DataFrame" if isinstance(spec.source, FedSource) else "positions"
+
+
+def bounded_sources(job: JobProgram) -> SourcePosition:
+    """The bounded sources of a job, for a checkpoint: all are read in the first epoch."""
+    return SourcePosition(
+        BOUNDED,
+        [
+            [operator.operator_id, f"'{operator.name}' ({operator.call_site})"]
+            for vertex in job.vertices
+            for operator in vertex.all_operators
+            if source_kind(operator.spec) == "bounded"
+        ],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePlaces:
+    """What becomes of a program's sources.
+
+    `order` has the unbounded ones as Spark's log has them. `replaced` says which goes on where another was,
+    `reread` what is read again, `refused` why it can't be.
+    """
+
+    order: tuple[ProgramOperator, ...]
+    replaced: tuple[str, ...] = ()
+    reread: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+def source_places(
+    metadata: CheckpointMetadata, operators: Sequence[ProgramOperator]
+) -> SourcePlaces:
+    """Where the sources among a program's operators go on from a checkpoint.
+
+    A source is found by the id that `set_uid_hash` gave, then by its own. A single unbounded one that is not
+    found takes the single place that is left: a program without uids gives its source another id when it changes.
+    """
+    sources = sorted(
+        (operator for operator in operators if operator.source is not None),
+        key=lambda operator: operator.operator_id,
+    )
+    unbounded = [operator for operator in sources if operator.source != "bounded"]
+    read = position(metadata, BOUNDED) or []
+    found, _ = _matched([stored_id for stored_id, _ in read], sources)
+    reread = [
+        f"bounded source {named} has been read, and no source of the program has its id {stored_id} by uid or "
+        "set_uid_hash(): one that takes its place is read from its beginning, and records come twice"
+        for (stored_id, named), operator in zip(read, found, strict=True)
+        if operator is None
+    ]
+    stored = position(metadata, SOURCES)
+    if position(metadata, BATCH) == NO_BATCH:
+        names = ", ".join(named for _, _, named in stored or ()) or "unbounded sources"
+        reread.append(
+            f"Spark's log of what was read, the folder '{OFFSETS}', did not come with the checkpoint: {names} "
+            "are read from the beginning, and records come twice; bounded sources are not read again"
+        )
+        stored = None
+    if stored is None:
+        return SourcePlaces(tuple(unbounded), reread=tuple(reread))
+    places, left = _matched([stored_id for stored_id, _, _ in stored], unbounded)
+    free = [number for number, operator in enumerate(places) if operator is None]
+    replaced = []
+    if len(left) == len(free) == 1:
+        places[free[0]] = left.pop()
+        gone = stored[free[0]][2]
+        replaced.append(
+            f"{places[free[0]]} goes on where {gone} was, which is no source of the program any more"
+        )
+        free = []
+    changed = [
+        f"{operator} is of another kind"
+        for operator, (_, kind, _) in zip(places, stored, strict=True)
+        if operator is not None and operator.source != kind
+    ]
+    changed += [f"{operator} is new" for operator in left]
+    changed += [f"{stored[number][2]} is gone" for number in free]
+    return SourcePlaces(
+        tuple(operator for operator in places if operator is not None),
+        tuple(replaced),
+        tuple(reread),
+        tuple(_refusals(changed)),
+    )
+
+
+def _matched(
+    stored_ids: Sequence[Any], sources: Sequence[ProgramOperator]
+) -> tuple[list[ProgramOperator | None], list[ProgramOperator]]:
+    """Who has each of some ids, None where nobody has; and who has none of them."""
+    found: list[ProgramOperator | None] = [None] * len(stored_ids)
+    left = list(sources)
+    for is_named in (True, False):
+        for number, stored_id in enumerate(stored_ids):
+            if found[number] is not None:
+                continue
+            for source in left:
+                if stored_id == (source.uid_hash if is_named else source.operator_id):
+                    found[number] = source
+                    left.remove(source)
+                    break
+    return found, left
+
+
+def _refusals(changed: Sequence[str]) -> Iterable[str]:
+    if changed:
+        yield (
+            "its unbounded sources are others, and Spark's log of what was read has a place for those of the "
+            f"checkpoint alone: {'; '.join(changed)}. Give a source the uid that it had; or start from a "
+            f"savepoint whose folder '{OFFSETS}' you have removed, and allow non-restored state: state is "
+            "restored then, and unbounded sources are read from their beginning"
+        )

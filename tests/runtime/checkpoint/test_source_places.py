@@ -1,0 +1,92 @@
+"""Sources that a checkpoint has read are read again only where that is allowed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from forms import job_of
+from opchain.common import WatermarkStrategy
+from opchain.runtime.checkpoint.metadata import CheckpointMetadata, SourcePosition
+from opchain.runtime.checkpoint.positions import BATCH, NO_BATCH, SOURCES
+from opchain.runtime.checkpoint.restore_plan import ProgramOperator, match_state, operators_of
+from opchain.runtime.checkpoint.source_places import (
+    bounded_sources,
+    source_kind,
+    source_places,
+)
+from opchain.runtime.connectors.data_generator import DataGeneratorSource
+from opchain.runtime.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from opchain.datastream import StreamExecutionEnvironment
+    from opchain.runtime.task.vertex_program import JobProgram
+
+A, B, C = "a" * 32, "b" * 32, "c" * 32
+NUMBERS = ProgramOperator(A, "numbers", "new.py:1", 1, None, source="positions")
+ROWS = ProgramOperator(B, "rows", "new.py:2", 1, None, source="DataFrame")
+COUNT = ProgramOperator(C, "count", "new.py:3", 1, None)
+
+
+def mixed(*uids: str, uid_hash: str | None = None, has_bounded: bool = True) -> JobProgram:
+    def draw(env: StreamExecutionEnvironment) -> None:
+        source = DataGeneratorSource(lambda number: number)
+        env.from_source(source, WatermarkStrategy.no_watermarks(), "endless").uid("endless").print()
+        for uid in uids if has_bounded else ():
+            bounded = env.from_collection([1, 2]).uid(uid)
+            if uid_hash is not None:
+                bounded.set_uid_hash(uid_hash)
+            bounded.print()
+
+    return job_of(draw)
+
+
+def checkpoint_of(job: JobProgram, *more: SourcePosition) -> CheckpointMetadata:
+    return CheckpointMetadata(7, 0, "job", "run", (), (), (bounded_sources(job), *more))
+
+
+def test_the_kinds_of_sources() -> None:
+    kinds = [
+        source_kind(operator.spec)
+        for vertex in mixed("words").vertices
+        for operator in vertex.operators
+    ]
+    assert sorted(kinds, key=str) == [None, None, "bounded", "positions"]
+
+
+@pytest.mark.parametrize("now", [mixed("others"), mixed()], ids=["renamed", "gone"])
+def test_a_bounded_source_that_has_been_read_is_not_read_again_unasked(
+    now: JobProgram, caplog: pytest.LogCaptureFixture
+) -> None:
+    metadata = checkpoint_of(mixed("words"))
+    with pytest.raises(
+        CheckpointError,
+        match=r"'Source: .*' \(.*\) has been read, .*records come twice; allow non-restored state",
+    ):
+        match_state(metadata, now)
+    assert not caplog.text
+    match_state(metadata, now, allow_non_restored_state=True)
+    assert "records come twice" in caplog.text
+
+
+def test_a_bounded_source_is_found_by_uid_or_hash_and_may_come_later() -> None:
+    before = mixed("words")
+    metadata = checkpoint_of(before)
+    ((operator_id, _),) = bounded_sources(before).position
+    for now in (before, mixed("others", uid_hash=operator_id), mixed("words", "more")):
+        assert source_places(metadata, operators_of(now)).reread == ()
+
+
+def test_sources_without_sparks_log_are_read_again_only_where_that_is_allowed() -> None:
+    stored = [[A, "positions", "'numbers' (old.py:1)"], [B, "DataFrame", "'rows' (old.py:2)"]]
+    metadata = checkpoint_of(mixed(), SourcePosition(SOURCES, stored))
+    known = replace(metadata, sources=(*metadata.sources, SourcePosition(BATCH, 6)))
+    assert source_places(known, [ROWS, COUNT, NUMBERS]).order == (NUMBERS, ROWS)
+    assert source_places(known, [ROWS, COUNT, NUMBERS]).reread == ()
+    lost = replace(metadata, sources=(*metadata.sources, SourcePosition(BATCH, NO_BATCH)))
+    # In another order, too: there is no log that would mind.
+    places = source_places(lost, [ROWS, replace(NUMBERS, operator_id="d" * 32)])
+    assert places.refused == ()
+    (text,) = places.reread
+    assert "'numbers' (old.py:1), 'rows' (old.py:2) are read from the beginning" in text
