@@ -26,6 +26,28 @@ _FILES = "logOffset"
 _SHOWN = 5
 
 
+def require_log(storage: CheckpointStorage, done: int) -> None:
+    """Makes sure that Spark's log has the micro-batch of the last checkpoint.
+
+    Without it Spark would count from 0, and give input to micro-batches that are over as far as checkpoints know:
+    nobody would read it.
+
+    Args:
+        storage: The job's checkpoints, with Spark's log.
+        done: The micro-batch of the last checkpoint; -1 if there is none.
+
+    Raises:
+        CheckpointError: It hasn't.
+    """
+    if done >= 0 and str(done) not in storage.children(f"{OFFSETS}/offsets"):
+        raise CheckpointError(
+            f"{storage.url}: the last complete checkpoint is that of micro-batch {done}, and Spark's log, the "
+            f"folder '{OFFSETS}', does not have that: files are missing; restore the folder as a whole, or start "
+            "with execution.state-recovery.path = this folder and another one for checkpoints, where "
+            "non-restored state is allowed: sources are read from their beginning then"
+        )
+
+
 def require_input(session: SparkSession, storage: CheckpointStorage, done: int) -> None:
     """Makes sure that the files of all micro-batches that were begun are there.
 

@@ -40,7 +40,7 @@ from opchain.runtime.spark.streaming.delivered_sources import delivered_rows, un
 from opchain.runtime.spark.streaming.epochs import Epochs
 from opchain.runtime.spark.streaming.go_back import go_back
 from opchain.runtime.spark.streaming.kept_input import InputPutBackError, KeptInput
-from opchain.runtime.spark.streaming.lost_input import require_input
+from opchain.runtime.spark.streaming.lost_input import require_input, require_log
 from opchain.runtime.spark.streaming.settings import StreamingSettings, Trigger
 from opchain.runtime.spark.streaming.stream_writers import StreamWriters
 from opchain.runtime.spark.worker_path import provide_modules
@@ -155,6 +155,7 @@ class StreamingJob:
                 allow_non_restored_state=self._settings.allow_non_restored_state,
                 records_epochs=self._settings.records_epochs,
             )
+            require_log(storage, epochs.last_batch)
             require_input(self._session, storage, epochs.last_batch)
             kept = KeptInput(storage)
             while self._run_query(epochs, kept, f"{storage.url}/{OFFSETS}"):

@@ -3,8 +3,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
 from opchain.runtime.checkpoint.storage import checkpoint_storage
-from opchain.runtime.spark.streaming.lost_input import files_to_read
+from opchain.runtime.errors import CheckpointError
+from opchain.runtime.spark.streaming.lost_input import files_to_read, require_log
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,3 +48,13 @@ def test_the_files_of_micro_batches_that_were_begun(tmp_path: Path) -> None:
 
 def test_a_job_that_has_not_begun_reads_nothing_again(tmp_path: Path) -> None:
     assert list(files_to_read(checkpoint_storage(str(tmp_path)), -1)) == []
+
+
+def test_a_log_that_is_gone_or_of_another_time_is_refused(tmp_path: Path) -> None:
+    require_log(checkpoint_storage(str(tmp_path)), -1)
+    for done in (6, 8):
+        require_log(log(tmp_path), done)
+    with pytest.raises(CheckpointError, match=r"that of micro-batch 9, .*does not have that"):
+        require_log(log(tmp_path), 9)
+    with pytest.raises(CheckpointError, match="restore the folder as a whole"):
+        require_log(checkpoint_storage(str(tmp_path / "empty")), 0)
