@@ -144,7 +144,7 @@ def test_the_traceback_of_an_executor_is_shortened_too(kept: str) -> None:
             lambda: environmnet,  # type: ignore[name-defined]  # noqa: F821
             "name 'environmnet' is not defined. Did you mean: 'environment'?",
         ),
-        (lambda: "".jion, "no attribute 'jion'. Did you mean: 'join'?"),  # type: ignore[attr-defined]
+        (lambda: "".joim, "no attribute 'joim'. Did you mean: 'join'?"),  # type: ignore[attr-defined]
     ],
 )
 def test_every_python_asks_whether_another_name_was_meant(act: Any, said: str) -> None:
