@@ -320,6 +320,23 @@ def test_text_can_be_read_in_light_and_in_the_dark(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_names_can_be_read_from_far_away(open_page: Any, counted: Any, scheme: str) -> None:
+    page = open_page(program_page(*counted), color_scheme=scheme, viewport=PHONE)
+    assert page.locator(".far-away").count() == 1
+    found = page.evaluate(CONTRASTS)
+    assert [(text, round(contrast, 2)) for text, contrast in found if contrast < 4.5] == []
+
+
+def test_boxes_stand_out_from_far_away_in_the_dark(open_page: Any) -> None:
+    page = open_page(program_page(random_plan(3, 1).program()), color_scheme="dark", viewport=PHONE)
+    page.evaluate(
+        "() => document.querySelectorAll('.far span').forEach((name) => name.style.color = 'var(--paper)')"
+    )
+    found = dict(page.evaluate(CONTRASTS))
+    assert found[" clean 1"] > 1.35
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_reader_may_choose_the_other_scheme(open_page: Any, scheme: str) -> None:
     page = open_page(program_page(drawn("word_count").program()), color_scheme=scheme)
     background = "() => getComputedStyle(document.body).backgroundColor"
