@@ -11,6 +11,7 @@ from opchain.compiler.commands.program_arguments import (
     planned,
     takes_program,
 )
+from opchain.compiler.commands.program_command import ProgramCommand
 from opchain.compiler.plan.layout import counted
 from opchain.compiler.plan.restore_text import (
     bytes_text,
@@ -92,6 +93,7 @@ def verify(context: click.Context, checkpoint: str) -> None:
 
 
 @checkpoint.command(
+    cls=ProgramCommand,
     context_settings=PASSES_ARGUMENTS_ON,
     short_help="Says what FILE would start with, started from CHECKPOINT.",
 )

@@ -1,6 +1,9 @@
 from typing import Any
 
+import click
 import pytest
+from opchain.compiler.cli import main
+from opchain.compiler.commands.program_command import ProgramCommand
 
 PROGRAM = """\
 import sys
@@ -32,6 +35,18 @@ def test_an_option_that_is_nearly_our_own_is_mentioned_and_handed_on(
     name = given.partition("=")[0]
     assert f"note: {name} goes to the program; opchain's own option is {meant};" in done.stderr
     assert f"['{given}']" in done.stderr
+
+
+def test_every_command_with_a_program_mentions_slips() -> None:
+    def commands(group: click.Group) -> list[click.Command]:
+        found = []
+        for command in group.commands.values():
+            found += commands(command) if isinstance(command, click.Group) else [command]
+        return found
+
+    for command in commands(main):
+        takes_arguments = any(parameter.name == "arguments" for parameter in command.params)
+        assert isinstance(command, ProgramCommand) == takes_arguments, command.name
 
 
 def test_a_slip_is_mentioned_before_the_program_runs(write: Any, run: Any) -> None:
