@@ -276,10 +276,8 @@ def _line_of(body: ast.expr) -> str | None:
     try:
         text = ast.unparse(body)
         same = ast.parse(text, mode="eval").body
-    except (
-        ValueError,
-        SyntaxError,
-    ):  # a backslash in an f-string before Python 3.12, an endless number
+    except (ValueError, SyntaxError):
+        # A backslash in an f-string before Python 3.12; an endless number.
         return None
     is_readable = len(text) <= LONGEST and "\n" not in text
     return text if is_readable and ast.dump(same) == ast.dump(body) else None
@@ -289,9 +287,8 @@ def _free_names(code: CodeType) -> set[str]:
     """The names that a function does not bind itself, and those of attributes."""
     names = {*code.co_freevars, *code.co_names}
     for item in code.co_consts:
-        if isinstance(
-            item, CodeType
-        ):  # whose own free variables may be those of a comprehension around it
+        if isinstance(item, CodeType):
+            # What is free in it may be bound by a comprehension around it.
             names |= _free_names(item) - {*item.co_freevars}
     return names
 
