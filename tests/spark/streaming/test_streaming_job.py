@@ -62,6 +62,7 @@ KEYS = {
     "checkpoints": "execution.checkpointing.dir",
     "retained": "execution.checkpointing.num-retained",
     "backend": "state.backend.type",
+    "allowed": "execution.state-recovery.ignore-unclaimed-state",
 }
 
 
@@ -242,6 +243,23 @@ def test_checkpoints_that_do_not_belong_to_sparks_log_are_refused(tmp_path: Path
     write(tmp_path, "2", ["b"])
     with pytest.raises(CheckpointError, match=r"micro-batch 1.*micro-batch -1: files are missing"):
         count_words(environment(tmp_path), tmp_path)
+
+
+def test_without_sparks_log_sources_are_read_again_only_where_that_is_allowed(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path, "1", ["a", "b"])
+    count_words(environment(tmp_path), tmp_path)
+    shutil.rmtree(tmp_path / "checkpoints" / "spark")
+    write(tmp_path, "2", ["b"])
+    with pytest.raises(CheckpointError, match=r"micro-batch 0, .*restore the folder as a whole"):
+        count_words(environment(tmp_path), tmp_path)
+    settings = {"restore_from": str(tmp_path / "checkpoints"), "checkpoints": str(tmp_path / "new")}
+    with pytest.raises(CheckpointError, match=r"'spark', did not come .*'Source: rows' .* twice"):
+        count_words(environment(tmp_path, **settings), tmp_path)
+    assert written(tmp_path) == counted("a", "b")
+    count_words(environment(tmp_path, **settings, allowed="true"), tmp_path)
+    assert written(tmp_path) == counted("a", "b", "a", "b", "b")
 
 
 def test_a_folder_is_watched(tmp_path: Path) -> None:
