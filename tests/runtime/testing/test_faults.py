@@ -53,5 +53,5 @@ def test_a_program_that_never_ends_is_given_up(
 
 
 def test_an_unknown_point_is_refused_before_anything_runs() -> None:
-    with pytest.raises(ValueError, match="^kills has 'here@1'"):
+    with pytest.raises(ValueError, match=r"^kills has 'here@1'"):
         faults.run_with_kills(["never"], ["here@1"])
