@@ -34,7 +34,7 @@ from opchain.runtime.checkpoint.metadata import (
 from opchain.runtime.checkpoint.pending_checkpoint import Acknowledgement, PendingCheckpoint
 from opchain.runtime.checkpoint.retention import drop_checkpoint, sweep
 from opchain.runtime.checkpoint.run_lease import RunLease
-from opchain.runtime.errors import CheckpointError, CheckpointInUseError
+from opchain.runtime.errors import CheckpointError, CheckpointInUseError, CorruptCheckpointError
 from opchain.runtime.task.mailbox.timer_service import wall_clock_ms
 
 if TYPE_CHECKING:
@@ -335,8 +335,19 @@ class CheckpointCoordinator:
     def _retained_checkpoints(self) -> list[CheckpointMetadata]:
         if self._completed is None:
             epochs = completed_epochs(self._storage)
-            self._completed = [read_metadata(self._storage, epoch) for epoch in epochs]
+            earlier = filter(None, map(self._readable, epochs[:-1]))
+            last = (read_metadata(self._storage, epoch) for epoch in epochs[-1:])
+            self._completed = [*earlier, *last]
         return self._completed
+
+    def _readable(self, epoch: int) -> CheckpointMetadata | None:
+        """A checkpoint before the last; one that is damaged goes, as nobody can go on from it."""
+        try:
+            return read_metadata(self._storage, epoch)
+        except CorruptCheckpointError as error:
+            _LOG.warning("checkpoint %d is dropped, a later one is there: %s", epoch, error)
+            self._storage.delete(metadata_name(epoch))
+            return None
 
     def _retain(self, metadata: CheckpointMetadata) -> None:
         """Drops what is retained no more; a file that can't be removed now goes with a later sweep."""

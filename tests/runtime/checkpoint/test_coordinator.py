@@ -193,6 +193,24 @@ def test_retention_goes_on_in_the_next_run(storage: CheckpointStorage) -> None:
         open_(storage, retained=0)
 
 
+def test_a_damaged_checkpoint_before_the_last_is_dropped(
+    storage: CheckpointStorage, caplog: pytest.LogCaptureFixture
+) -> None:
+    tasks = Tasks(storage)
+    first = open_(storage, retained=3)
+    for epoch in (1, 2, 3):
+        run_epoch(first, tasks, epoch)
+    first.close()
+    storage.write(metadata_name(2), b"{}")
+    second = open_(storage, "run-2", retained=3)
+    run_epoch(second, Tasks(storage), 4)
+    assert completed_epochs(storage) == [1, 3, 4]
+    assert "checkpoint 2 is dropped, a later one is there: " in caplog.text
+    second.sweep()
+    needed = {name for found in (1, 3, 4) for name in read_metadata(storage, found).files}
+    assert set(storage.names("shared")) == needed
+
+
 def test_files_of_attempts_that_lost_are_swept(
     storage: CheckpointStorage, coordinator: CheckpointCoordinator
 ) -> None:
