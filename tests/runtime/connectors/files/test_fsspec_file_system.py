@@ -20,7 +20,12 @@ ROOT = "memory://bucket/out"
 def memory() -> Iterator[Any]:
     """An object store in this process: no links, no renames, and folders only by name."""
     store = fsspec.filesystem("memory")
+    empty(store)  # other tests share it
     yield store
+    empty(store)
+
+
+def empty(store: Any) -> None:
     store.store.clear()
     store.pseudo_dirs[:] = [""]
 
