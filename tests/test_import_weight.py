@@ -23,7 +23,7 @@ def modules_after(statement: str) -> set[str]:
 def test_the_package_loads_nothing_of_itself() -> None:
     loaded = modules_after("import opchain")
     assert {name for name in loaded if name.startswith("opchain")} == {"opchain"}
-    assert len(loaded) < 30
+    assert len(loaded) < 40  # an editable installation loads up to 30 to find it
 
 
 @pytest.mark.parametrize(
