@@ -33,16 +33,17 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
     plan = compile_program(program)
     job = made(plan.job_program)
     dependencies = job_dependencies(program)
-    if not has_no_end(job):
+    is_endless = has_no_end(job)
+    if not is_endless:
         _refuse_restoring(program.settings, job.job_name)
     if program.settings.target == "local":
         from opchain.runtime.local.job import local_run  # noqa: PLC0415 - only what is used is loaded
 
         refuse_dataframes(job, "this one runs in this process (execution.target = local)")
-        if has_no_end(job):
+        if is_endless:
             check_live_job_settings(program, job.job_name)
         run = local_run(job, dependencies)
-    elif has_no_end(job):
+    elif is_endless:
         from opchain.runtime.spark.streaming.streaming_run import streaming_run  # noqa: PLC0415
 
         run = streaming_run(

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 from forms import Ran, job_of
+from opchain.common import Types
+from opchain.datastream.functions import CheckpointedFunction, MapFunction
+from opchain.datastream.state import ListStateDescriptor
 from opchain.runtime.checkpoint.metadata import CheckpointMetadata, TaskMetadata
 from opchain.runtime.checkpoint.source_places import bounded_sources
 from opchain.runtime.checkpoint.storage import checkpoint_storage
@@ -47,6 +50,22 @@ class GivenSource(UnboundedSource[Any]):
     def read(self, split: Records, batch_size: int) -> Iterator[Records]:
         for first in range(0, len(split), batch_size):
             yield split[first : first + batch_size]
+
+
+class Numbered(MapFunction[Any, Any], CheckpointedFunction):
+    """Numbers the records of a subtask, over epochs and restarts; the last number is operator state."""
+
+    def initialize_state(self, context: Any) -> None:
+        descriptor = ListStateDescriptor("number", Types.LONG())
+        self.state = context.get_operator_state_store().get_list_state(descriptor)
+        self.number = sum(self.state.get())
+
+    def snapshot_state(self, context: Any) -> None:
+        self.state.update([self.number])
+
+    def map(self, value: Any) -> Any:
+        self.number += 1
+        return self.number
 
 
 def given(env: StreamExecutionEnvironment, name: str, strategy: Any = None) -> DataStream[Any]:

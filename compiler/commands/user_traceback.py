@@ -113,10 +113,8 @@ def _with_suggestion(message: str, error: BaseException) -> str:
     """The message with the name that was probably meant; from 3.12 on `traceback` adds it itself."""
     if sys.version_info >= (3, 12) or not isinstance(error, AttributeError | NameError):
         return message
-    if (
-        ". Did you mean: " in message
-    ):  # the package exceptiongroup teaches it to the traceback of 3.10
-        return message
+    if ". Did you mean: " in message:
+        return message  # the package exceptiongroup teaches it to the traceback of 3.10
     close = get_close_matches(error.name or "", _names_at_hand(error), n=1)
     if not close or close == [error.name]:
         return message

@@ -27,11 +27,13 @@ from opchain.compiler.graph.call_site import user_call_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from opchain.compiler.graph.call_site import CallSite
     from opchain.compiler.graph.plan import Plan, Program
     from opchain.runtime.configuration.configuration import Configuration
     from opchain.runtime.job.client import JobClient
+    from opchain.runtime.type_variables import T
 
 
 class Environment(Protocol):
@@ -81,30 +83,28 @@ _captures: list[Capture] = []
 
 
 @contextmanager
-def capturing() -> Iterator[Capture]:
-    """Within the block jobs are captured, not run; the innermost block takes them."""
-    capture = Capture()
-    _captures.append(capture)
+def _added(stack: list[T], item: T) -> Iterator[T]:
+    stack.append(item)
     try:
-        yield capture
+        yield item
     finally:
-        _captures.pop()
+        stack.pop()
+
+
+def capturing() -> AbstractContextManager[Capture]:
+    """Within the block jobs are captured, not run; the innermost block takes them."""
+    return _added(_captures, Capture())
 
 
 _configurations: list[Mapping[str, str]] = []
 
 
-@contextmanager
-def configuring(values: Mapping[str, str]) -> Iterator[None]:
+def configuring(values: Mapping[str, str]) -> AbstractContextManager[Mapping[str, str]]:
     """Within the block environments start with these configuration values.
 
     They come before what the program itself sets by calls, and after what it gives the constructor.
     """
-    _configurations.append(values)
-    try:
-        yield
-    finally:
-        _configurations.pop()
+    return _added(_configurations, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,29 +119,17 @@ class StartedJob:
 _watchers: list[list[StartedJob]] = []
 
 
-@contextmanager
-def watching_jobs() -> Iterator[list[StartedJob]]:
+def watching_jobs() -> AbstractContextManager[list[StartedJob]]:
     """Within the block the list grows by each job that is started."""
-    started: list[StartedJob] = []
-    _watchers.append(started)
-    try:
-        yield started
-    finally:
-        _watchers.pop()
+    return _added(_watchers, [])
 
 
 _drawing: list[Capture] = []
 
 
-@contextmanager
-def watching_environments() -> Iterator[Capture]:
+def watching_environments() -> AbstractContextManager[Capture]:
     """Within the block the capture's environments grow by each one that is made; jobs run, and it has none."""
-    made = Capture()
-    _drawing.append(made)
-    try:
-        yield made
-    finally:
-        _drawing.pop()
+    return _added(_drawing, Capture())
 
 
 def job_started(name: str, client: JobClient, plan: Plan) -> None:

@@ -10,6 +10,7 @@ import json
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from opchain.runtime.checkpoint.source_places import SourceKind  # noqa: TC002 - pydantic reads it
 from opchain.runtime.errors import StreamError
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -59,7 +60,7 @@ class PlannedOperator(_Written):
     state: str | None = None
     keys: tuple[str, ...] = ()
     description: str | None = None
-    source: Literal["bounded", "DataFrame", "positions"] | None = None
+    source: SourceKind | None = None
     call_site: str
 
 

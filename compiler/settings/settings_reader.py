@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from opchain.compiler.settings import graph_options
@@ -63,6 +64,7 @@ def read_settings(configuration: Configuration) -> JobSettings:
         ) from error
 
 
+@cache
 def known_keys() -> frozenset[str]:
     """The keys that fields of JobSettings are set by, the older names of some included."""
     keys = {key_of(name) for name in JobSettings.model_fields}

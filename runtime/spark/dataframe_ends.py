@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ from opchain.runtime.spark.dataframes import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from opchain.runtime.spark.stage_tasks import ShippedVertex
     from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram, VertexProgram
     from pyspark import RDD
@@ -117,17 +120,23 @@ def relayed_sinks(job: JobProgram) -> list[tuple[VertexProgram, OperatorProgram,
     ]
 
 
-def _dataframe(operator: OperatorProgram, source: FedSource, session: SparkSession) -> DataFrame:
-    where = f"'{operator.name}' ({operator.call_site})"
+@contextmanager
+def making_dataframe_of(operator: OperatorProgram) -> Iterator[None]:
+    """Within the block errors are noted as those of a source's DataFrame."""
     try:
+        yield
+    except Exception as error:
+        add_note(error, f"while making the DataFrame of '{operator.name}' ({operator.call_site})")
+        raise
+
+
+def _dataframe(operator: OperatorProgram, source: FedSource, session: SparkSession) -> DataFrame:
+    with making_dataframe_of(operator):
         dataframe: DataFrame = source.dataframe(session)
         SparkType.read(dataframe.schema.jsonValue())  # raises where records cannot hold a column
-    except Exception as error:
-        add_note(error, f"while making the DataFrame of {where}")
-        raise
     if dataframe.isStreaming:
         raise UnsupportedFeatureError(
-            f"{where} reads {dataframe!r}, a streaming DataFrame, and jobs read only bounded ones"
+            f"'{operator.name}' ({operator.call_site}) reads {dataframe!r}, a streaming DataFrame, and jobs read only bounded ones"
         )
     return dataframe
 

@@ -10,9 +10,10 @@ from opchain.runtime.connectors.fed_source import FedSource
 from opchain.runtime.connectors.relayed_sink import RelayedSink
 from opchain.runtime.connectors.socket_source import SocketTextStreamFunction
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
-from opchain.runtime.errors import UnsupportedFeatureError, add_note
+from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.operators.specs import LegacySourceSpec, SourceSpec
 from opchain.runtime.shipping.functions import ship
+from opchain.runtime.spark.dataframe_ends import making_dataframe_of
 from opchain.runtime.spark.streaming.deliver import rows_column
 from opchain.runtime.spark.streaming.offset_log import last_offset
 from opchain.runtime.spark.worker_path import provide_modules_for_readers
@@ -117,22 +118,14 @@ def delivered_rows(
     rows = reader.option("sources", str(described)).option("due", str(due)).load()
     for number, item in enumerate(sources):
         if isinstance(item.source, FedSource):
-            fed = _dataframe(item.operator, item.source, session)
+            with making_dataframe_of(item.operator):
+                fed = item.source.dataframe(session)
             columns = [sql.col("`" + name.replace("`", "``") + "`") for name in fed.columns]
             packed = fed.select(
                 sql.lit(number).alias("source"), sql.struct(*columns).alias(rows_column(number))
             )
             rows = rows.unionByName(packed, allowMissingColumns=True)
     return rows
-
-
-def _dataframe(operator: OperatorProgram, source: FedSource, session: SparkSession) -> DataFrame:
-    try:
-        found: DataFrame = source.dataframe(session)
-    except Exception as error:
-        add_note(error, f"while making the DataFrame of '{operator.name}' ({operator.call_site})")
-        raise
-    return found
 
 
 def _why_no_function(function: Any) -> str:

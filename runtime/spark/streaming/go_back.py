@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
     from opchain.runtime.checkpoint.storage import CheckpointStorage
 
+_COMMITS = f"{OFFSETS}/commits"
+
 
 def go_back(storage: CheckpointStorage, coordinator: CheckpointCoordinator, url: str) -> None:
     """Drops damaged checkpoints behind the one at a path or URL, where that is one of the run's own.
@@ -31,18 +33,13 @@ def go_back(storage: CheckpointStorage, coordinator: CheckpointCoordinator, url:
         return
     # Also where nothing was dropped now: a driver may have died that had come so far.
     last = position(metadata, BATCH)
-    if any(found > last for found in _numbers(storage, "commits")):
-        keep_input(storage, last + 1)
-        _forget(storage, "commits", last)
-
-
-def _numbers(storage: CheckpointStorage, folder: str) -> list[int]:
-    return [int(name) for name in storage.children(f"{OFFSETS}/{folder}") if name.isdecimal()]
-
-
-def _forget(storage: CheckpointStorage, folder: str, last: int) -> None:
-    """Removes the files of micro-batches behind one, and their checksums; the first goes last."""
-    for number in sorted(_numbers(storage, folder), reverse=True):
-        if number > last:
-            storage.delete(f"{OFFSETS}/{folder}/.{number}.crc")
-            storage.delete(f"{OFFSETS}/{folder}/{number}")
+    numbers = map(int, filter(str.isdecimal, storage.children(_COMMITS)))
+    behind = [number for number in numbers if number > last]
+    if not behind:
+        return
+    keep_input(storage, last + 1)
+    for number in sorted(
+        behind, reverse=True
+    ):  # the first goes last: as long as it is there, this is not over
+        storage.delete(f"{_COMMITS}/.{number}.crc")
+        storage.delete(f"{_COMMITS}/{number}")

@@ -3,11 +3,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from epoch_runs import EpochRun, given
+from epoch_runs import EpochRun, Numbered, given
 from forms import seen
 from opchain.common import Duration, Time, Types, WatermarkStrategy
-from opchain.datastream.functions import CheckpointedFunction, KeyedProcessFunction, MapFunction
-from opchain.datastream.state import ListStateDescriptor, ValueStateDescriptor
+from opchain.datastream.functions import KeyedProcessFunction
+from opchain.datastream.state import ValueStateDescriptor
 from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.errors import CheckpointFailedError
 
@@ -51,18 +51,9 @@ def test_state_goes_on_from_epoch_to_epoch(tmp_path: Path, form: str, restarts: 
     run.close()
 
 
-class Number(MapFunction[Any, Any], CheckpointedFunction):
-    def initialize_state(self, context: Any) -> None:
-        descriptor = ListStateDescriptor("number", Types.LONG())
-        self.state = context.get_operator_state_store().get_list_state(descriptor)
-        self.number = sum(self.state.get())
-
-    def snapshot_state(self, context: Any) -> None:
-        self.state.update([self.number])
-
+class Beside(Numbered):
     def map(self, value: Any) -> Any:
-        self.number += 1
-        return (*value, self.number)
+        return (*value, super().map(value))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -71,7 +62,7 @@ def test_an_epoch_without_records_keeps_keyed_state_beside_state_without_keys(
 ) -> None:
     def draw(env: Any) -> None:
         counts = given(env, "words").key_by(lambda word: word).process(Count())
-        seen(counts.map(Number()), "numbered")
+        seen(counts.map(Beside()), "numbered")
 
     run = EpochRun(draw, tmp_path, 1, form)
     assert run.run(words=["a", "b"]).records("numbered") == [("a", 1, 1), ("b", 1, 2)]

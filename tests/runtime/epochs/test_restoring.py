@@ -3,13 +3,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from epoch_runs import EpochRun, given
+from epoch_runs import EpochRun, Numbered, given
 from forms import seen
 from opchain.common import Types, WatermarkStrategy
 from opchain.datastream.functions import (
-    CheckpointedFunction,
     KeyedProcessFunction,
-    MapFunction,
     ProcessFunction,
 )
 from opchain.datastream.state import ListStateDescriptor, ValueStateDescriptor
@@ -115,20 +113,6 @@ def test_another_number_of_key_groups_is_refused(tmp_path: Path) -> None:
     assert changed.latest is not None
     with pytest.raises(CheckpointError, match=r"8 key groups.*set_max_parallelism\(8\)"):
         match_state(changed.latest, changed.job)
-
-
-class Numbered(MapFunction[Any, Any], CheckpointedFunction):
-    def initialize_state(self, context: Any) -> None:
-        descriptor = ListStateDescriptor("number", Types.LONG())
-        self.state = context.get_operator_state_store().get_list_state(descriptor)
-        self.number = sum(self.state.get())
-
-    def snapshot_state(self, context: Any) -> None:
-        self.state.update([self.number])
-
-    def map(self, value: Any) -> Any:
-        self.number += 1
-        return self.number
 
 
 def test_files_begin_anew_where_an_operator_takes_its_state_by_another_id(tmp_path: Path) -> None:
