@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
 from opchain.common import Row, Types
 from opchain.datastream import StreamExecutionEnvironment
 

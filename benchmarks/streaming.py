@@ -32,6 +32,7 @@ if __name__ == "__main__":
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     sys.path[0] = str(ROOT)
 
+from benchmarks.environment import PARALLELISM, environment, spark_session
 from opchain.common import Types, WatermarkStrategy
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream.connectors import DiscardingSink
@@ -44,8 +45,6 @@ from opchain.runtime.epochs.epoch import Epoch
 from opchain.runtime.epochs.local_epochs import LocalEpochs
 from opchain.runtime.epochs.restoring import operators_with_state
 from opchain.spark import SparkSource
-
-from benchmarks.environment import PARALLELISM, environment, spark_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

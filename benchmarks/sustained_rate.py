@@ -27,14 +27,13 @@ if __name__ == "__main__":
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     sys.path[0] = str(ROOT)
 
+from benchmarks.environment import environment, spark_session
 from opchain.common import WatermarkStrategy
 from opchain.common.time import Time
 from opchain.datastream.connectors import DiscardingSink
 from opchain.datastream.functions import AggregateFunction
 from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
-
-from benchmarks.environment import environment, spark_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

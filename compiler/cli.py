@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+
 from opchain.compiler.commands.checkpoint import checkpoint, savepoint
 from opchain.compiler.commands.code import code
 from opchain.compiler.commands.diff import diff

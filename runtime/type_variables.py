@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
+    from typing_extensions import TypeVar
+
     from opchain.runtime.state.state import State
     from opchain.runtime.windows.window import Window
-    from typing_extensions import TypeVar
 
     T = TypeVar("T", default=Any)
     K = TypeVar("K", default=Any)

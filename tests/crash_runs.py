@@ -24,6 +24,7 @@ import cloudpickle
 from checkpoint_state import state_in
 from epoch_runs import given
 from forms import job_of
+
 from opchain.common import Duration, Encoder, Time, Types, WatermarkStrategy
 from opchain.datastream.connectors.file_system import BucketAssigner, FileSink
 from opchain.datastream.functions import KeyedProcessFunction

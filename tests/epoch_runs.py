@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 from forms import Ran, job_of
+
 from opchain.common import Types
 from opchain.datastream.functions import CheckpointedFunction, MapFunction
 from opchain.datastream.state import ListStateDescriptor

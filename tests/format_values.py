@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
+
 from opchain.common import Row, Types
 from opchain.runtime.formats.row_values import instant_of
 from opchain.runtime.types.decimal_type import BigDecimalTypeInfo

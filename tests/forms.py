@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import cloudpickle
+
 from opchain.common import Configuration
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.datastream.connectors.jdbc import JdbcConnectionOptions
 
 if TYPE_CHECKING:

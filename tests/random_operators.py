@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import cloudpickle
+
 from opchain.common import WatermarkStrategy
 from opchain.common.watermark_strategy import WatermarkGenerator, WatermarkOutput
 from opchain.datastream import OutputTag

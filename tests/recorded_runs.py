@@ -6,6 +6,7 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 from forms import job_of
+
 from opchain.runtime.checkpoint.coordinator import Acknowledgement, CheckpointCoordinator
 from opchain.runtime.checkpoint.metadata import SourcePosition
 from opchain.runtime.checkpoint.positions import CLOCK

@@ -6,15 +6,16 @@ import doctest
 import importlib
 import pkgutil
 
+import pytest
+
 import opchain.compiler
 import opchain.runtime
-import pytest
 
 MODULES = sorted(
     module.name
     for package in (opchain.compiler, opchain.runtime)
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
-    if "._root" not in module.name and ".spark" not in module.name
+    if ".spark" not in module.name
 )
 
 

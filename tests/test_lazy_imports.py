@@ -9,9 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import opchain
 import opchain.datastream
-import pytest
 
 ROOT = Path(__file__).parents[1]
 

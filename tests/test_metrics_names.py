@@ -8,8 +8,9 @@ import subprocess
 import sys
 from typing import Any
 
-import opchain.metrics
 import pytest
+
+import opchain.metrics
 
 PYFLINK = {
     "MetricGroup": {

@@ -143,8 +143,6 @@ MODULES = [
     for half in ("compiler", "runtime")
     for path in sorted((ROOT / half).rglob("*.py"))
     if path.name not in ("__init__.py", "__main__.py")
-    # Names only: tests/test_lazy_imports.py and the test_*_names.py look at them all.
-    and "_root" not in path.parts
 ]
 
 

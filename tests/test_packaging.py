@@ -12,33 +12,39 @@ from typing import Any
 import pytest
 from forms import job_of
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    tomllib = pytest.importorskip("tomli")
-
 ROOT = Path(__file__).parent.parent
-PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
-PACKED = ["compiler", "runtime", "pyproject.toml", "README.md", "LICENSE", "NOTICE", "MANIFEST.in"]
+PACKED = [
+    "opchain",
+    "compiler",
+    "runtime",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    "NOTICE",
+    "MANIFEST.in",
+]
 OFFLINE = ["--quiet", "--no-deps", "--no-build-isolation"]
 
 
-def package_of(folder: Path) -> str:
-    """The import name of a folder."""
-    parts = folder.relative_to(ROOT).parts
-    if parts[:2] == ("runtime", "_root"):
-        return ".".join(("opchain", *parts[2:]))
-    return ".".join(("opchain", *parts))
-
-
-def test_every_folder_with_code_is_listed() -> None:
-    folders = {
-        package_of(path.parent)
+def modules() -> set[str]:
+    """The files of the package by their places in it, found without following links."""
+    below = {
+        f"opchain/{path.relative_to(ROOT).as_posix()}"
         for half in ("compiler", "runtime")
         for path in (ROOT / half).rglob("*.py")
     }
-    assert sorted(PYPROJECT["tool"]["setuptools"]["packages"]) == sorted(folders)
+    root = {path.relative_to(ROOT).as_posix() for path in (ROOT / "opchain").glob("*.py")}
+    for folder in ("common", "datastream", "metrics", "table"):
+        root |= {
+            path.relative_to(ROOT).as_posix() for path in (ROOT / "opchain" / folder).rglob("*.py")
+        }
+    return below | root
+
+
+def test_every_folder_with_code_is_a_package() -> None:
+    folders = {place.rpartition("/")[0] for place in modules()}
+    assert [folder for folder in folders if not (ROOT / folder / "__init__.py").is_file()] == []
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +64,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if listed.returncode:
         pytest.skip("not a git checkout")
     for name in listed.stdout.splitlines():
-        if (ROOT / name).is_file():
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            (copy / name).write_bytes((ROOT / name).read_bytes())
+        source = ROOT / name
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        if source.is_symlink():
+            (copy / name).symlink_to(source.readlink())
+        elif source.is_file():
+            (copy / name).write_bytes(source.read_bytes())
     subprocess.run(
         [sys.executable, "-m", "pip", "wheel", *OFFLINE, "--wheel-dir", str(target), str(copy)],
         check=True,
@@ -73,12 +82,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_has_every_module(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         packed = {name for name in archive.namelist() if name.endswith(".py")}
-    expected = {
-        f"{package_of(path.parent).replace('.', '/')}/{path.name}"
-        for half in ("compiler", "runtime")
-        for path in (ROOT / half).rglob("*.py")
-    }
-    assert packed == expected
+    assert packed == modules()
 
 
 def test_the_wheel_has_all_parts_of_the_plan_page_and_every_licence(wheel: Path) -> None:

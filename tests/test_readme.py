@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+
 from opchain.compiler.cli import main
 
 ROOT = Path(__file__).parent.parent

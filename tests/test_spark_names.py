@@ -5,8 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import opchain.spark
 import pytest
+
+import opchain.spark
 
 
 def test_every_name_is_there() -> None:

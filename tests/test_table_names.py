@@ -5,8 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import opchain.table
 import pytest
+
+import opchain.table
 from opchain.runtime.errors import UnsupportedFeatureError
 
 

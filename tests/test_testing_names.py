@@ -2,8 +2,9 @@
 
 import doctest
 
-import opchain.testing
 import pytest
+
+import opchain.testing
 
 
 def test_every_name_is_there() -> None:

@@ -6,6 +6,14 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+
+from benchmarks.by_hand import parts, shuffled
+from benchmarks.environment import PARALLELISM, environment
+from benchmarks.json_lines import Written, blocks, empty_folder, write
+from benchmarks.measure import Baseline, Workload
+from benchmarks.nexmark_events import nexmark_bids
+from benchmarks.stateful_processors import w3 as with_state
+from benchmarks.transform_with_state import stateful_baseline
 from opchain.common import Duration, Encoder, WatermarkStrategy
 from opchain.datastream.connectors.file_system import (
     BucketAssigner,
@@ -16,14 +24,6 @@ from opchain.datastream.connectors.file_system import (
 from opchain.datastream.functions import AggregateFunction, ProcessWindowFunction
 from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.connectors.files.line_blocks import line_blocks
-
-from benchmarks.by_hand import parts, shuffled
-from benchmarks.environment import PARALLELISM, environment
-from benchmarks.json_lines import Written, blocks, empty_folder, write
-from benchmarks.measure import Baseline, Workload
-from benchmarks.nexmark_events import nexmark_bids
-from benchmarks.stateful_processors import w3 as with_state
-from benchmarks.transform_with_state import stateful_baseline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

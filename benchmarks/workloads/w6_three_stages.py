@@ -6,12 +6,11 @@ import pickle
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from opchain.datastream import CoFlatMapFunction
-
 from benchmarks.by_hand import chunks, digested, parts, shuffled
 from benchmarks.environment import PARALLELISM, environment
 from benchmarks.measure import Baseline, Workload
 from benchmarks.sinks import DigestSink, added, digest_of
+from opchain.datastream import CoFlatMapFunction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

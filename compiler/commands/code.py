@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+
 from opchain.compiler.commands.chosen_vertex import chosen_vertex
 from opchain.compiler.commands.failures import CommandError, clear_errors
 from opchain.compiler.commands.output import answer, note

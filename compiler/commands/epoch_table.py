@@ -11,9 +11,10 @@ from opchain.runtime.metrics.table import size_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rich.table import Table
+
     from opchain.runtime.epochs.epoch_progress import EpochProgress, VertexProgress, WatermarkMs
     from opchain.runtime.metrics.job_metrics import JobMetrics
-    from rich.table import Table
 
 COLUMNS = ("vertex, operator", "tasks", "in", "in so far", "out", "busy", "watermark", "state")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+
 from opchain.compiler.commands.output import answer, output_width
 from opchain.compiler.commands.program_arguments import (
     PASSES_ARGUMENTS_ON,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
+
 import opchain.compiler
 import opchain.runtime
 from opchain.runtime.errors import StreamError, short_repr

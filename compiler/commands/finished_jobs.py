@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import click
+
 from opchain.compiler.commands.output import note, write_file
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.job.status import JobStatus

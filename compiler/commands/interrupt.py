@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import click
+
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.job.status import JobStatus
 

@@ -6,6 +6,7 @@ import ast
 from typing import Any
 
 import click
+
 from opchain.compiler.commands.failures import CommandError
 from opchain.compiler.commands.output import answer
 from opchain.compiler.plan.layout import Row, one_line, set_lines

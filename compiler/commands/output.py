@@ -13,6 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import click
+
 from opchain.compiler.commands.failures import CommandError
 from opchain.compiler.plan.layout import DEFAULT_WIDTH, as_ascii
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+
 from opchain.compiler.commands.failures import CommandError
 from opchain.compiler.commands.output import note
 from opchain.runtime.spark.source_archive import opchain_sources, zipped

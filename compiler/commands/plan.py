@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import click
+
 from opchain.compiler.commands.failures import CommandError, clear_errors
 from opchain.compiler.commands.output import answer, output_width, write_file
 from opchain.compiler.commands.program_arguments import (

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+
 from opchain.compiler.commands.failures import CommandError, clear_errors
 from opchain.compiler.commands.main_program import SAVED_PLAN
 from opchain.compiler.commands.output import note

@@ -5,6 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 import click
+
 from opchain.compiler.commands.output import note
 
 _NEARLY_THE_SAME = 0.82

@@ -24,11 +24,12 @@ from opchain.runtime.job.status import JobStatus
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rich.progress import Progress
+
     from opchain.compiler.commands.terminal_area import TerminalArea
     from opchain.compiler.dsl.interception import StartedJob
     from opchain.runtime.epochs.epoch_history import EpochHistory
     from opchain.runtime.job.progress import StageProgress
-    from rich.progress import Progress
 
 _LOG = logging.getLogger("opchain.progress")
 

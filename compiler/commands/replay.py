@@ -10,6 +10,7 @@ from bdb import BdbQuit
 from typing import TYPE_CHECKING, Any
 
 import click
+
 from opchain.compiler.commands.chosen_vertex import chosen_vertex, in_order_of_the_plan
 from opchain.compiler.commands.failures import PROGRAM_FAILED, CommandError, clear_errors
 from opchain.compiler.commands.main_program import as_main_program

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
 from opchain.compiler.commands.failures import PROGRAM_FAILED, failure_of, hint_for, wants_traceback
 from opchain.compiler.commands.finished_jobs import show_finished, write_pages
 from opchain.compiler.commands.interrupt import ends_on_interrupt

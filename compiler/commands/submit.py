@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import click
+
 from opchain.compiler.commands.failures import CommandError, clear_errors
 from opchain.compiler.commands.output import answer, note
 from opchain.compiler.commands.package import DEFAULT_FOLDER, write_archive

@@ -16,6 +16,8 @@ from opchain.runtime.java_objects import no_java_attribute
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from typing_extensions import Self
+
     from opchain.compiler.dsl.collected import CloseableIterator
     from opchain.compiler.graph.plan import Program
     from opchain.compiler.graph.transformation import Transformation
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from opchain.runtime.epochs.epoch_history import EpochListener
     from opchain.runtime.job.client import JobClient
     from opchain.runtime.job.execution_result import JobExecutionResult
-    from typing_extensions import Self
 
 
 class StreamExecutionEnvironment(EnvironmentSources):

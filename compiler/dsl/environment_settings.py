@@ -15,13 +15,14 @@ from opchain.runtime.errors import GraphError
 from opchain.runtime.time import Duration
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from opchain.compiler.settings.checkpoint_config import CheckpointConfig
     from opchain.compiler.settings.checkpointing_mode import CheckpointingMode
     from opchain.compiler.settings.execution_config import ExecutionConfig
     from opchain.compiler.settings.execution_mode import RuntimeExecutionMode
     from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
     from opchain.compiler.settings.state_backend import StateBackend
-    from typing_extensions import Self
 
 _FLUSH_WHEN_FULL = -1
 

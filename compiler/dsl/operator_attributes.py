@@ -17,9 +17,10 @@ from opchain.runtime.errors import GraphError
 from opchain.runtime.type_variables import T
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from opchain.compiler.graph.transformation import Transformation
     from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
-    from typing_extensions import Self
 
 
 class OperatorAttributes(Stream[T]):

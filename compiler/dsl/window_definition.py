@@ -18,9 +18,10 @@ from opchain.runtime.windows.triggers import Trigger
 if TYPE_CHECKING:
     from datetime import timedelta
 
+    from typing_extensions import Self
+
     from opchain.compiler.dsl.environment import StreamExecutionEnvironment
     from opchain.runtime.time import Duration, Time
-    from typing_extensions import Self
 
 
 class WindowDefinition(Generic[T, W]):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
+
 from opchain.compiler.graph.partitioner import ExchangeMode
 from opchain.compiler.graph.transformation import UNSET, ChainingStrategy
 

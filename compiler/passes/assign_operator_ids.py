@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import mmh3
+
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.rejections import JobGraphError
 from opchain.runtime.errors import InternalError

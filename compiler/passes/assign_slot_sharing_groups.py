@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from networkx.utils import UnionFind
+
 from opchain.compiler.graph.job_graph import ResultPartitionType
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.generate_stream_graph import DEFAULT_SLOT_SHARING_GROUP

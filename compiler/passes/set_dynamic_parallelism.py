@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from networkx.utils import UnionFind
+
 from opchain.compiler.graph.chain import VertexSize
 from opchain.compiler.graph.partitioner import PartitionerKind
 from opchain.compiler.graph.plan import made

@@ -10,9 +10,10 @@ import json
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from opchain.runtime.checkpoint.source_places import SourceKind  # noqa: TC002 - pydantic reads it
-from opchain.runtime.errors import StreamError
 from pydantic import BaseModel, ConfigDict, ValidationError
+
+from opchain.runtime.checkpoint.source_places import SourceKind  # noqa: TC001 - its fields' types are read at run time
+from opchain.runtime.errors import StreamError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,17 +6,19 @@ from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
+from pydantic import ValidationError
+
 from opchain.compiler.settings import graph_options
 from opchain.compiler.settings.job_settings import JobSettings
 from opchain.runtime.configuration.options import BOOLEAN, DURATION, INT, MAP, STRING, ConfigOption
 from opchain.runtime.configuration.options import ValueType as OfType
-from pydantic import ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from opchain.runtime.configuration.configuration import Configuration
     from pydantic.fields import FieldInfo
+
+    from opchain.runtime.configuration.configuration import Configuration
 
 _FALLBACK_KEYS = {
     **{

@@ -7,11 +7,10 @@ import os
 import sys
 from pathlib import Path
 
-from opchain import Configuration, StreamExecutionEnvironment
-from opchain.datastream import RuntimeExecutionMode
-
 from examples.nexmark import generator
 from examples.nexmark.job import QUERIES, draw
+from opchain import Configuration, StreamExecutionEnvironment
+from opchain.datastream import RuntimeExecutionMode
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from opchain.common import WatermarkStrategy
-
 from examples.nexmark.model import KINDS
 from examples.nexmark.sink import json_lines_sink, sink_of
 from examples.nexmark.source import EventSource
 from examples.nexmark.streams import Events, Result
+from opchain.common import WatermarkStrategy
 
 if TYPE_CHECKING:
     from opchain.datastream import StreamExecutionEnvironment

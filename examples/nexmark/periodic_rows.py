@@ -12,9 +12,8 @@ from opchain.datastream.state import ValueStateDescriptor
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opchain.datastream.functions import RuntimeContext
-
     from examples.nexmark.model import Row
+    from opchain.datastream.functions import RuntimeContext
 
 PERIOD_MS = 10_000
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.common.time import Time
-from opchain.datastream.window import EventTimeSessionWindows
-
 from examples.nexmark.bid_counts import Count, PerWindow
 from examples.nexmark.streams import LATE, Result
+from opchain.common.time import Time
+from opchain.datastream.window import EventTimeSessionWindows
 
 if TYPE_CHECKING:
     from examples.nexmark.streams import Events

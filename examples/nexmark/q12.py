@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opchain.common import Duration
-from opchain.datastream.window import TumblingProcessingTimeWindows
-
 from examples.nexmark.bid_counts import Count, PerWindow
 from examples.nexmark.streams import Result
+from opchain.common import Duration
+from opchain.datastream.window import TumblingProcessingTimeWindows
 
 if TYPE_CHECKING:
     from examples.nexmark.streams import Events

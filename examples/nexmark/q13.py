@@ -10,17 +10,15 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opchain.datastream.functions import FlatMapFunction
-
 from examples.nexmark.streams import Result
+from opchain.datastream.functions import FlatMapFunction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opchain.datastream.functions import RuntimeContext
-
     from examples.nexmark.model import Bid, Row
     from examples.nexmark.streams import Events
+    from opchain.datastream.functions import RuntimeContext
 
 KEYS = 10_000
 

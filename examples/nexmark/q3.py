@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from examples.nexmark.streams import Result
 from opchain.common import Types
 from opchain.datastream.functions import KeyedCoProcessFunction
 from opchain.datastream.state import ListStateDescriptor, ValueStateDescriptor
 
-from examples.nexmark.streams import Result
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opchain.datastream.functions import RuntimeContext
-
     from examples.nexmark.model import Row
     from examples.nexmark.streams import Events
+    from opchain.datastream.functions import RuntimeContext
 
 STATES = ("OR", "ID", "CA")
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from examples.nexmark.bid_counts import Count
+from examples.nexmark.streams import LATE, Result
 from opchain.common import Duration
 from opchain.datastream.functions import ProcessWindowFunction
 from opchain.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
-
-from examples.nexmark.bid_counts import Count
-from examples.nexmark.streams import LATE, Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from examples.nexmark.streams import LATE, Result
 from opchain.common import Duration
 from opchain.datastream.functions import AggregateFunction
 from opchain.datastream.window import TumblingEventTimeWindows
-
-from examples.nexmark.streams import LATE, Result
 
 if TYPE_CHECKING:
     from examples.nexmark.model import Row

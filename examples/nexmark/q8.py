@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from examples.nexmark.streams import LATE, Result
 from opchain.common import Duration
 from opchain.datastream.window import TumblingEventTimeWindows
 
-from examples.nexmark.streams import LATE, Result
-
 if TYPE_CHECKING:
-    from opchain.datastream import DataStream
-
     from examples.nexmark.model import Row
     from examples.nexmark.streams import Events
+    from opchain.datastream import DataStream
 
 SIZE_MS = 10_000
 WINDOW = TumblingEventTimeWindows.of(Duration.of_millis(SIZE_MS))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from examples.nexmark.json_lines import line_encoder
 from opchain.common import Encoder
 from opchain.datastream.connectors.file_system import (
     BucketAssigner,
@@ -13,15 +14,12 @@ from opchain.datastream.connectors.file_system import (
 )
 from opchain.runtime.connectors.sink import Sink, SinkWriter
 
-from examples.nexmark.json_lines import line_encoder
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from opchain.runtime.connectors.sink import Committer
-
     from examples.nexmark.model import Row
     from examples.nexmark.streams import Result
+    from opchain.runtime.connectors.sink import Committer
 
 
 def sink_of(result: Result, folder: str) -> Sink[Row]:

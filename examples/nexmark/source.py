@@ -7,10 +7,9 @@ from copy import copy
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, cast
 
+from examples.nexmark.json_lines import event_decoder
 from opchain.runtime.connectors.source import Source
 from opchain.runtime.connectors.text_files import FileRange, TextLineSource
-
-from examples.nexmark.json_lines import event_decoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -5,20 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from opchain.common import Duration, WatermarkStrategy
-from opchain.datastream import OutputTag
-
 from examples.nexmark.json_lines import tuple_maker
 from examples.nexmark.model import KINDS
 from examples.nexmark.watermarks import WatermarkAfterEveryEvent
+from opchain.common import Duration, WatermarkStrategy
+from opchain.datastream import OutputTag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from opchain.datastream import DataStream
-
     from examples.nexmark.model import Auction, Bid, Person, Row
     from examples.nexmark.source import EventSource
+    from opchain.datastream import DataStream
 
 LATE = OutputTag("late")
 """Where windows send what comes too late."""

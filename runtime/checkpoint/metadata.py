@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from opchain.runtime.checkpoint.recorded import RecordedTask  # noqa: TC002 - pydantic needs it
-from opchain.runtime.checkpoint.state_files import TaskState  # noqa: TC002 - pydantic needs it
+from opchain.runtime.checkpoint.recorded import RecordedTask  # noqa: TC001 - its fields' types are read at run time
+from opchain.runtime.checkpoint.state_files import TaskState  # noqa: TC001 - its fields' types are read at run time
 from opchain.runtime.checkpoint.storage import checksum
 from opchain.runtime.errors import CorruptCheckpointError
 

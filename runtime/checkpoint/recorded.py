@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from opchain.runtime.checkpoint.storage import StoredFile  # noqa: TC002 - pydantic needs it
+from opchain.runtime.checkpoint.storage import StoredFile  # noqa: TC001 - its fields' types are read at run time
 
 
 @dataclass(frozen=True, slots=True)

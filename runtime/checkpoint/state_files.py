@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from opchain.runtime.checkpoint.state_file_format import decode, encode
-from opchain.runtime.checkpoint.storage import StoredFile  # noqa: TC002 - pydantic needs it
+from opchain.runtime.checkpoint.storage import StoredFile  # noqa: TC001 - its fields' types are read at run time
 from opchain.runtime.errors import InternalError
 from opchain.runtime.state.operator_snapshot import OperatorSnapshot, redistribute, with_changes
 

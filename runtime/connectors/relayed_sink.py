@@ -14,9 +14,10 @@ from opchain.runtime.errors import InternalError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from typing_extensions import Self
+
     from opchain.runtime.functions.function import RuntimeContext
     from opchain.runtime.types.type_information import TypeInformation
-    from typing_extensions import Self
 
 
 class ArrowWriter(SinkWriter[Any]):

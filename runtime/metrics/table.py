@@ -11,10 +11,11 @@ from opchain.runtime.metrics.plain_values import plain_value
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rich.table import Table
+
     from opchain.runtime.metrics.job_metrics import JobMetrics
     from opchain.runtime.metrics.operator_metrics import OperatorMetrics
     from opchain.runtime.metrics.vertex_metrics import VertexMetrics
-    from rich.table import Table
 
 COLUMNS = (
     "vertex, operator",

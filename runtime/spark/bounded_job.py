@@ -33,12 +33,13 @@ from opchain.runtime.spark.worker_path import provide_modules
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from pyspark import RDD, SparkContext
+    from pyspark.sql import SparkSession
+
     from opchain.runtime.job.dependencies import JobDependencies
     from opchain.runtime.job.outcome import JobOutcome
     from opchain.runtime.job.slot_resources import SlotResources
     from opchain.runtime.task.vertex_program import JobProgram, StageProgram
-    from pyspark import RDD, SparkContext
-    from pyspark.sql import SparkSession
 
 _LOG = logging.getLogger("opchain.spark")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
 from opchain.runtime.columnar.encode import RecordEncoder
 from opchain.runtime.columnar.spark_types import SparkType
 from opchain.runtime.columnar.type_mapping import columns_of
@@ -12,14 +14,14 @@ from opchain.runtime.connectors.source import SourceReaderContext
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.metrics.metric_group import MetricGroup
 from opchain.runtime.task.elements import RecordBatch
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from pyspark.sql.types import StructType
+
     from opchain.runtime.connectors.source import Source
     from opchain.runtime.output_tag import OutputTag
-    from pyspark.sql.types import StructType
 
     MakeSource = Callable[[Mapping[str, str], SparkType], Source[Any]]
 

@@ -23,10 +23,11 @@ from opchain.runtime.spark.dataframes import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opchain.runtime.spark.stage_tasks import ShippedVertex
-    from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram, VertexProgram
     from pyspark import RDD
     from pyspark.sql import DataFrame, SparkSession
+
+    from opchain.runtime.spark.stage_tasks import ShippedVertex
+    from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram, VertexProgram
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,11 @@ from opchain.runtime.spark.stage_line import StageLine
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyspark.sql import DataFrame
+
     from opchain.runtime.job.dependencies import JobDependencies
     from opchain.runtime.job.slot_resources import SlotResources
     from opchain.runtime.task.vertex_program import JobProgram
-    from pyspark.sql import DataFrame
 
 
 def stream_dataframe(

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.connectors.sequence import contiguous_parts
 
 if TYPE_CHECKING:
-    from opchain.runtime.columnar.spark_types import SparkType
     from pyspark import RDD, SparkContext
     from pyspark.sql import DataFrame, SparkSession
+
+    from opchain.runtime.columnar.spark_types import SparkType
 
 
 def arrow_partitions(dataframe: DataFrame, parallelism: int) -> list[RDD[bytes]]:
@@ -89,9 +90,10 @@ def schema_text(schema: Any, session: SparkSession) -> str:
     """
     if not isinstance(schema, str):
         return json.dumps(schema)
-    from opchain.runtime.errors import GraphError  # noqa: PLC0415
     from pyspark.errors import PySparkException  # noqa: PLC0415
     from pyspark.sql.types import DataType  # noqa: PLC0415
+
+    from opchain.runtime.errors import GraphError  # noqa: PLC0415
 
     del session  # fromDDL asks the JVM, which is there since the session is
     try:

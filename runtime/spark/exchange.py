@@ -34,9 +34,10 @@ from opchain.runtime.task.buffer import Buffer
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
 
+    from pyspark import RDD
+
     from opchain.runtime.task.buffer_store import BufferStore
     from opchain.runtime.task.vertex_program import StageProgram
-    from pyspark import RDD
 
 _ADDRESS = struct.Struct("<iqiq")
 _PARTITION = struct.Struct("!q")

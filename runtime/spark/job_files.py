@@ -21,9 +21,10 @@ from opchain.runtime.spark.source_archive import archive_of, temporary_folder
 from opchain.runtime.spark.worker_path import add_once
 
 if TYPE_CHECKING:
-    from opchain.runtime.job.dependencies import JobDependencies
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
+
+    from opchain.runtime.job.dependencies import JobDependencies
 
 
 def provide_files(session: SparkSession, dependencies: JobDependencies) -> dict[str, str]:

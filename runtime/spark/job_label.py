@@ -11,8 +11,9 @@ from opchain.runtime.legible import legible
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opchain.runtime.task.vertex_program import JobProgram, StageProgram
     from pyspark import SparkContext
+
+    from opchain.runtime.task.vertex_program import JobProgram, StageProgram
 
 __all__ = ["SCHEDULER_POOL", "job_group", "stage_label", "stage_name"]
 

@@ -21,9 +21,10 @@ from opchain.runtime.spark.relayed_frames import BatchesOfSink, FramesForDriver
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from opchain.runtime.spark.dataframe_ends import RelayedEnd
     from pyspark import RDD
     from pyspark.sql import SparkSession
+
+    from opchain.runtime.spark.dataframe_ends import RelayedEnd
 
 
 @contextmanager

@@ -10,9 +10,10 @@ from opchain.runtime.connectors.sequence import NumberSequenceSource
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pyspark.sql import SparkSession
+
     from opchain.runtime.columnar.spark_types import SparkType
     from opchain.runtime.connectors.source import Source
-    from pyspark.sql import SparkSession
 
 SEQUENCE = "opchain-sequence"
 

@@ -21,11 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from importlib.abc import Traversable
 
-_PACKAGES = ("opchain", "opchain.compiler", "opchain.runtime", "cloudpickle")
+_PACKAGES = ("opchain", "cloudpickle")
 """What a task may import of ours. cloudpickle must be the one that has pickled the functions."""
-
-_FOLDER_OF_ROOT = "opchain/runtime/_root/"
-"""Where a checkout has the files of the package opchain itself, which are packed as such."""
 
 _PAGE = "opchain/compiler/plan/page/static/"
 """Where the parts of the plan page are, which only a driver can need."""
@@ -55,9 +52,7 @@ def opchain_sources(*, with_page: bool = False) -> dict[str, bytes]:
     for package in _PACKAGES:
         contents |= dict(_files_below(files(package), package.replace(".", "/")))
     return {
-        place: data
-        for place, data in contents.items()
-        if not place.startswith(_FOLDER_OF_ROOT) and (with_page or not place.startswith(_PAGE))
+        place: data for place, data in contents.items() if with_page or not place.startswith(_PAGE)
     }
 
 

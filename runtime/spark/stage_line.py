@@ -13,10 +13,11 @@ from opchain.runtime.spark.stage_tasks import ShippedVertex
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pyspark import RDD, Broadcast, SparkContext
+
     from opchain.runtime.job.slot_resources import SlotResources
     from opchain.runtime.spark.stage_tasks import StageTasks
     from opchain.runtime.task.vertex_program import JobProgram, StageProgram
-    from pyspark import RDD, Broadcast, SparkContext
 
     MakeTasks = Callable[[StageProgram, StageProgram | None, tuple[ShippedVertex, ...]], StageTasks]
 

@@ -16,10 +16,11 @@ from opchain.runtime.job.stage_name import stage_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opchain.runtime.metrics.task_metrics import TaskMetrics
-    from opchain.runtime.task.vertex_program import JobProgram, StageProgram
     from pyspark import Accumulator, SparkContext
     from pyspark.status import SparkStageInfo, StatusTracker
+
+    from opchain.runtime.metrics.task_metrics import TaskMetrics
+    from opchain.runtime.task.vertex_program import JobProgram, StageProgram
 
 
 class LatestByTask:

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.spark.session import is_local
 
 if TYPE_CHECKING:
-    from opchain.runtime.job.slot_resources import SlotResources
     from pyspark import RDD, SparkContext
     from pyspark.resource import ResourceProfile
+
+    from opchain.runtime.job.slot_resources import SlotResources
 
 _LOG = logging.getLogger("opchain.spark")
 

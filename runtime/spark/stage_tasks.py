@@ -21,11 +21,12 @@ from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from pyspark import Accumulator, Broadcast
+
     from opchain.runtime.connectors.sink import SinkWriter
     from opchain.runtime.metrics.task_metrics import TaskMetrics
     from opchain.runtime.task.buffer import Buffer
     from opchain.runtime.task.vertex_program import JobProgram, StageProgram
-    from pyspark import Accumulator, Broadcast
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import TracebackType
 
+    from typing_extensions import Self
+
     from opchain.runtime.output_tag import OutputTag
     from opchain.runtime.state.descriptors import MapStateDescriptor, StateDescriptor
     from opchain.runtime.testing.captured_output import EmittedWatermark
-    from typing_extensions import Self
 
 
 class OperatorHarness:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from opchain import StreamExecutionEnvironment
-from opchain.compiler.plan.page.render import program_page
 from plan_geometry import drawing, labels, overlapping, vertices, wires
 from programs import PROGRAMS, drawn
 from random_plans import random_plan
+
+from opchain import StreamExecutionEnvironment
+from opchain.compiler.plan.page.render import program_page
 
 pytestmark = pytest.mark.browser
 

@@ -10,6 +10,8 @@ import pytest
 from epoch_runs import EpochRun, given
 from example_metrics import TASK
 from forms import seen
+from plan_geometry import overlapping, vertices
+
 from opchain.common import WatermarkStrategy
 from opchain.compiler.commands.page_server import serving_pages
 from opchain.compiler.dsl.interception import StartedJob
@@ -21,7 +23,6 @@ from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.epochs.epoch_progress import epoch_progress
 from opchain.runtime.job.progress import CountedProgress
 from opchain.runtime.job.run import JobRun
-from plan_geometry import overlapping, vertices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,14 +6,15 @@ import re
 from typing import Any
 
 import pytest
+from plan_geometry import overlapping, vertices
+from programs import drawn, word_count
+from random_plans import random_plan
+
 from opchain import StreamExecutionEnvironment
 from opchain.common import Configuration
 from opchain.compiler.plan.page.in_notebook import framed
 from opchain.compiler.plan.page.numbers import page_numbers
 from opchain.compiler.plan.page.render import program_page
-from plan_geometry import overlapping, vertices
-from programs import drawn, word_count
-from random_plans import random_plan
 
 pytestmark = pytest.mark.browser
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+
 from opchain.compiler.cli import main
 
 PROGRAM = """

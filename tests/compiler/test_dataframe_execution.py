@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from forms import job_of
+
 from opchain.common import Configuration
 from opchain.compiler.dataframe_execution import refuse_dataframes
 from opchain.datastream import StreamExecutionEnvironment

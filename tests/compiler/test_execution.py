@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.common import Configuration
 from opchain.compiler.execution import slot_resources, submit
 from opchain.compiler.graph.plan import made

@@ -3,6 +3,7 @@ from __future__ import annotations
 import logging
 
 import pytest
+
 from opchain.common import Configuration, WatermarkStrategy
 from opchain.compiler.execution import submit
 from opchain.compiler.live_job_settings import check_live_job_settings

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 import key_groups
 from compiled_form import compiled_form
 from differences import differences
+from pipelines import UnknownPartError, build
+
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.runtime.errors import GraphError, StreamError
-from pipelines import UnknownPartError, build
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 import functions as user
+
 from opchain.common import Configuration, Time, WatermarkStrategy
 from opchain.compiler.dsl.data_stream import DataStream
 from opchain.compiler.dsl.multiple_input import multiple_input

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 from compiled_form import compiled_form
+from pipelines import build
+from random_specs import random_spec
+
 from opchain.compiler.passes.chain_operators import why_not_chained
 from opchain.compiler.passes.pipeline import Plan, compile_program
 from opchain.runtime.errors import GraphError
-from pipelines import build
-from random_specs import random_spec
 
 HERE = Path(__file__).parent
 SIZES = [(seed, size) for size, seeds in ((12, 60), (50, 20), (200, 6)) for seed in range(seeds)]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from example_outputs import EXAMPLES, GROWING, NAMES, RUNS, Run, by_key
+
 from opchain import StreamExecutionEnvironment
 from opchain.compiler.cli import main
 from opchain.testing import KeyedOneInputOperatorHarness, assert_plan_matches

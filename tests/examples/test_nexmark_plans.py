@@ -3,10 +3,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from opchain import StreamExecutionEnvironment
-from opchain.testing import assert_plan_matches
 
 from examples.nexmark.job import QUERIES, draw
+from opchain import StreamExecutionEnvironment
+from opchain.testing import assert_plan_matches
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "nexmark"
 

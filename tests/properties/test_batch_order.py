@@ -8,6 +8,7 @@ import pytest
 from forms import FORMS, run_form, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opchain.common import Time, WatermarkStrategy
 from opchain.datastream.functions import AggregateFunction, ReduceFunction
 from opchain.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows

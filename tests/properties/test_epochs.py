@@ -14,6 +14,7 @@ from forms import seen
 from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
+
 from opchain.common import Duration, Time, Types, WatermarkStrategy
 from opchain.datastream import OutputTag
 from opchain.datastream.functions import KeyedProcessFunction

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from forms import run_form, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opchain.common import WatermarkStrategy
 from opchain.common.time import Duration
 from opchain.datastream.functions import CoGroupFunction, FlatJoinFunction, ProcessJoinFunction

@@ -9,6 +9,7 @@ import pytest
 from forms import FORMS, failure_of, notes_of, run_form, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opchain.common import WatermarkStrategy
 from opchain.common.watermark_strategy import TimestampAssigner
 from opchain.datastream import (

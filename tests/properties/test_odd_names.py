@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+
 from opchain.common import Configuration
 from opchain.compiler.plan.explain import STAGES, explain
 from opchain.compiler.plan.page.render import program_page

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opchain.datastream.state import StateTtlConfig
 from opchain.runtime.functions.join_functions import ProcessJoinFunction
 from opchain.runtime.functions.process_functions import KeyedProcessFunction

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from forms import FORMS, Ran, run_form, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opchain.common import WatermarkStrategy
 from opchain.common.watermark_strategy import TimestampAssigner, WatermarkGenerator
 from opchain.compiler.dsl.reinterpret import DataStreamUtils

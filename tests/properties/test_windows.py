@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opchain.runtime.functions.aggregate_functions import AggregateFunction
 from opchain.runtime.functions.window_functions import ProcessWindowFunction
 from opchain.runtime.operators.specs import WindowSpec

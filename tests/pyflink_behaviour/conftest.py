@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from opchain.common import Configuration
 from opchain.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import FORMS, failure_of, notes_of, run_form, seen
+
 from opchain.common import Time, Types, WatermarkStrategy
 from opchain.common.watermark_strategy import TimestampAssigner
 from opchain.datastream import (

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.common import Row, RowKind, Types, WatermarkStrategy
 from opchain.common.watermark_strategy import TimestampAssigner
 from opchain.datastream import (

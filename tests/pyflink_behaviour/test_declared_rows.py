@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import FORMS, run_form, seen
+
 from opchain.common import Row, Types
 from opchain.datastream import KeyedProcessFunction, ProcessFunction
 

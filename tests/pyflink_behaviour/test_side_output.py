@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import FORMS, run_form, seen
+
 from opchain.common import Types, WatermarkStrategy
 from opchain.common.watermark_strategy import TimestampAssigner
 from opchain.datastream import (

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import FORMS, job_of, run_job, seen
+
 from opchain.common import Time, Types
 from opchain.datastream import AggregateFunction, KeyedProcessFunction, ReduceFunction
 from opchain.datastream.state import (

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from opchain import java_gateway
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.java_objects import (

@@ -4,6 +4,7 @@ import pickle
 from typing import Any
 
 import pytest
+
 from opchain.runtime.output_tag import OutputTag
 from opchain.runtime.types.types import Types
 

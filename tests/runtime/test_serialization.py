@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.serialization import (
     BulkWriter,
     ByteArraySchema,

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.time import Duration, Instant, Time, millis_of
 
 PARSED = {

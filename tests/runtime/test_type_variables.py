@@ -4,6 +4,7 @@ import inspect
 from typing import Any, TypeVar
 
 import pytest
+
 from opchain.runtime import type_variables
 
 VARIABLES = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.errors import SparkUnavailableError
 from opchain.runtime.spark.requirements import require_java, require_pyspark
 from opchain.runtime.spark.session import active_or_new_session

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
+
 from opchain.common import Configuration, Encoder, Row, Types, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.connectors.file_system import BucketAssigner, FileSink
@@ -15,7 +17,6 @@ from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.runtime.spark.format_source import SparkSource
 from opchain.spark import SparkSink
-from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

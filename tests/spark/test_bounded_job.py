@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import Ran, job_of, run_job, seen
+
 from opchain.datastream import FlatMapFunction, MapFunction, RuntimeContext
 from opchain.runtime.errors import (
     KeyTypeError,

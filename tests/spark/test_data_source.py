@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import opchain.spark
 import pytest
+
+import opchain.spark
 from opchain.common import Row
 from opchain.runtime.connectors.collection import CollectionSource
 from opchain.runtime.connectors.data_generator import DataGeneratorSource

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.common import Row, Types
 from opchain.compiler.dsl.interception import capturing
 from opchain.datastream import StreamExecutionEnvironment

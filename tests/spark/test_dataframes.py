@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.common import Row
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.errors import GraphError

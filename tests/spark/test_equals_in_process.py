@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from forms import Ran, job_of, run_job
 from hypothesis import HealthCheck, Phase, given, settings
-from opchain.runtime.spark.bounded_job import spark_run
 from random_jobs import RandomJob, draw_job, failing_jobs, random_jobs
+
+from opchain.runtime.spark.bounded_job import spark_run
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("session")]
 

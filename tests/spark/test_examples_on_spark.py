@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 from example_outputs import RUNS, Run, by_key
+
 from opchain.compiler.cli import main
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("session")]

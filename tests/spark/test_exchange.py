@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.spark import exchange
 from opchain.runtime.spark.exchange import (

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.common import Types
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.errors import GraphError, RecordSchemaError, TaskFailedError

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import notes_of
+
 from opchain.common import Configuration, Row, Types, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.errors import UnsupportedFeatureError

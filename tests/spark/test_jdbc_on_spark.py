@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from postgres_server import Server, postgres_server
+
 from opchain.common import Types
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.connectors.jdbc import JdbcExecutionOptions, JdbcSink
 from opchain.datastream.functions import MapFunction
-from postgres_server import Server, postgres_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

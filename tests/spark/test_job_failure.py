@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from forms import job_of
+
 from opchain.runtime.errors import (
     InternalError,
     SparkUnavailableError,

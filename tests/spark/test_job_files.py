@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import job_of
+
 from opchain.datastream import MapFunction, RuntimeContext
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.dependencies import CachedFile, JobDependencies, PythonArchive

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from forms import job_of
+
 from opchain.runtime.spark.job_label import job_group, stage_label, stage_name
 
 if TYPE_CHECKING:

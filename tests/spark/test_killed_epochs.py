@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from opchain.testing import faults
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("needs_spark")]

@@ -10,8 +10,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from opchain.testing import faults
 from postgres_server import USER, postgres_server
+
+from opchain.testing import faults
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("needs_spark")]
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import job_of, run_job
+
 from opchain.datastream import MapFunction, RuntimeContext
 from opchain.runtime.spark.bounded_job import spark_run
 

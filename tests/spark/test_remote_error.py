@@ -5,6 +5,7 @@ from typing import Any
 
 import cloudpickle
 import pytest
+
 from opchain.runtime.errors import TaskFailedError, UnpicklableRecordError, add_note
 from opchain.runtime.spark.remote_error import (
     MOST_BYTES,

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.errors import SparkUnavailableError
 from opchain.runtime.spark import requirements
 from opchain.runtime.spark.requirements import require_java, require_pyspark

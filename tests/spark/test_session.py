@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from own_process import Program, run_program
+
 from opchain.runtime.spark.session import (
     active_or_new_session,
     keep_py4j_quiet,
     launch_environment,
 )
-from own_process import Program, run_program
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
 from opchain.runtime.spark.source_archive import archive_of, opchain_archive
 
 PYTHON = [

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from opchain.runtime.errors import SparkUnavailableError
 from opchain.runtime.spark import spark_home as module
 from opchain.runtime.spark.spark_home import spark_home

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forms import Ran, job_of, seen
+
 from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.spark import stage_line
 from opchain.runtime.spark.bounded_job import BoundedJob

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import job_of
+
 from opchain.runtime.job.progress import StageProgress
 from opchain.runtime.spark.bounded_job import spark_run
 from opchain.runtime.spark.stage_progress import LatestByTask, SparkProgress

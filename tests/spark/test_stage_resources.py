@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from forms import Ran, job_of, seen
+
 from opchain.runtime.job.slot_resources import SlotResources
 from opchain.runtime.spark import stage_resources
 from opchain.runtime.spark.bounded_job import spark_run

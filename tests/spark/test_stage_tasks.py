@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import Ran, job_of, notes_of, run_job, seen
+
 from opchain.common import Configuration, Encoder, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.connectors.file_system import FileSink
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from pyspark.sql import SparkSession
+
     from opchain.runtime.job.progress import StageProgress
     from opchain.runtime.job.run import JobRun
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("session")]
 

@@ -10,6 +10,7 @@ import venv
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.spark.spark_home import spark_home
 
 if TYPE_CHECKING:

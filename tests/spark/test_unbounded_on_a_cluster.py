@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.spark.spark_home import spark_home
 
 if TYPE_CHECKING:

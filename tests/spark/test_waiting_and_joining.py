@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import Ran, job_of, notes_of, run_job, seen
+
 from opchain.common import WatermarkStrategy
 from opchain.compiler.dsl.multiple_input import multiple_input
 from opchain.datastream import AsyncDataStream, AsyncFunction

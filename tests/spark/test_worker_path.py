@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+
 from opchain.runtime.spark.worker_path import (
     add_once,
     provide_modules,

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram
     from pyspark.sql import DataFrame, SparkSession
+
+    from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +95,14 @@ def delivered_rows(
     `folder` is where the reader finds the sources, `due` the next timer, and `log` Spark's log of offsets.
     A delivery of a DataFrame is a row of it, in a column of its own (`rows_column`).
     """
+    from pyspark.sql import functions as sql  # noqa: PLC0415 - it may be missing
+
     from opchain.runtime.spark.streaming.clock_source import (  # noqa: PLC0415
         NAME,
         POSITIONS,
         TELLS_WHERE,
         ClockSource,
     )
-    from pyspark.sql import functions as sql  # noqa: PLC0415 - it may be missing
 
     positioned = [
         (number, item.source, item.parallelism)

@@ -51,6 +51,9 @@ from opchain.runtime.spark.streaming.source_places import in_places, places_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pyspark import RDD
+    from pyspark.sql import DataFrame
+
     from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
     from opchain.runtime.checkpoint.pending_checkpoint import PendingCheckpoint
@@ -63,8 +66,6 @@ if TYPE_CHECKING:
     from opchain.runtime.spark.streaming.delivered_sources import DeliveredSource
     from opchain.runtime.spark.streaming.stream_writers import StreamWriters
     from opchain.runtime.task.vertex_program import JobProgram
-    from pyspark import RDD
-    from pyspark.sql import DataFrame
 
 _EPOCHS_BETWEEN_SWEEPS = 100
 

@@ -16,8 +16,9 @@ from opchain.runtime.errors import CheckpointError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from opchain.runtime.checkpoint.storage import CheckpointStorage
     from pyspark.sql import SparkSession
+
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
 
 IGNORED = "spark.sql.files.ignoreMissingFiles"
 """The setting by which Spark's users say that files may be missing."""

@@ -25,9 +25,10 @@ from opchain.runtime.spark.format_sink import SparkSink
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from pyspark.sql import SparkSession
+
     from opchain.runtime.spark.stage_tasks import ShippedVertex
     from opchain.runtime.task.vertex_program import JobProgram
-    from pyspark.sql import SparkSession
 
 
 class StreamMessage(NamedTuple):

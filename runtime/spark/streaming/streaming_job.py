@@ -48,13 +48,14 @@ from opchain.runtime.spark.worker_path import provide_modules
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from pyspark import SparkContext
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
     from opchain.runtime.epochs.epoch_history import EpochListener
     from opchain.runtime.job.dependencies import JobDependencies
     from opchain.runtime.job.slot_resources import SlotResources
     from opchain.runtime.task.vertex_program import JobProgram
-    from pyspark import SparkContext
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
 
 PATIENCE_S = 20.0
 """How long a job that is cancelled may go on with its epoch."""

@@ -1,7 +1,8 @@
 import pytest
+from programs import drawn
+
 from opchain import StreamExecutionEnvironment
 from opchain.testing import assert_chained, assert_not_chained, plan_of
-from programs import drawn
 
 
 def test_neighbours_in_one_task_are_chained() -> None:

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+
 from opchain.compiler.assertions import golden_files
 from opchain.compiler.assertions.golden_files import GoldenRun, assert_matches_golden
 

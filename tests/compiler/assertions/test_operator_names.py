@@ -1,4 +1,5 @@
 import pytest
+
 from opchain import StreamExecutionEnvironment
 from opchain.compiler.assertions.operator_names import operator_called
 from opchain.compiler.plan.model import JobPlan

@@ -1,10 +1,11 @@
 from pathlib import Path
 
 import pytest
+from programs import drawn
+
 from opchain.compiler.assertions import golden_files
 from opchain.compiler.assertions.golden_files import GoldenRun
 from opchain.testing import assert_plan_matches
-from programs import drawn
 
 
 @pytest.fixture(autouse=True)

@@ -1,8 +1,9 @@
 import pytest
+from programs import drawn
+
 from opchain import GraphError, StreamExecutionEnvironment
 from opchain.compiler.assertions.planned import program_of
 from opchain.testing import plan_of
-from programs import drawn
 
 
 def test_an_environment_a_program_and_a_plan_give_the_same_plan() -> None:

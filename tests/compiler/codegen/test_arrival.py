@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from forms import FORMS, job_of, run_form, seen
+
 from opchain.common import WatermarkStrategy
 from opchain.datastream import KeyedProcessFunction
 

@@ -9,6 +9,7 @@ import pytest
 from forms import FORMS, job_of, run_form, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opchain.datastream import DataStreamUtils, ReduceFunction
 from opchain.runtime.errors import UnpicklableRecordError
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from forms import job_of, seen
+
 from opchain.common import WatermarkStrategy
 from opchain.compiler.codegen.emitters import EMITTERS
 from opchain.datastream.functions import (

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from forms import job_of
+
 from opchain.common import WatermarkStrategy
 from opchain.common.time import Duration
 from opchain.common.watermark_strategy import TimestampAssigner

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.compiler.codegen.inline import BUILTINS, expression_of
 
 LIMIT = 10

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from forms import FORMS, run_form, seen
+
 from opchain.common import Row, Types
 from opchain.compiler.codegen.names import Names, readable
 from opchain.datastream import CoMapFunction, MapFunction

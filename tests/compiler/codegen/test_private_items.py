@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from forms import FORMS, job_of, run_form, seen
+
 from opchain.compiler.codegen.private_items import items_made, with_items
 from opchain.datastream import FlatMapFunction
 

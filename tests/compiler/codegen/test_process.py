@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from forms import FORMS, failure_of, job_of, run_form, seen
+
 from opchain.common import WatermarkStrategy
 from opchain.common.watermark_strategy import TimestampAssigner
 from opchain.datastream import (

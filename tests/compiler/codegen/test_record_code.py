@@ -5,6 +5,7 @@ from operator import itemgetter
 from typing import Any
 
 import pytest
+
 from opchain.common import Configuration
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import CoProcessFunction, StreamExecutionEnvironment

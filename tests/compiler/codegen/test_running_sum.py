@@ -8,6 +8,7 @@ import pytest
 from forms import FORMS, run_form, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opchain.compiler.codegen.inline import expression_of
 from opchain.compiler.codegen.running_sum import running_sum
 from opchain.compiler.codegen.static_types import TupleOf

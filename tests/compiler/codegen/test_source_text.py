@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from opchain.compiler.codegen.source_text import SourceText
 from opchain.runtime.task.vertex_program import NO_OPERATOR
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.compiler.codegen.static_types import (
     IterableOf,
     TupleOf,

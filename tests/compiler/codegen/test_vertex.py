@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.common import Configuration, WatermarkStrategy
 from opchain.compiler.codegen.vertex import DEEPEST
 from opchain.compiler.passes.pipeline import compile_program

@@ -6,6 +6,7 @@ import pytest
 from forms import FORMS, job_of, run_form, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opchain.common import WatermarkStrategy
 from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+
 from opchain.common import Configuration, WatermarkStrategy
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment

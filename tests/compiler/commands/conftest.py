@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+
 from opchain.compiler.cli import main
 
 PROGRAM = """

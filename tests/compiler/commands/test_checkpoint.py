@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from opchain.runtime.checkpoint.metadata import (
     CheckpointMetadata,
     OperatorMetadata,

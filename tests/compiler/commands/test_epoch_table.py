@@ -9,6 +9,8 @@ import pytest
 from epoch_runs import EpochRun, given
 from example_epoch import PROGRESS
 from forms import seen
+from rich.console import Console
+
 from opchain.common import Types
 from opchain.compiler.commands.epoch_table import COLUMNS, epoch_line, epoch_table
 from opchain.datastream.functions import KeyedProcessFunction
@@ -16,7 +18,6 @@ from opchain.datastream.state import ValueStateDescriptor
 from opchain.runtime.epochs.epoch import Epoch
 from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.epochs.epoch_progress import epoch_progress
-from rich.console import Console
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

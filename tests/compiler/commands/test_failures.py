@@ -3,6 +3,7 @@ from types import TracebackType
 
 import click
 import pytest
+
 from opchain.compiler.commands.failures import (
     FAILED,
     CommandError,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from epoch_runs import EpochRun, given
 from example_epoch import PROGRESS
 from forms import seen
+
 from opchain import StreamExecutionEnvironment
 from opchain.common import Configuration
 from opchain.compiler.commands.finished_jobs import show_finished, write_pages

@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+
 from opchain.compiler.commands.interrupt import INTERRUPTED, ends_on_interrupt
 from opchain.compiler.dsl.interception import StartedJob
 from opchain.runtime.job.completable_future import CompletableFuture

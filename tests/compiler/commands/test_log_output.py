@@ -4,6 +4,7 @@ import logging
 from typing import Any
 
 import pytest
+
 from opchain.compiler.commands.log_output import logging_to_stderr
 
 

@@ -3,6 +3,7 @@ import sys
 from typing import Any
 
 import pytest
+
 from opchain.compiler.commands.failures import CommandError
 from opchain.compiler.commands.main_program import (
     as_main_program,

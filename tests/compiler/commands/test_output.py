@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 import pytest
+
 from opchain.compiler.commands.failures import CommandError
 from opchain.compiler.commands.output import answer, coloured, note, output_width
 

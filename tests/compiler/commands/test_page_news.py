@@ -8,6 +8,7 @@ from epoch_runs import EpochRun, given
 from example_epoch import PROGRESS
 from example_metrics import TASK
 from forms import seen
+
 from opchain.common import Configuration
 from opchain.compiler.commands.page_news import PageNews
 from opchain.compiler.dsl.interception import StartedJob, watching_jobs

@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from programs import drawn
+
 from opchain.compiler.commands.failures import CommandError
 from opchain.compiler.commands.page_server import serving_pages
 from opchain.compiler.dsl.interception import StartedJob
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.runtime.job.outcome import JobOutcome
 from opchain.runtime.job.run import JobRun
-from programs import drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from opchain.compiler.plan.explain import STAGES
 
 plan_command = importlib.import_module("opchain.compiler.commands.plan")

@@ -2,6 +2,7 @@ import json
 from typing import Any
 
 import pytest
+
 from opchain.compiler.commands.program_arguments import is_saved_plan, read_saved_plan
 
 

@@ -2,6 +2,7 @@ from typing import Any
 
 import click
 import pytest
+
 from opchain.compiler.cli import main
 from opchain.compiler.commands.program_command import ProgramCommand
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from opchain.compiler.commands.failures import CommandError
 from opchain.compiler.commands.program_file import ProgramFile, capture_program, program_file
 

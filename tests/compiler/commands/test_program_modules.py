@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.compiler.commands.program_modules import modules_beside
 
 if TYPE_CHECKING:

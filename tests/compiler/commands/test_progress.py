@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from epoch_runs import EpochRun, given
 from forms import seen
+from terminal import terminal_of
+
 from opchain.compiler.commands.progress import ProgressLog, TerminalRows
 from opchain.compiler.commands.terminal_area import TerminalArea
 from opchain.runtime.epochs.epoch import Epoch
 from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.epochs.epoch_progress import epoch_progress
 from opchain.runtime.job.progress import StageProgress
-from terminal import terminal_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

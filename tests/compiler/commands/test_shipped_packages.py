@@ -5,6 +5,7 @@ import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.compiler.commands.failures import CommandError
 from opchain.compiler.commands.shipped_packages import (
     archive_name,

@@ -4,6 +4,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+
 from opchain.compiler.commands.failures import CommandError
 from opchain.compiler.commands.spark_submit import (
     DRIVER_PYTHON,

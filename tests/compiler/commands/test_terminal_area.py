@@ -5,8 +5,9 @@ import os
 import sys
 
 import pytest
-from opchain.compiler.commands.terminal_area import terminal_area
 from terminal import terminal_of
+
+from opchain.compiler.commands.terminal_area import terminal_area
 
 
 def test_what_the_program_prints_is_all_that_stays(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from types import TracebackType
 from typing import Any
 
 import pytest
+
 from opchain import StreamExecutionEnvironment
 from opchain.common import Configuration
 from opchain.compiler.commands.user_traceback import user_traceback

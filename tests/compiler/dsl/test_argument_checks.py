@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function, checked_stream
 from opchain.datastream import (
     CoMapFunction,

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.common import Time, Types
 from opchain.compiler.graph.transformation import (
     OperatorTransformation,

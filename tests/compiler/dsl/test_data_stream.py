@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.common import Duration, Types, WatermarkStrategy
 from opchain.compiler.graph.transformation import (
     OperatorTransformation,

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.compiler.graph.transformation import ChainingStrategy
 from opchain.datastream import DataStreamSink, SlotSharingGroup, StreamExecutionEnvironment
 from opchain.datastream.connectors.discard import DiscardingSink, DiscardingSinkFunction

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.common import Types
 from opchain.compiler.dsl.declared_types import declared_type, type_of
 from opchain.datastream import OutputTag, StreamExecutionEnvironment

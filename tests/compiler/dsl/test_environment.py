@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 import pytest
+
 from opchain.common import Configuration
 from opchain.compiler.dsl.interception import capturing
 from opchain.datastream import StreamExecutionEnvironment

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.common import Configuration
 from opchain.compiler.settings.settings_reader import read_settings
 from opchain.compiler.settings.state_backend import (

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.common import Row, Types, WatermarkStrategy
 from opchain.compiler.graph.transformation import ChainingStrategy, OperatorTransformation
 from opchain.datastream import DataStream, SourceFunction, StreamExecutionEnvironment

@@ -4,6 +4,7 @@ import threading
 from typing import TYPE_CHECKING, cast
 
 import pytest
+
 from opchain import StreamExecutionEnvironment
 from opchain.compiler.dsl.interception import (
     capturing,

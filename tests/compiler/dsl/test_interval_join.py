@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+
 from opchain.common import Duration, Time
 from opchain.compiler.graph.partitioner import PartitionerKind
 from opchain.compiler.graph.transformation import OperatorTransformation, PartitionTransformation

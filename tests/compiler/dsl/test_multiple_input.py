@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from opchain.compiler.dsl.multiple_input import multiple_input
 from opchain.compiler.graph.transformation import ChainingStrategy, OperatorTransformation
 from opchain.datastream import StreamExecutionEnvironment

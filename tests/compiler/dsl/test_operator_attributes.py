@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.compiler.graph.transformation import ChainingStrategy
 from opchain.datastream import DataStream, OutputTag, SlotSharingGroup, StreamExecutionEnvironment
 from opchain.runtime.errors import GraphError

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.compiler.graph.transformation import ChainingStrategy, OperatorTransformation
 from opchain.datastream.functions import MapPartitionFunction
 from opchain.runtime.operators.specs import FullWindowSpec, MapPartitionSpec

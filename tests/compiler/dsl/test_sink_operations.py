@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.common import Types
 from opchain.compiler.dsl.interception import capturing
 from opchain.compiler.graph.transformation import OperatorTransformation, SinkTransformation

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.common import Types
 from opchain.compiler.dsl.interception import capturing
 from opchain.compiler.dsl.stream_dataframe import PlannedDataFrame

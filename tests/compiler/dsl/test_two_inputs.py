@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.common import Types
 from opchain.compiler.dsl.two_inputs import with_two_inputs
 from opchain.compiler.graph.transformation import OperatorTransformation

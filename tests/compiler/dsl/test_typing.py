@@ -9,8 +9,9 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-import opchain
 import pytest
+
+import opchain
 
 CASES = Path(__file__).with_name("typing_cases.py")
 ERROR = re.compile(r"typing_cases\.py:(\d+): error: .*\[([\w-]+)\]$")
@@ -19,23 +20,9 @@ EXPECTED = re.compile(r"#\s*error: ([\w, -]+)$")
 
 @pytest.fixture(scope="module")
 def import_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the package's halves lie where their import names say.
-
-    No type checker follows the import hook of an editable install.
-    """
+    """A folder that holds the package alone."""
     root = tmp_path_factory.mktemp("import_root")
-    package = root / "opchain"
-    package.mkdir()
-    source = Path(opchain.__path__[0])
-    for part in source.iterdir():
-        if part.name != "__pycache__":
-            (package / part.name).symlink_to(part)
-    for half in ("compiler", "runtime"):
-        spec = importlib.util.find_spec(f"opchain.{half}")
-        assert spec is not None
-        assert spec.submodule_search_locations
-        if not (package / half).exists():
-            (package / half).symlink_to(Path(spec.submodule_search_locations[0]))
+    (root / "opchain").symlink_to(Path(opchain.__path__[0]))
     return root
 
 

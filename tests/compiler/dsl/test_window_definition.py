@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+
 from opchain.common import Duration, Time
 from opchain.compiler.dsl.window_definition import WindowDefinition
 from opchain.datastream import OutputTag, ReduceFunction, StreamExecutionEnvironment

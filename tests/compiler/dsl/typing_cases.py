@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import assert_type
+
 from opchain.common import Duration, Row, Time, Types, WatermarkStrategy
 from opchain.compiler.dsl.collected import CloseableIterator
 from opchain.compiler.dsl.multiple_input import multiple_input
@@ -35,7 +37,6 @@ from opchain.datastream.connectors import NumberSequenceSource
 from opchain.datastream.data_stream import DataStreamUtils
 from opchain.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from opchain.datastream.window import TimeWindow, TumblingEventTimeWindows
-from typing_extensions import assert_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

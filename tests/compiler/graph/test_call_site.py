@@ -4,6 +4,7 @@ import sys
 from typing import Any
 
 import pytest
+
 from opchain.compiler.graph.call_site import UNKNOWN_CALL_SITE, CallSite, user_call_site
 from opchain.datastream import StreamExecutionEnvironment
 

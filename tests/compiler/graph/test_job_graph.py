@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from operator import itemgetter
 
 import pytest
+
 from opchain.common import Types
 from opchain.compiler.graph.partitioner import KeyBy, Partitioner, PartitionerKind
 from opchain.datastream.functions import KeySelector

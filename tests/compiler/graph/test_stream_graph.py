@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import networkx as nx
 import pytest
+
 from opchain.compiler.graph.call_site import CallSite
 from opchain.compiler.graph.partitioner import Partitioner, PartitionerKind
 from opchain.compiler.graph.stream_graph import (

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from opchain.common import Configuration, WatermarkStrategy
 from opchain.compiler.passes.pipeline import Plan, compile_program
 from opchain.datastream import DataStream, RuntimeExecutionMode, StreamExecutionEnvironment

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import FORMS, run_form, seen
+
 from opchain.common import Types, WatermarkStrategy
 from opchain.compiler.graph.partitioner import PartitionerKind
 from opchain.compiler.passes.assemble_programs import SHIPPING, every_task_has_a_program

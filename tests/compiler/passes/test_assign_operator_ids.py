@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.compiler.passes.assign_operator_ids import every_operator_has_its_own_id, hash_of_uid
 from opchain.compiler.passes.rejections import JobGraphError
 from opchain.runtime.errors import InternalError

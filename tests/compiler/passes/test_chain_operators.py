@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.common import Time
 from opchain.compiler.dsl.multiple_input import multiple_input
 from opchain.compiler.passes.chain_operators import chains_are_trees, why_not_chained

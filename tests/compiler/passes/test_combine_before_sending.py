@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.common import WatermarkStrategy
 from opchain.compiler.passes.combine_before_sending import combining_vertices
 from opchain.compiler.passes.track_timestamps import edges_with_timestamps

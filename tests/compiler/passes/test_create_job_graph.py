@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
 from opchain.compiler.dsl.multiple_input import multiple_input
 from opchain.compiler.passes.create_job_graph import job_graph_holds_everything
 from opchain.compiler.passes.rejections import JobGraphError

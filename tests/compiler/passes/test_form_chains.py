@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.compiler.dsl.multiple_input import multiple_input
 from opchain.compiler.passes.form_chains import every_operator_is_in_one_chain
 from opchain.runtime.errors import InternalError

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
 from opchain.compiler.dsl.reinterpret import DataStreamUtils
 from opchain.compiler.graph.call_site import CallSite
 from opchain.compiler.graph.partitioner import ExchangeMode, PartitionerKind

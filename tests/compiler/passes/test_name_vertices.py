@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.compiler.dsl.multiple_input import multiple_input
 from opchain.compiler.passes.name_vertices import every_vertex_has_a_name
 from opchain.runtime.errors import InternalError

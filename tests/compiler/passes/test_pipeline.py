@@ -4,6 +4,7 @@ import gc
 from typing import Any
 
 import pytest
+
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import PASSES, STAGES, compile_program
 from opchain.compiler.passes.rejections import StreamGraphError

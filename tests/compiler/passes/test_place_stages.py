@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
+from random_jobs import RandomJob, draw_job, random_jobs
+
 from opchain.common import Configuration
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.passes.place_stages import exchanges_go_forward
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.errors import InternalError
-from random_jobs import RandomJob, draw_job, random_jobs
 
 if TYPE_CHECKING:
     from opchain.compiler.graph.execution_plan import ExecutionPlan

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.compiler.dsl.multiple_input import multiple_input
 from opchain.compiler.graph.partitioner import KeyBy, PartitionerKind
 from opchain.compiler.passes.rejections import JobGraphError

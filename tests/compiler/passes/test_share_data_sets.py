@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.compiler.graph.partitioner import ExchangeMode, PartitionerKind
 from opchain.compiler.passes.rejections import JobGraphError
 from opchain.compiler.passes.share_data_sets import every_cut_edge_reads_one_data_set

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from random_jobs import RandomJob, draw_job, random_jobs
+
 from opchain.common import Configuration
 from opchain.compiler.graph.execution_plan import PlacedVertex
 from opchain.compiler.graph.plan import made
@@ -13,7 +15,6 @@ from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.passes.share_slots import shared_slots
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.connectors.fed_source import DataFrameSource
-from random_jobs import RandomJob, draw_job, random_jobs
 
 
 def dataframe(*, never_ends: bool = False) -> Any:

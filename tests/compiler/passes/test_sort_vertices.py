@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.compiler.passes.sort_vertices import producers_come_first
 from opchain.runtime.errors import InternalError
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from forms import FORMS, run_form, seen
+
 from opchain.common import WatermarkStrategy
 from opchain.compiler.passes.track_timestamps import edges_with_timestamps
 from opchain.datastream.functions import (

@@ -2,12 +2,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from programs import PROGRAMS, drawn
+
 from opchain import StreamExecutionEnvironment
 from opchain.compiler.plan.diff import diff_plans, diff_text
 from opchain.compiler.plan.model import JobPlan
 from opchain.datastream import DataStream
 from opchain.testing import plan_of
-from programs import PROGRAMS, drawn
 
 
 def planned(draw: Callable[[DataStream[Any]], object], **settings: str) -> JobPlan:

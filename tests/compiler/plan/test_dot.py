@@ -1,11 +1,12 @@
 import re
 
+from programs import drawn
+
 from opchain import StreamExecutionEnvironment
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.dot import plan_dot, stream_graph_dot
 from opchain.compiler.plan.from_plan import stream_plan
 from opchain.testing import plan_of
-from programs import drawn
 
 
 def test_a_box_for_each_vertex_and_an_arrow_for_each_edge() -> None:

@@ -1,9 +1,10 @@
 from pathlib import Path
 
+from programs import drawn
+
 from opchain.compiler.assertions.golden_files import assert_matches_golden
 from opchain.compiler.plan.edges import edges_text
 from opchain.testing import plan_of
-from programs import drawn
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 

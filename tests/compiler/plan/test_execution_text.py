@@ -1,10 +1,11 @@
 from pathlib import Path
 
 import pytest
+from programs import drawn
+
 from opchain import StreamExecutionEnvironment
 from opchain.compiler.plan.explain import explain
 from opchain.testing import assert_plan_matches
-from programs import drawn
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 

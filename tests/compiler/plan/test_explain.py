@@ -1,13 +1,14 @@
 import json
 
 import pytest
+from programs import PROGRAMS, drawn
+
 from opchain import StreamExecutionEnvironment
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.explain import FORMATS, STAGES, Form, explain, print_saved
 from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.model import from_json
 from opchain.runtime.errors import GraphError
-from programs import PROGRAMS, drawn
 
 OFFERED = [(stage, form) for stage, found in STAGES.items() for form in found.printers]
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.common import Configuration, WatermarkStrategy
 from opchain.compiler.dsl.multiple_input import multiple_input
 from opchain.compiler.passes.pipeline import compile_program

@@ -4,6 +4,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.flink_stream_json import streaming_plan
 from opchain.datastream import StreamExecutionEnvironment

@@ -1,8 +1,9 @@
+from programs import drawn
+
 from opchain import StreamExecutionEnvironment
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan, stream_plan
 from opchain.testing import plan_of
-from programs import drawn
 
 
 def test_a_job_plan_holds_what_the_job_graph_decided() -> None:

@@ -1,5 +1,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.compiler.plan.layout import (
     Line,
     Paragraph,

@@ -1,11 +1,12 @@
 import re
 
+from programs import drawn
+
 from opchain import StreamExecutionEnvironment
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import stream_plan
 from opchain.compiler.plan.mermaid import plan_mermaid, stream_graph_mermaid
 from opchain.testing import plan_of
-from programs import drawn
 
 
 def test_a_subgraph_for_each_vertex_and_an_arrow_for_each_edge() -> None:

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import PROGRAMS, drawn
+
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import stream_plan
 from opchain.compiler.plan.model import SCHEMA_VERSION, PlanFileError, from_json, to_json
 from opchain.testing import plan_of
-from programs import PROGRAMS, drawn
 
 TESTS = Path(__file__).parents[2]
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
 from opchain import StreamExecutionEnvironment
 from opchain.common import WatermarkStrategy
 from opchain.compiler.passes.pipeline import compile_program

@@ -1,6 +1,7 @@
 from typing import Any, cast
 
 import pytest
+
 from opchain.compiler.graph.call_site import UNKNOWN_CALL_SITE
 from opchain.compiler.graph.partitioner import KeyBy
 from opchain.compiler.graph.stream_graph import StreamNode

@@ -1,11 +1,12 @@
 from pathlib import Path
 
 import pytest
+from programs import drawn
+
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import stream_plan
 from opchain.compiler.plan.stream_graph_text import stream_graph_text
 from opchain.testing import assert_plan_matches
-from programs import drawn
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 

@@ -1,11 +1,12 @@
 from pathlib import Path
 
 import pytest
+from programs import PROGRAMS, drawn
+
 from opchain import StreamExecutionEnvironment
 from opchain.compiler.dsl.multiple_input import multiple_input
 from opchain.compiler.plan.text import exchange_text, plan_text, without_call_sites
 from opchain.testing import assert_plan_matches, plan_of
-from programs import PROGRAMS, drawn
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+
 from opchain.compiler.settings.checkpoint_config import CheckpointConfig
 from opchain.compiler.settings.checkpointing_mode import CheckpointingMode
 from opchain.compiler.settings.externalized_checkpoint_retention import (

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.compiler.settings.dependencies_reader import job_dependencies
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.job.dependencies import (

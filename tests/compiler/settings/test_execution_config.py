@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 import pytest
+
 from opchain.compiler.settings.execution_config import ExecutionConfig
 from opchain.runtime.configuration.configuration import Configuration
 from opchain.runtime.errors import UnsupportedFeatureError

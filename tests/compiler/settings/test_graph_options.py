@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from opchain.common import Configuration, Duration
 from opchain.compiler.settings import graph_options as options
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.compiler.settings import pipeline_options as options
 from opchain.compiler.settings.pipeline_options import ClosureCleanerLevel
 from opchain.runtime.configuration.options import ConfigOption

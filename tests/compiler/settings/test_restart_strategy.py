@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+
 from opchain.compiler.settings.restart_strategy import (
     RestartStrategies,
     RestartStrategyConfiguration,

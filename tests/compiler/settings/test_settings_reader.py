@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
+
 from opchain.common import Configuration
 from opchain.compiler.settings.job_settings import JobSettings
 from opchain.compiler.settings.settings_reader import key_of, known_keys, read_settings

@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 
 import pytest
+
 from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
 from opchain.runtime.configuration.memory_size import MemorySize
 

@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 
 import pytest
+
 from opchain.compiler.settings.state_backend import (
     CustomStateBackend,
     EmbeddedRocksDBStateBackend,

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.common import Types
 from opchain.compiler.table.data_types import DataType, DataTypes, data_type_of
 from opchain.runtime.errors import UnsupportedFeatureError

@@ -4,6 +4,7 @@ import decimal
 from typing import Any
 
 import pytest
+
 from opchain.compiler.table.datagen import datagen_source
 from opchain.compiler.table.schema import Schema
 from opchain.compiler.table.table_descriptor import TableDescriptor

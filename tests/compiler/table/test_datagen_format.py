@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.common import Row
 from opchain.compiler.table.datagen_format import datagen_of
 from opchain.runtime.columnar.spark_types import SparkField, SparkType, decimal_type, struct_type

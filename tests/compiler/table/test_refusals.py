@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from opchain.compiler.table.refusals import refused, refuses
 from opchain.runtime.errors import UnsupportedFeatureError
 

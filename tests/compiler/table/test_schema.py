@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.compiler.table.data_types import DataTypes
 from opchain.compiler.table.schema import Schema
 from opchain.runtime.errors import UnsupportedFeatureError

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.common import Configuration, Types
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError

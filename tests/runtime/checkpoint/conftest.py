@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.checkpoint.storage import CheckpointStorage, checkpoint_storage
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.checkpoint.coordinator import Acknowledgement, CheckpointCoordinator
 from opchain.runtime.checkpoint.metadata import (
     Committable,

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.checkpoint.fault_points import (
     FOLDER_VARIABLE,
     POINTS,

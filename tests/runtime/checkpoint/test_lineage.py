@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
+
     from opchain.runtime.checkpoint.storage import CheckpointStorage
 
 

@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
+
 from opchain.runtime.checkpoint.local_storage import LocalStorage
 from opchain.runtime.errors import CheckpointError
 

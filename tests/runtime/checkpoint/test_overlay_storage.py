@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.checkpoint.overlay_storage import OverlayStorage
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.errors import CheckpointError
 
 fsspec = pytest.importorskip("fsspec")
 
 from fsspec.implementations.memory import MemoryFileSystem  # noqa: E402
+
 from opchain.runtime.checkpoint.remote_storage import RemoteStorage  # noqa: E402
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.checkpoint import run_lease
 from opchain.runtime.checkpoint.run_lease import RunLease, machine, process_identity
 from opchain.runtime.errors import CheckpointInUseError

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.checkpoint.metadata import (
     CheckpointMetadata,
     SourcePosition,

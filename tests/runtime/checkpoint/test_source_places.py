@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from forms import job_of
+
 from opchain.common import WatermarkStrategy
 from opchain.runtime.checkpoint.metadata import CheckpointMetadata, SourcePosition
 from opchain.runtime.checkpoint.positions import BATCH, NO_BATCH, SOURCES

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.runtime.checkpoint.metadata import StateDescription
 from opchain.runtime.checkpoint.state_descriptions import (
     changed_states,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.checkpoint.state_file_format import MAGIC, decode, encode
 from opchain.runtime.errors import CorruptCheckpointError
 from opchain.runtime.state.key_groups import KeyGroupRange

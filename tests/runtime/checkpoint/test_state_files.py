@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opchain.runtime.checkpoint.state_file_format import decode, encode
 from opchain.runtime.checkpoint.state_files import (
     RecentFiles,

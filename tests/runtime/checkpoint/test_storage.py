@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.checkpoint.storage import StoredFile, checkpoint_storage, checksum
 from opchain.runtime.errors import CheckpointError, CorruptCheckpointError
 

@@ -4,6 +4,7 @@ import sys
 
 import pyarrow as pa
 import pytest
+
 from opchain.runtime.columnar.arrow_types import arrow_schema, pyarrow
 from opchain.runtime.columnar.spark_types import SparkType
 from opchain.runtime.missing_library import MissingLibraryError

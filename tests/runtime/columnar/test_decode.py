@@ -6,6 +6,7 @@ from datetime import date, datetime, timedelta, timezone
 
 import pyarrow as pa
 import pytest
+
 from opchain.common import Row
 from opchain.runtime.columnar.decode import records_of, values_of
 from opchain.runtime.errors import RecordSchemaError

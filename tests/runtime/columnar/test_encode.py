@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opchain.common import Row
 from opchain.common.time import Instant
 from opchain.runtime.columnar.decode import records_of, values_of

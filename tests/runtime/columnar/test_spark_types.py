@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+
 from opchain.runtime.columnar.spark_types import SparkType
 from opchain.runtime.errors import UnsupportedFeatureError
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.common import Types
 from opchain.runtime.columnar.spark_types import SparkType, decimal_type
 from opchain.runtime.columnar.type_mapping import columns_of, spark_type_of, type_info_of

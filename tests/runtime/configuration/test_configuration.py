@@ -7,6 +7,7 @@ import pickle
 from typing import Any
 
 import pytest
+
 from opchain.runtime.configuration.configuration import Configuration
 from opchain.runtime.configuration.options import ConfigOptions
 from opchain.runtime.errors import UnsupportedFeatureError

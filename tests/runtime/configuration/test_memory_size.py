@@ -7,6 +7,7 @@ import pickle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.configuration.memory_size import MemorySize
 
 PARSED = {

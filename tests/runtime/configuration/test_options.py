@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Any
 
 import pytest
+
 from opchain.runtime.configuration.memory_size import MemorySize
 from opchain.runtime.configuration.options import ConfigOption, ConfigOptions
 from opchain.runtime.time import Duration

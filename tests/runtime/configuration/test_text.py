@@ -7,6 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.configuration.memory_size import MemorySize
 from opchain.runtime.configuration.text import (
     parse_boolean,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
+
 from opchain.runtime.columnar.spark_types import SparkField, SparkType, struct_type
 from opchain.runtime.connectors.column_files import ColumnFileSink, ColumnWriters
 from opchain.runtime.errors import RecordSchemaError

@@ -7,6 +7,7 @@ import pytest
 from forms import run_form, seen
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.common import WatermarkStrategy
 from opchain.runtime.connectors.data_generator import DataGeneratorSource, RateLimiterStrategy
 from opchain.runtime.errors import UnsupportedFeatureError

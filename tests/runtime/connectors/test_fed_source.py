@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+
 from opchain.common import Row, Types
 from opchain.runtime.connectors.fed_source import DataFrameSource, Feed
 from opchain.runtime.errors import GraphError, InternalError, UnsupportedFeatureError

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pickle
 
 import pytest
+
 from opchain.runtime.connectors.file_buckets import BucketAssigner
 
 EVENING = 1_767_225_599_999  # 2025-12-31 23:59:59.999 in UTC

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
 
 import pytest
+
 from opchain.common import Encoder, Types
 from opchain.runtime.connectors.file_buckets import BucketAssigner
 from opchain.runtime.connectors.file_naming import OutputFileConfig, RollingPolicy

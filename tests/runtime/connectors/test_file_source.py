@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+
 from opchain.datastream import OutputTag
 from opchain.runtime.connectors.file_source import (
     FileEnumeratorProvider,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from file_jobs import CASES, records_in, sink_of, source_builder, stream_of, write_numbers
+
 from opchain.common import Configuration, Encoder, Types, WatermarkStrategy
 from opchain.datastream import OutputTag, RuntimeExecutionMode, StreamExecutionEnvironment
 from opchain.datastream.connectors.file_system import MalformedRecord, MalformedRecordError

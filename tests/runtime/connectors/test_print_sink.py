@@ -4,6 +4,7 @@ import pickle
 from typing import Any, cast
 
 import pytest
+
 from opchain.common import Types
 from opchain.runtime.connectors.print_sink import PrintSinkFunction
 

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+
 from opchain.common import Row, RowKind, Types
 from opchain.runtime.connectors.printed_form import printer_of
 

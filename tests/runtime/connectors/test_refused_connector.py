@@ -3,6 +3,7 @@ from __future__ import annotations
 from importlib import import_module
 
 import pytest
+
 from opchain.runtime.errors import UnsupportedFeatureError
 
 FIRST_NAMES = {

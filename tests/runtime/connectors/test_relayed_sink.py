@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+
 from opchain.common import Types
 from opchain.runtime.columnar.arrow_types import arrow_schema
 from opchain.runtime.columnar.spark_types import SparkType, struct_type

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.common import Configuration
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.connectors import socket_source

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from opchain.runtime.connectors.files import line_blocks
 from opchain.runtime.connectors.text_files import FileRange, TextLineSource
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from forms import FORMS, job_of
+
 from opchain.runtime.connectors.discard import CountingDiscardingSink
 from opchain.runtime.connectors.two_phase_function import TwoPhaseSinkFunction
 from opchain.runtime.errors import InternalError

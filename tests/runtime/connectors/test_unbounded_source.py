@@ -4,6 +4,7 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.connectors.collection import CollectionSource
 from opchain.runtime.connectors.data_generator import (
     LONGEST_DEBT_MS,

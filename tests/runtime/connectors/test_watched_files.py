@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.common import Duration
 from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 from opchain.runtime.connectors.watched_files import WatchedFileSource, spark_pattern

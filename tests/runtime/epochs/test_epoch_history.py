@@ -7,12 +7,14 @@ import pytest
 from epoch_runs import EpochRun, given
 from example_epoch import PROGRESS
 from forms import seen
+
 from opchain.runtime.epochs.epoch_history import EPOCHS_KEPT, EpochHistory
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from forms import Ran
+
     from opchain.runtime.epochs.epoch_progress import EpochProgress
 
 

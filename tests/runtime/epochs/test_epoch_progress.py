@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from epoch_runs import EpochRun, given
 from forms import seen
+
 from opchain.common import Types, WatermarkStrategy
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor

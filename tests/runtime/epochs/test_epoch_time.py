@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from opchain.runtime.checkpoint.metadata import CheckpointMetadata, SourcePosition
 from opchain.runtime.checkpoint.positions import CLOCK
 from opchain.runtime.epochs.epoch_time import epoch_time_ms

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from epoch_runs import EpochRun, given
 from forms import seen
+
 from opchain.common import Types
 from opchain.datastream.functions import KeyedProcessFunction, ProcessFunction
 from opchain.datastream.state import ValueStateDescriptor

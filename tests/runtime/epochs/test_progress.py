@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from epoch_runs import EpochRun, given
 from forms import seen
+
 from opchain.common import Duration, WatermarkGenerator, WatermarkStrategy
 from opchain.datastream.functions import CoProcessFunction, ProcessFunction
 from opchain.runtime.errors import StateError

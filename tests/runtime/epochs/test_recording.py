@@ -4,10 +4,11 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 from epoch_runs import given
+from recorded_runs import run_recorded
+
 from opchain.runtime.checkpoint.metadata import read_metadata
 from opchain.runtime.checkpoint.savepoint import Located, problems_of, write_savepoint
 from opchain.runtime.connectors.discard import DiscardingSink
-from recorded_runs import run_recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable

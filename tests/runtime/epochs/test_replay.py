@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from epoch_runs import given
 from forms import job_of
+from recorded_runs import run_recorded
+
 from opchain.common import Time, Types, WatermarkStrategy
 from opchain.datastream.functions import KeyedProcessFunction, SinkFunction
 from opchain.datastream.state import ValueStateDescriptor
@@ -12,7 +14,6 @@ from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.connectors.sink import Sink
 from opchain.runtime.epochs.replay import recorded_epoch, replay
 from opchain.runtime.errors import CheckpointError
-from recorded_runs import run_recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

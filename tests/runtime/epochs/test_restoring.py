@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from epoch_runs import EpochRun, Numbered, given
 from forms import seen
+
 from opchain.common import Types, WatermarkStrategy
 from opchain.datastream.functions import (
     KeyedProcessFunction,

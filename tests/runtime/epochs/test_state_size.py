@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pytest
+
 from opchain.runtime.epochs.state_size import CHEAP_S, EntryCount, snapshot_bytes
 from opchain.runtime.state.operator_snapshot import (
     ListMode,

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
 from opchain.runtime.epochs.stopping import stop_at
 from opchain.runtime.epochs.task_contents import NO_KEY
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from format_values import NESTED, SCALARS, rows
 from hypothesis import given, settings
+
 from opchain.common import Row, Types
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.formats.arrow_types import (

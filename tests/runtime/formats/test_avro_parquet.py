@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from file_records import read, source_of, write
+
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.formats.avro_parquet import AvroParquetReaders, AvroParquetWriters
 from opchain.runtime.formats.avro_reader import AvroReaders

@@ -7,6 +7,7 @@ import pytest
 from file_records import Reader, read, read_ranges, source_of, write_file
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from opchain.datastream import OutputTag
 from opchain.runtime.connectors.files.malformed import MalformedRecordError
 from opchain.runtime.formats import avro_reader

@@ -5,6 +5,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
+
 from opchain.common import Row
 from opchain.datastream.formats.avro import (
     AvroRowDeserializationSchema,

@@ -5,6 +5,7 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.common import Types
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.formats.avro_schema import AvroSchema, GenericRecordAvroTypeInfo

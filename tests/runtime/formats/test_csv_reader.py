@@ -7,6 +7,7 @@ from file_records import Reader, read, read_ranges, source_of, write_file
 from format_values import SCALARS, TEXT, rows
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from opchain.common import Row, Types
 from opchain.datastream import OutputTag
 from opchain.runtime.connectors.files.malformed import MalformedRecord, MalformedRecordError

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.common import Types
 from opchain.datastream.formats.csv import CsvSchema
 from opchain.runtime.errors import UnsupportedFeatureError

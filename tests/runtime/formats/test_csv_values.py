@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.common import Row, Types
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.formats.csv_schema import CsvSchema, CsvSchemaBuilder

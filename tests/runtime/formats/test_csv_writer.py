@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from file_records import write
+
 from opchain.common import Row
 from opchain.runtime.formats.csv_schema import CsvSchema, CsvSchemaBuilder
 from opchain.runtime.formats.csv_writer import CsvBulkWriters, CsvText

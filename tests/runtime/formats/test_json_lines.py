@@ -9,6 +9,7 @@ from file_records import Reader, read, read_ranges, source_of, write, write_file
 from format_values import NESTED, SCALARS, rows
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from opchain.common import Row, Types
 from opchain.runtime.connectors.files.malformed import MalformedRecordError
 from opchain.runtime.formats.json_lines import JsonLinesEncoder, JsonReaderFormat, json_decoder

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pickle
 
 import pytest
+
 from opchain.common import Row, Types
 from opchain.datastream.formats.json import (
     JsonRowDeserializationSchema,

@@ -8,6 +8,7 @@ import pytest
 from format_values import NESTED, SCALARS, rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opchain.common import Row, Types
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.formats.json_values import from_json, to_json

@@ -6,6 +6,7 @@ import pytest
 from file_records import source_of
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.formats.line_batch import LineBatch, whole_text
 from opchain.runtime.formats.text_lines import TextLineFormat
 

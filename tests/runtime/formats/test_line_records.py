@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from file_records import Reader, read, source_of
+
 from opchain.datastream import OutputTag
 from opchain.runtime.connectors.files.malformed import MalformedRecord, MalformedRecordError
 from opchain.runtime.formats.line_records import LineRecordsFormat, reason_of

@@ -7,6 +7,7 @@ from file_records import read, read_ranges, source_of, write_file
 from format_values import NESTED, SCALARS, rows
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from opchain.common import Row, Types
 from opchain.runtime.formats import parquet_writer
 from opchain.runtime.formats.parquet_reader import ParquetColumnarRowInputFormat

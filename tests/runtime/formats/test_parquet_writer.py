@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from file_records import write
+
 from opchain.common import Configuration, Row, Types
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.formats.parquet_writer import ParquetBulkWriters

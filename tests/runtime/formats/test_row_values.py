@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.common import Row, Types
 from opchain.common.time import Instant
 from opchain.runtime.formats.row_values import (

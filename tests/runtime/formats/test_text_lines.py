@@ -7,6 +7,7 @@ import pytest
 from file_records import read, read_ranges, source_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from opchain.runtime.formats.text_lines import TextLineFormat, with_line_feeds
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ import pytest
 from format_values import SCALARS
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opchain.common import Instant, Types
 from opchain.runtime.formats.text_values import is_bytes, text_reader, text_writer
 

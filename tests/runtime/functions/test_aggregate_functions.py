@@ -4,6 +4,7 @@ from functools import reduce
 from typing import Any
 
 import pytest
+
 from opchain.runtime.functions.aggregate_functions import AggregateFunction, ReduceFunction
 
 

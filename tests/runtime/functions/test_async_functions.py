@@ -4,6 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.functions.async_functions import (
     AsyncBatchFunction,
     AsyncFunction,

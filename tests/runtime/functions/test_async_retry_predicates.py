@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.runtime.functions.async_retry_predicates import (
     empty_result_predicate,
     exception_type_predicate,

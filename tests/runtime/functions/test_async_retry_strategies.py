@@ -4,6 +4,7 @@ import pickle
 from typing import Any
 
 import pytest
+
 from opchain.runtime.functions.async_retry_predicates import (
     empty_result_predicate,
     has_exception_predicate,

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.runtime.functions.broadcast_process_functions import (
     BaseBroadcastProcessFunction,
     BroadcastProcessFunction,

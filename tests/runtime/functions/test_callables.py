@@ -6,6 +6,7 @@ from typing import Any
 
 import cloudpickle
 import pytest
+
 from opchain.runtime.functions.aggregate_functions import AggregateFunction, ReduceFunction
 from opchain.runtime.functions.async_functions import AsyncFunction
 from opchain.runtime.functions.callables import as_function, name_of

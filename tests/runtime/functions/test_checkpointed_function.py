@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.runtime.functions.checkpointed_function import (
     CheckpointedFunction,
     CheckpointListener,

@@ -4,6 +4,7 @@ import pickle
 from typing import Any, cast
 
 import pytest
+
 from opchain.runtime.functions.co_grouping import (
     FIRST,
     SECOND,

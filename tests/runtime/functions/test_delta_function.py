@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from opchain.runtime.functions.delta_function import DeltaFunction
 
 

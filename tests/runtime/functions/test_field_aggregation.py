@@ -9,6 +9,7 @@ import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.functions.field_aggregation import FieldAggregation
 from opchain.runtime.types.row import Row
 

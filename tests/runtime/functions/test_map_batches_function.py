@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from opchain.datastream.functions import MapBatchesFunction
 from opchain.runtime.functions.callables import as_function
 

@@ -4,6 +4,7 @@ import pickle
 from typing import Any
 
 import pytest
+
 from opchain.runtime.functions.map_functions import (
     CoFlatMapFunction,
     CoMapFunction,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from opchain.runtime.functions.callables import as_function
 from opchain.runtime.functions.map_partition_function import MapPartitionFunction
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pickle
 
 import pytest
+
 from opchain.runtime.functions.projection import Projection
 from opchain.runtime.types.row import Row
 

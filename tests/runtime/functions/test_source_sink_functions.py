@@ -5,6 +5,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
+
 from opchain.runtime.functions.source_sink_functions import (
     ParallelSourceFunction,
     SinkFunction,

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.runtime.job.client import JobClient
 from opchain.runtime.job.completable_future import CompletableFuture
 from opchain.runtime.job.execution_result import JobExecutionResult

@@ -4,6 +4,7 @@ import threading
 from concurrent.futures import CancelledError, Future, TimeoutError  # noqa: A004 - not the builtin before 3.11
 
 import pytest
+
 from opchain.runtime.job.completable_future import CompletableFuture
 
 

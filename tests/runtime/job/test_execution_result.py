@@ -3,6 +3,7 @@ from __future__ import annotations
 import pickle
 
 import pytest
+
 from opchain.runtime.job.execution_result import JobExecutionResult
 from opchain.runtime.job.id import JobID
 from opchain.runtime.metrics.job_metrics import JobMetrics

@@ -5,6 +5,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.job.held_interrupts import HeldInterrupts
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pickle
 
 import pytest
+
 from opchain.runtime.job.id import JobID
 
 HEX = "0123456789abcdef" * 2

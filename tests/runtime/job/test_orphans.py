@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import job_of
+
 from opchain.runtime.connectors.discard import DiscardingSink
 from opchain.runtime.connectors.sink import Committer, SinkOrigin
 from opchain.runtime.connectors.two_phase_function import TwoPhaseSinkFunction

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from epoch_runs import EpochRun, given
 from forms import ForgetfulCommitter, job_of, seen
+
 from opchain.runtime.errors import InternalError
 from opchain.runtime.job.outcome import commit, print_lines, read_outcome, with_waiting
 from opchain.runtime.local.job import run_tasks

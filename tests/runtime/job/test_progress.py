@@ -5,6 +5,7 @@ from typing import Any
 
 from example_metrics import TASK
 from forms import job_of
+
 from opchain.runtime.job.progress import CountedProgress, StageProgress
 from opchain.runtime.local.job import local_run
 

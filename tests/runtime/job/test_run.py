@@ -8,6 +8,7 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.errors import UnsupportedFeatureError, add_note
 from opchain.runtime.job.outcome import JobOutcome
 from opchain.runtime.job.run import JobRun, log_warnings_only

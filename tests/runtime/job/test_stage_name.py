@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from forms import job_of
+
 from opchain.runtime.job.stage_name import stage_name, vertex_name
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from opchain.runtime.job.status import JobStatus
 
 OVER_FOR_GOOD = {JobStatus.FAILED, JobStatus.CANCELED, JobStatus.FINISHED}

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.job.dependencies import (
     NO_DEPENDENCIES,
     CachedFile,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import job_of, run_job, seen
+
 from opchain.datastream import MapFunction, RuntimeContext
 from opchain.runtime.errors import TaskFailedError, UnpicklableFunctionError
 from opchain.runtime.job.dependencies import CachedFile, JobDependencies

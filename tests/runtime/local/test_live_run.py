@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from forms import Ran, job_of, notes_of, seen
+
 from opchain.common import WatermarkStrategy
 from opchain.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from opchain.runtime.connectors.data_generator import DataGeneratorSource

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from forms import job_of
+
 from opchain.datastream import AsyncDataStream, AsyncFunction
 from opchain.runtime.job.status import JobStatus
 from opchain.runtime.local.job import local_run

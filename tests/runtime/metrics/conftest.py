@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from opchain.runtime.metrics.histogram import HistogramValue
 from opchain.runtime.metrics.task_metrics import OperatorCounts, TaskMetrics
 from opchain.runtime.operators.specs import MapSpec

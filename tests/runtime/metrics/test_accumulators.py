@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.metrics import accumulators as kinds
 
 INTEGERS = st.lists(st.integers(-(2**31), 2**31 - 1), max_size=30)

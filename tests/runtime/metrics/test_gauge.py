@@ -4,6 +4,7 @@ import pickle
 from typing import Any
 
 import pytest
+
 from opchain.runtime.metrics.gauge import Gauge, GaugeFailure, GaugeValue
 
 

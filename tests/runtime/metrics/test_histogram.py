@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opchain.runtime.metrics import histogram
 from opchain.runtime.metrics.histogram import MOST_EXACT, Histogram, HistogramValue
 

@@ -5,6 +5,7 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.metrics.accumulators import LongCounter
 from opchain.runtime.metrics.job_metrics import (
     JobMetrics,

@@ -10,6 +10,7 @@ import pytest
 from forms import FORMS, run_form
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opchain.common import Time, TimestampAssigner, WatermarkStrategy
 from opchain.common.watermark_strategy import (
     WatermarkGenerator,
@@ -24,6 +25,7 @@ from opchain.runtime.metrics.accumulators import Accumulator, LongCounter
 
 if TYPE_CHECKING:
     from forms import Ran
+
     from opchain.datastream import DataStream, StreamExecutionEnvironment
     from opchain.runtime.functions.function import RuntimeContext
 

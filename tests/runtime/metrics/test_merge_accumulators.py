@@ -5,6 +5,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.metrics.accumulators import Histogram, ListAccumulator, LongCounter
 from opchain.runtime.metrics.merge_accumulators import (
     FailedAccumulator,

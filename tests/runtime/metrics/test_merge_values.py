@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.runtime.metrics.distribution import DistributionValue
 from opchain.runtime.metrics.gauge import GaugeFailure, GaugeValue
 from opchain.runtime.metrics.histogram import HistogramValue

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from opchain.runtime.metrics.counter import Counter
 from opchain.runtime.metrics.distribution import Distribution
 from opchain.runtime.metrics.gauge import Gauge

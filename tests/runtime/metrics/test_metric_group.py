@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.runtime.metrics.counter import Counter
 from opchain.runtime.metrics.distribution import Distribution, DistributionValue
 from opchain.runtime.metrics.gauge import GaugeValue

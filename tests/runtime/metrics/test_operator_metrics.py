@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.runtime.metrics.gauge import GaugeValue
 from opchain.runtime.metrics.histogram import Histogram, HistogramValue
 from opchain.runtime.metrics.merge_values import PerSubtask

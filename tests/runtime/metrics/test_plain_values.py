@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 import pytest
+
 from opchain.runtime.metrics.distribution import DistributionValue
 from opchain.runtime.metrics.gauge import GaugeFailure
 from opchain.runtime.metrics.histogram import HistogramValue

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from example_metrics import TASK
+
 from opchain.runtime.metrics.run_totals import RunTotals, over_span
 from opchain.runtime.metrics.task_metrics import OperatorCounts
 

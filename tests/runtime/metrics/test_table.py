@@ -6,11 +6,12 @@ import re
 from typing import Any
 
 import pytest
+from rich.console import Console
+
 from opchain.runtime.metrics import table
 from opchain.runtime.metrics.distribution import DistributionValue
 from opchain.runtime.metrics.gauge import GaugeFailure, GaugeValue
 from opchain.runtime.metrics.job_metrics import JobMetrics, merge_task_metrics
-from rich.console import Console
 
 
 @pytest.fixture

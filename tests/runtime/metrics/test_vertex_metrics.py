@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.metrics.histogram import Histogram, HistogramValue
 from opchain.runtime.metrics.task_metrics import TaskMetrics
 from opchain.runtime.metrics.vertex_metrics import VertexMetrics

@@ -6,6 +6,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.common import Types
 from opchain.datastream import (
     BroadcastProcessFunction,

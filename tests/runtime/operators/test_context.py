@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from forms import job_of
+
 from opchain.datastream.functions import MapFunction
 from opchain.runtime.operators.context import TaskInfo
 from opchain.runtime.testing.input_harnesses import OneInputOperatorHarness

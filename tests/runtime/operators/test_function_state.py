@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.datastream import MapFunction
 from opchain.runtime.errors import StateError
 from opchain.runtime.functions.checkpointed_function import (

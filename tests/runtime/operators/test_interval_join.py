@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.functions.join_functions import ProcessJoinFunction
 from opchain.runtime.operators.interval_join import TimeBuffer
 from opchain.runtime.operators.specs import IntervalJoinSpec

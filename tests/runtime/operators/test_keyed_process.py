@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.common import Types
 from opchain.datastream import (
     KeyedCoProcessFunction,

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.runtime.operators.keyed_timer_service import KeyedTimerService
 from opchain.runtime.state.keyed_backend import VOID
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from forms import FORMS, failure_of, notes_of, run_form, seen
+
 from opchain.common import Row, Types, WatermarkStrategy
 from opchain.datastream.functions import MapBatchesFunction
 from opchain.runtime.operators.specs import MapBatchesSpec

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from forms import failure_of
+
 from opchain.datastream.functions import CoMapFunction, MapFunction
 from opchain.runtime.operators.operator import Output, StreamOperator
 from opchain.runtime.task.elements import LatencyMarker

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.datastream import OutputTag
 from opchain.datastream.functions import CoProcessFunction, ProcessFunction
 from opchain.runtime.operators.operator import Output

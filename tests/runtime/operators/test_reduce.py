@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from forms import FORMS, failure_of, run_form, seen
+
 from opchain.common import WatermarkStrategy
 from opchain.datastream.functions import ProcessFunction, ReduceFunction
 from opchain.runtime.constants import MAX_LONG_VALUE

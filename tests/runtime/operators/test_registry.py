@@ -4,6 +4,7 @@ import inspect
 from dataclasses import dataclass
 
 import pytest
+
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.operators import specs
 from opchain.runtime.operators.registry import BATCH_OPERATORS, OPERATORS

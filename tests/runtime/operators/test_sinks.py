@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import FORMS, job_of, run_form
+
 from opchain.datastream.functions import SinkFunction
 from opchain.runtime.connectors.sink import Committer, Sink, SinkWriter
 from opchain.runtime.local.job import local_run

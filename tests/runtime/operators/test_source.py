@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import FORMS, job_of, run_form, seen
+
 from opchain.common import WatermarkStrategy
 from opchain.datastream.functions import SourceFunction
 from opchain.runtime.connectors.sequence import NumberSequenceSource

@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 import pytest
+
 from opchain.common import WatermarkStrategy
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.runtime.connectors.collection import CollectionSource

@@ -7,6 +7,7 @@ import pytest
 from forms import FORMS, job_of, run_form, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opchain.common import WatermarkStrategy
 from opchain.common.time import Duration
 from opchain.common.watermark_strategy import (

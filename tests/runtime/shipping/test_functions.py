@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from forms import job_of
+
 from opchain.runtime.errors import GraphError, InternalError, UnpicklableFunctionError
 from opchain.runtime.shipping.functions import ship, ship_vertices, shipped_task, unship
 from opchain.runtime.task.vertex_program import VertexProgram

@@ -8,6 +8,7 @@ from typing import Any
 
 import cloudpickle
 import pytest
+
 from opchain.runtime.shipping.unpicklable import find_unpicklable
 
 HEADER = struct.Struct("<i")  # cannot be pickled

@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.shipping.user_modules import user_sources
 
 if TYPE_CHECKING:

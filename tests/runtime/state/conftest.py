@@ -6,6 +6,7 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.state.hash_map_backend import HashMapKeyedStateBackend
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 
 import pytest
+
 from opchain.runtime.state.collector_pause import collector_paused
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import cloudpickle
 import pytest
+
 from opchain.runtime.functions.aggregate_functions import AggregateFunction, ReduceFunction
 from opchain.runtime.state.descriptors import (
     AggregatingStateDescriptor,

@@ -6,6 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.errors import StateError
 from opchain.runtime.state import disk_snapshots
 from opchain.runtime.state.descriptors import ListStateDescriptor, ValueStateDescriptor

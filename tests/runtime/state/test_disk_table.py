@@ -4,6 +4,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.state.keyed_backend import VOID
 from opchain.runtime.state.rocksdb_backend import RocksDBKeyedStateBackend
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 
 import pytest
+
 from opchain.runtime.state.descriptors import ValueStateDescriptor
 from opchain.runtime.state.hash_map_backend import HashMapKeyedStateBackend
 from opchain.runtime.state.key_groups import KeyGroupRange, key_group

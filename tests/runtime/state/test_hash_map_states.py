@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
 from opchain.datastream import AggregateFunction
 from opchain.runtime.errors import StateError
 from opchain.runtime.state.descriptors import (

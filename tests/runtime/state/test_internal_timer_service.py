@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from timer_operator import Operator
+
 from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.errors import StateError
 from opchain.runtime.state.keyed_backend import VOID
-from timer_operator import Operator
 
 
 @pytest.fixture(params=["event", "processing"], name="domain")

@@ -14,6 +14,7 @@ from uuid import UUID
 import numpy as np
 import pydantic
 import pytest
+
 from opchain.runtime.errors import UnstableKeyError
 from opchain.runtime.state.java_hash import java_hash_code, nested_hash_code, signed
 from opchain.runtime.time import Duration, Instant

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.common import Row
 from opchain.runtime.state.key_bytes import can_be_read, key_bytes, key_from
 from opchain.runtime.state.key_identity import state_key

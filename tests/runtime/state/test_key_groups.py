@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.errors import UnstableKeyError
 from opchain.runtime.state.key_groups import (
     KeyGroupRange,

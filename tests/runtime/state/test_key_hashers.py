@@ -10,6 +10,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+
 from opchain.runtime.errors import KeyTypeError
 from opchain.runtime.state.java_hash import java_hash_code
 from opchain.runtime.state.key_hashers import (

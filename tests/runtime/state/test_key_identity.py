@@ -11,6 +11,7 @@ import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.common import Row
 from opchain.runtime.errors import KeyTypeError, UnstableKeyError
 from opchain.runtime.state.java_hash import java_hash_code

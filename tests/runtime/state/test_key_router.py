@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.errors import KeyTypeError, UnstableKeyError
 from opchain.runtime.state import key_router
 from opchain.runtime.state.java_hash import java_hash_code

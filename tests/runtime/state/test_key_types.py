@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.common import Row, Types
 from opchain.runtime.state.java_hash import java_hash_code
 from opchain.runtime.state.key_types import hasher_of_type

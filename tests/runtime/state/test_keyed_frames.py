@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 
 import pytest
+
 from opchain.runtime.errors import StateError
 from opchain.runtime.state.key_groups import KeyGroupRange
 from opchain.runtime.state.keyed_frames import CHANGES, WHOLE, in_order

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.datastream.state import StateTtlConfig
 from opchain.runtime.errors import StateError
 from opchain.runtime.state.descriptors import (

@@ -4,6 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
 from opchain.runtime.state.keyed_timers import KeyedTimers
 
 

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.missing_library import MissingLibraryError
 from opchain.runtime.state.local_database import PREFIX, LocalDatabase, remove_orphans
 

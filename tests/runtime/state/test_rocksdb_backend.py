@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from opchain.datastream.state import StateTtlConfig
 from opchain.runtime.state import disk_entries, disk_snapshots
 from opchain.runtime.state.descriptors import (

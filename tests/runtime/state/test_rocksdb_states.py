@@ -4,6 +4,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.datastream import AggregateFunction
 from opchain.runtime.state import rocksdb_states
 from opchain.runtime.state.descriptors import (

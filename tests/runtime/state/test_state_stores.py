@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.runtime.functions.function import RuntimeContext
 from opchain.runtime.state.state_stores import KeyedStateStore, OperatorStateStore
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from opchain.common import Types
 from opchain.datastream.state import StateTtlConfig
 from opchain.runtime.errors import StateError

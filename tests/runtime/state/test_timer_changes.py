@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+
 from opchain.runtime.state.key_identity import key_identity
 from opchain.runtime.state.key_router import KeyRouter
 from opchain.runtime.state.keyed_timers import KeyedTimers

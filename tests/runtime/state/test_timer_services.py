@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from timer_operator import Operator
+
 from opchain.runtime.errors import StateError
 from opchain.runtime.state.key_groups import key_group
 from opchain.runtime.state.keyed_backend import VOID
-from timer_operator import Operator
 
 TIMERS = st.lists(
     st.tuples(

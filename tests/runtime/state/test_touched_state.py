@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.state.touched_state import TouchedNamespaces, newest
 
 

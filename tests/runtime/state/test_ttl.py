@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+
 from opchain.runtime.state.ttl import StateTtlConfig
 from opchain.runtime.time import Duration, Time
 

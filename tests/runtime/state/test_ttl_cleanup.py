@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.runtime.state.ttl_cleanup import CleanupStrategies
 from opchain.runtime.time import Duration
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.errors import KeyTypeError, UnstableKeyError
 from opchain.runtime.state import vector_hash as module
 from opchain.runtime.state.java_hash import MASK, java_hash_code, nested_hash_code

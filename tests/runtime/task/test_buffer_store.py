@@ -8,6 +8,7 @@ from typing import IO, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opchain.runtime.errors import SpillError
 from opchain.runtime.task.buffer import Buffer
 from opchain.runtime.task.buffer_store import BufferStore, local_directories

@@ -6,6 +6,7 @@ import pytest
 from forms import FORMS, failure_of, notes_of, run_form, seen
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.common import Duration, WatermarkStrategy
 from opchain.common.watermark_strategy import TimestampAssigner
 from opchain.compiler.dsl.multiple_input import multiple_input

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.task.columns import KEY_AND_PAIR, Columns
 from opchain.runtime.task.elements import RecordBatch
 from opchain.runtime.task.wire import decode, encode

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opchain.runtime.errors import LostBufferError
 from opchain.runtime.operators.specs import OperatorSpec
 from opchain.runtime.task.buffer_store import BufferStore

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import FORMS, failure_of, job_of, notes_of, seen
+
 from opchain.common import WatermarkStrategy
 from opchain.datastream.functions import (
     CoFlatMapFunction,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from forms import job_of, run_in_process, seen
+
 from opchain.datastream import OutputTag
 from opchain.datastream.functions import ProcessFunction
 from opchain.runtime.task.generated_code import SHARED_NAMES, compiled, side_tags

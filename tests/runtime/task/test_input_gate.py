@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.errors import InternalError, LostBufferError, WireFormatError
 from opchain.runtime.task.buffer import Buffer
 from opchain.runtime.task.elements import EndOfInput, RecordBatch, Watermark

@@ -8,6 +8,7 @@ import pytest
 from forms import run_form, seen
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.task import key_counts
 from opchain.runtime.task.key_counts import KeyCounts
 

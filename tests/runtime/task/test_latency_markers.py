@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import FORMS, job_of
+
 from opchain.datastream.functions import SourceFunction
 from opchain.runtime.metrics.histogram import HistogramValue
 from opchain.runtime.task.elements import LatencyMarker, RecordBatch

@@ -4,6 +4,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.task.buffer import Buffer
 from opchain.runtime.task.elements import EndOfInput, RecordBatch, Watermark
 from opchain.runtime.task.input_gate import InputElement, InputGate

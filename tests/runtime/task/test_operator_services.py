@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.runtime.operators.context import TaskInfo
 from opchain.runtime.operators.specs import MapSpec
 from opchain.runtime.state.internal_timer_service import BatchTimerService, InternalTimerService

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.runtime.state.key_identity import key_identity
 from opchain.runtime.task import pending_batch
 from opchain.runtime.task.pending_batch import CombiningBatch, PendingBatch

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import FORMS, job_of, run_form, seen
+
 from opchain.common import WatermarkStrategy
 from opchain.runtime.connectors.source import Source
 from opchain.runtime.shipping.functions import ship_vertices, unship

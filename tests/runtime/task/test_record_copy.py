@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+
 from opchain.common import Row
 from opchain.runtime.task.record_copy import FROZEN, private
 

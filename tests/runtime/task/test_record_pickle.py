@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opchain.runtime.errors import UnpicklableRecordError
 from opchain.runtime.task.record_pickle import (
     dump_flat,

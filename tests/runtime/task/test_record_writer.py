@@ -6,6 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.errors import InternalError, UnpicklableRecordError
 from opchain.runtime.operators.specs import OperatorSpec
 from opchain.runtime.task.columns import Columns

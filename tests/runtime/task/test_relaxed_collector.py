@@ -4,6 +4,7 @@ import gc
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.task.relaxed_collector import CONTAINERS, relaxed_collector
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.errors import UnpicklableRecordError, WireFormatError
 from opchain.runtime.metrics.histogram import HistogramValue
 from opchain.runtime.metrics.task_metrics import TaskMetrics

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import job_of
+
 from opchain.datastream.functions import SourceFunction
 from opchain.runtime.task.mailbox.mailbox_executor import YieldNotAllowedError
 from opchain.runtime.task.mailbox.period_timer import PeriodTimer

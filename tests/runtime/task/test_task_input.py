@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import FORMS, failure_of, job_of, notes_of, run_form, seen
+
 from opchain.common import WatermarkStrategy
 from opchain.datastream.functions import ProcessFunction, SourceFunction
 from opchain.runtime.connectors.source import Source

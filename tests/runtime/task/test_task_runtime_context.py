@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import cloudpickle
 import pytest
 from forms import run_form
+
 from opchain.common import Configuration, Types
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.functions import AggregateFunction, MapFunction

@@ -6,6 +6,7 @@ import pytest
 from forms import job_of
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.task.vertex_program import (
     InputProgram,
     pointwise_consumers,

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opchain.runtime.task.elements import (
     MAX_WATERMARK,
     MIN_WATERMARK,

@@ -8,6 +8,7 @@ from zlib import crc32
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from opchain.runtime.errors import UnpicklableRecordError, UnreadableRecordError, WireFormatError
 from opchain.runtime.task.columns import Columns
 from opchain.runtime.task.elements import (

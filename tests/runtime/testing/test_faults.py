@@ -4,6 +4,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.errors import TaskFailedError
 from opchain.runtime.testing import faults
 

@@ -4,6 +4,7 @@ from operator import itemgetter
 from typing import Any
 
 import pytest
+
 from opchain.datastream import KeyedProcessFunction, MapFunction, ProcessFunction
 from opchain.datastream.functions import SinkFunction
 from opchain.runtime.operators.specs import FilterSpec

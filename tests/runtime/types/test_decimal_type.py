@@ -3,6 +3,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
+
 from opchain.runtime.connectors.printed_form import printer_of
 from opchain.runtime.types.decimal_type import BigDecimalTypeInfo
 from opchain.runtime.types.types import Types

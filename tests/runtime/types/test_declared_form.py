@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.common import Row, RowKind, Types
 from opchain.runtime.types.declared_form import converter_to, row_converter_to
 

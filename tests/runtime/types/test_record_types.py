@@ -5,6 +5,7 @@ from datetime import date
 from typing import Any
 
 import pytest
+
 from opchain.runtime.types.record_types import ExternalTypeInfo, RowTypeInfo, TupleTypeInfo
 from opchain.runtime.types.row import Row, RowKind
 from opchain.runtime.types.types import Types

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.runtime.types.result_type_queryable import ResultTypeQueryable
 from opchain.runtime.types.types import Types
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.types.row import Row, RowKind
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from opchain.runtime.types.time_types import (
     DateTypeInfo,
     LocalTimeTypeInfo,

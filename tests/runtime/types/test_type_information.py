@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from opchain.runtime.time import Instant
 from opchain.runtime.types.type_information import (
     BasicType,

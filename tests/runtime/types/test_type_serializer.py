@@ -4,6 +4,7 @@ import pickle
 from io import BytesIO
 
 import pytest
+
 from opchain.runtime.types.type_serializer import TypeSerializer, VoidNamespaceSerializer, void
 
 

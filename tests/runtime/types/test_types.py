@@ -6,6 +6,7 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.types.types import Types
 

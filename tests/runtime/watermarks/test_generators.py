@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.time import Duration
 from opchain.runtime.watermarks.generators import (

@@ -4,6 +4,7 @@ import pickle
 from typing import Any
 
 import pytest
+
 from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.time import Duration

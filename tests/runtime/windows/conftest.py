@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.state.descriptors import ReducingStateDescriptor, StateDescriptor
 from opchain.runtime.state.state import ReducingState, ValueState

@@ -4,6 +4,7 @@ from io import BytesIO
 from typing import Any
 
 import pytest
+
 from opchain.runtime.windows.assigners import MergingWindowAssigner, WindowAssigner
 from opchain.runtime.windows.data_triggers import CountTrigger
 from opchain.runtime.windows.window import TimeWindow

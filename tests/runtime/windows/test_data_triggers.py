@@ -4,6 +4,7 @@ import pickle
 from typing import Any
 
 import pytest
+
 from opchain.runtime.functions.delta_function import DeltaFunction
 from opchain.runtime.windows.data_triggers import CountTrigger, DeltaTrigger
 from opchain.runtime.windows.window import GlobalWindow, TimeWindow

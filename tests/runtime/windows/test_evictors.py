@@ -4,6 +4,7 @@ import pickle
 from typing import Any
 
 import pytest
+
 from opchain.runtime.time import Duration
 from opchain.runtime.windows.evictors import (
     CountEvictor,

@@ -4,6 +4,7 @@ import pickle
 from typing import Any
 
 import pytest
+
 from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.windows.global_windows import EndOfStreamTrigger, GlobalWindows, NeverTrigger
 from opchain.runtime.windows.window import GlobalWindow

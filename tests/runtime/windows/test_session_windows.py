@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.time import Time
 from opchain.runtime.windows.assigners import MergingWindowAssigner, WindowAssigner

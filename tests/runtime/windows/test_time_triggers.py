@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.time import Duration, Time
 from opchain.runtime.windows.time_triggers import (
     ContinuousEventTimeTrigger,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.time import Duration, Time
 from opchain.runtime.windows.assigners import WindowAssigner

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.runtime.windows.triggers import Trigger, TriggerResult
 from opchain.runtime.windows.window import TimeWindow
 

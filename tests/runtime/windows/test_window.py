@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.windows.assigners import MergingWindowAssigner
 from opchain.runtime.windows.window import CountWindow, GlobalWindow, TimeWindow, Window

@@ -4,6 +4,7 @@ from io import BytesIO
 from typing import Any
 
 import pytest
+
 from opchain.runtime.windows.window import CountWindow, GlobalWindow, TimeWindow
 from opchain.runtime.windows.window_serializers import (
     CountWindowSerializer,

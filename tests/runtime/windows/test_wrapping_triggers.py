@@ -4,6 +4,7 @@ import pickle
 from typing import Any
 
 import pytest
+
 from opchain.runtime.time import Duration
 from opchain.runtime.windows.data_triggers import CountTrigger, DeltaTrigger
 from opchain.runtime.windows.global_windows import NeverTrigger

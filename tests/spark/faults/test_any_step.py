@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from crash_runs import CrashRun, DriverDiedError, Steps
+
 from opchain.runtime.errors import CheckpointInUseError
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.common import Configuration, Encoder, Types, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.connectors.file_system import BucketAssigner, FileSink

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.common import Configuration, Encoder, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.connectors.file_system import BucketAssigner, FileSink

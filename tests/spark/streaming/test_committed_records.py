@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.common import Configuration, Row, Types, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
@@ -17,8 +18,9 @@ from opchain.runtime.spark.streaming.committed_records import committed_records,
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from opchain.datastream import DataStream
     from pyspark.sql import DataFrame, SparkSession
+
+    from opchain.datastream import DataStream
 
 pytestmark = pytest.mark.spark
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import job_of, notes_of
+
 from opchain.common import WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.connectors.data_generator import DataGeneratorSource

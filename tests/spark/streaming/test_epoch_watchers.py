@@ -7,6 +7,7 @@ import queue
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.common import Configuration, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.connectors.data_generator import DataGeneratorSource

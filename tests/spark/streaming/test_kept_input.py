@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.spark.streaming.kept_input import InputPutBackError, KeptInput, keep_input
 

@@ -4,6 +4,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.errors import CheckpointError
 from opchain.runtime.spark.streaming.lost_input import files_to_read, require_log

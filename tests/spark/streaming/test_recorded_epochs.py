@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
+
 from opchain.compiler.cli import main
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import job_of
+
 from opchain.common import Duration, WatermarkStrategy
 from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 from opchain.runtime.checkpoint.metadata import CheckpointMetadata, SourcePosition

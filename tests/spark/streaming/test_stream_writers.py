@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from postgres_server import Server, postgres_server
+
 from opchain.common import Configuration, Encoder, Row, Types, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.connectors.file_system import BucketAssigner, FileSink
@@ -18,7 +20,6 @@ from opchain.datastream.state import ValueStateDescriptor
 from opchain.runtime.errors import RecordSchemaError, SinkError, UnsupportedFeatureError
 from opchain.runtime.spark.format_source import SparkSource
 from opchain.spark import SparkSink
-from postgres_server import Server, postgres_server
 
 pytest.importorskip("pyspark")
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from crash_runs import CrashRun, InProcessEpochs
+
 from opchain.common import Configuration, Duration, Encoder, Time, Types, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.connectors.file_system import (

@@ -9,6 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.common import Configuration, Duration, Encoder, Time, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.connectors.file_system import (

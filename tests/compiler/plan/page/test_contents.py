@@ -4,11 +4,12 @@ import json
 from typing import Any
 
 import pytest
+from programs import PROGRAMS, drawn
+
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.generated_text import generated_modules
 from opchain.compiler.plan.page.contents import page_contents, vertex_details
-from programs import PROGRAMS, drawn
 
 
 def contents(name: str) -> dict[str, Any]:

@@ -5,11 +5,12 @@ import pickle
 import re
 
 import pytest
+from programs import drawn
+
 from opchain import StreamExecutionEnvironment
 from opchain.common import Configuration
 from opchain.compiler.plan.page.in_notebook import ShownPlan, ShownText, framed
 from opchain.compiler.plan.page.render import program_page
-from programs import drawn
 
 
 def test_a_notebook_shows_the_job_graph_as_its_page() -> None:

@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 import pytest
+
 from opchain.compiler.plan.page.numbers import page_numbers
 from opchain.runtime.metrics.histogram import HistogramValue
 from opchain.runtime.metrics.job_metrics import JobMetrics

@@ -10,6 +10,8 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from programs import PROGRAMS, drawn
+
 from opchain import StreamExecutionEnvironment
 from opchain.common import Configuration
 from opchain.compiler.passes.pipeline import compile_program
@@ -18,7 +20,6 @@ from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.page.render import SCRIPTS, plan_page, program_page
 from opchain.runtime.errors import StreamError
 from opchain.runtime.metrics.job_metrics import JobMetrics
-from programs import PROGRAMS, drawn
 
 if TYPE_CHECKING:
     from pathlib import Path

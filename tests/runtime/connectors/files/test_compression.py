@@ -9,6 +9,7 @@ import zlib
 from typing import Any
 
 import pytest
+
 from opchain.runtime.connectors.files.compression import decompressed, is_compressed
 from opchain.runtime.missing_library import MissingLibraryError
 

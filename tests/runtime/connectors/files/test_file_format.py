@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from file_records import read, source_of
+
 from opchain.runtime.connectors.files.file_format import StreamFormat
 from opchain.runtime.connectors.files.file_system import file_system_of
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.connectors.files.file_range import FileRange, deal_out
 from opchain.runtime.connectors.files.file_system import FileStatus
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from opchain.runtime.connectors.files.file_system import (
     file_system_of,
     joined,

@@ -5,6 +5,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.connectors.files.file_system import FileStatus, file_system_of
 from opchain.runtime.connectors.files.listing import list_files
 from opchain.runtime.missing_library import MissingLibraryError

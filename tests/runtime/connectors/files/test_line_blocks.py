@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from opchain.runtime.connectors.files import line_blocks as module
 from opchain.runtime.connectors.files.file_range import FileRange
 from opchain.runtime.connectors.files.line_blocks import LineBlock, line_blocks, line_offset

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.connectors.files.listing import list_files
 
 if TYPE_CHECKING:

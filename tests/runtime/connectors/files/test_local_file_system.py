@@ -5,6 +5,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.connectors.files.file_system import FileStatus, FolderContent
 from opchain.runtime.connectors.files.local_file_system import LocalFileSystem
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from file_records import Reader
+
 from opchain.common import Types
 from opchain.datastream import OutputTag
 from opchain.runtime.connectors.files.malformed import (

@@ -4,6 +4,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
+
 from opchain.runtime.connectors.jdbc.committer import JdbcCommitter
 from opchain.runtime.connectors.jdbc.options import JdbcExecutionOptions
 from opchain.runtime.connectors.jdbc.statement import parse_statement
@@ -14,8 +15,9 @@ from opchain.runtime.errors import CheckpointInUseError, SinkError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from opchain.runtime.connectors.jdbc.staging import StagedRows
     from postgres_server import Server
+
+    from opchain.runtime.connectors.jdbc.staging import StagedRows
 
 INSERT = "INSERT INTO t (id, name) VALUES (?, ?)"
 UPSERT = f"{INSERT} ON CONFLICT (id) DO UPDATE SET name = t.name || excluded.name"

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.datastream.connectors.jdbc import JdbcConnectionOptions, JdbcExecutionOptions
 from opchain.runtime.errors import UnsupportedFeatureError
 

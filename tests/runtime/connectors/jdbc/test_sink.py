@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from epoch_runs import EpochRun, given
+
 from opchain.common import Configuration, Row, Types
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.connectors.jdbc import JdbcConnectionOptions, JdbcExecutionOptions, JdbcSink

@@ -5,6 +5,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.connectors.jdbc.staging import connect, staging_table
 from opchain.runtime.connectors.jdbc.statement import parse_statement
 from opchain.runtime.errors import SinkError

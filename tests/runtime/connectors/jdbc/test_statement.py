@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from opchain.runtime.connectors.jdbc.statement import parse_statement
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions
 from opchain.runtime.connectors.jdbc.url import connection_parameters
 from opchain.runtime.errors import UnsupportedFeatureError

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.common import Row
 from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions, JdbcExecutionOptions
 from opchain.runtime.connectors.jdbc.statement import parse_statement

@@ -10,6 +10,7 @@ import pytest
 from async_wait_bench import Bench
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.functions.async_functions import AsyncFunction
 from opchain.runtime.functions.async_retry_strategies import (
     FixedDelayRetryStrategy,

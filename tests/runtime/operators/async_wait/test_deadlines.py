@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.operators.async_wait.deadlines import Deadlines
 from opchain.runtime.task.mailbox import MailboxProcessor
 from opchain.runtime.testing.manual_clock import ManualProcessingTimeService

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.runtime.operators.async_wait.element_queue import QueuedMark, QueuedRecord
 
 

@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.operators.async_wait import event_loop_thread
 from opchain.runtime.operators.async_wait.event_loop_thread import EventLoopThread
 

@@ -4,6 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.functions.async_functions import AsyncBatchFunction, AsyncFunction
 from opchain.runtime.operators.async_wait.invocations import invocation_of
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from async_wait_bench import Bench
+
 from opchain.runtime.functions.async_functions import AsyncBatchFunction, AsyncFunction
 from opchain.runtime.functions.async_retry_strategies import (
     ExponentialBackoffDelayRetryStrategy,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.functions.window_functions import ProcessWindowFunction
 from opchain.runtime.operators.specs import WindowSpec
 from opchain.runtime.output_tag import OutputTag

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
 from opchain.runtime.operators.windows.window_operator import WindowOperator
 from opchain.runtime.windows.time_triggers import EventTimeTrigger

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.runtime.functions.window_functions import ProcessWindowFunction
 from opchain.runtime.operators.specs import WindowSpec
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from opchain.runtime.functions.aggregate_functions import AggregateFunction
 from opchain.runtime.operators.specs import WindowSpec
 from opchain.runtime.operators.windows.contents import (

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.functions.aggregate_functions import ReduceFunction
 from opchain.runtime.functions.callables import as_function

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from opchain.runtime.operators.windows.merging_window_set import MergingWindowSet
 from opchain.runtime.windows.assigners import MergingWindowAssigner
 from opchain.runtime.windows.session_windows import (

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.errors import StateError
 from opchain.runtime.state.descriptors import ReducingStateDescriptor, ValueStateDescriptor
 from opchain.runtime.windows.session_windows import EventTimeSessionWindows

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.functions.aggregate_functions import AggregateFunction
 from opchain.runtime.functions.function import RuntimeContext
 from opchain.runtime.functions.window_functions import (

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.operators.windows.window_operator import WindowOperator
 from opchain.runtime.windows.count_windows import (

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.functions.aggregate_functions import AggregateFunction
 from opchain.runtime.windows.data_triggers import CountTrigger
 from opchain.runtime.windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.errors import InternalError
 from opchain.runtime.task.mailbox import (
     Controller,

@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.task.mailbox import (
     LegacySourceContext,
     LegacySourceThread,

@@ -3,6 +3,7 @@ from __future__ import annotations
 import traceback
 
 import pytest
+
 from opchain.runtime.task.mailbox import (
     MAX_PRIORITY,
     MIN_PRIORITY,

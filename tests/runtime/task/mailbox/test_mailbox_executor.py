@@ -5,6 +5,7 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.task.mailbox import (
     MAX_PRIORITY,
     MIN_PRIORITY,

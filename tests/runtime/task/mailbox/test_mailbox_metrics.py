@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from opchain.runtime.task.mailbox import Mail, MailboxMetrics, TaskMailbox
 from opchain.runtime.task.mailbox.mailbox_metrics import LATENCY_WINDOW, MailboxStatistics
 from opchain.runtime.testing.manual_clock import ManualClock

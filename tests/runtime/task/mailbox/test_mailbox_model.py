@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
 from opchain.runtime.task.mailbox import (
     MAX_PRIORITY,
     MIN_PRIORITY,

@@ -7,6 +7,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.task.mailbox import (
     Controller,
     MailboxClosedError,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from opchain.runtime.task.mailbox import PeriodTimer
 from opchain.runtime.testing.manual_clock import ManualClock
 

@@ -4,6 +4,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.task.mailbox import (
     IMMEDIATE,
     SynchronizedTaskActionExecutor,

@@ -7,6 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from opchain.runtime.task.mailbox import (
     MAX_PRIORITY,
     MIN_PRIORITY,

@@ -5,6 +5,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 import pytest
+
 from opchain.runtime.task.mailbox import SystemTimerService
 from opchain.runtime.task.mailbox.timer_service import wall_clock_ms
 

@@ -23,13 +23,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from opchain.runtime.connectors.unbounded_source import UnboundedSource
     from opchain.runtime.epochs.epoch_progress import EpochProgress
     from opchain.runtime.epochs.progress_log import read_progress_log
     from opchain.runtime.spark.format_sink import SparkSink
     from opchain.runtime.spark.format_source import SparkSource
     from opchain.runtime.spark.registration import register_source
-    from pyspark.sql import SparkSession
 
 __all__ = [
     "EpochProgress",
