@@ -37,6 +37,7 @@ from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.epochs.epoch import Epoch
 from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.epochs.local_epochs import LocalEpochs
+from opchain.runtime.spark.remote_error import ErrorSeal
 from opchain.runtime.spark.stage_tasks import ShippedJob
 from opchain.runtime.spark.streaming.collected_records import CollectedRecords
 from opchain.runtime.spark.streaming.delivered_sources import unbounded_sources
@@ -153,7 +154,7 @@ class InProcessEpochs(Epochs):
             job,
             coordinator.lease.run.run_id,
             None,  # type: ignore[arg-type] - Spark's, which is not there
-            ShippedJob(job.job_name, {}, (), {}, lineage=lineage),
+            ShippedJob(job.job_name, {}, (), {}, ErrorSeal(), lineage=lineage),
             unbounded_sources(job),
             storage=storage,
             coordinator=coordinator,

@@ -24,6 +24,7 @@ from opchain.runtime.spark.job_failure import failure_of
 from opchain.runtime.spark.job_files import provide_files
 from opchain.runtime.spark.job_label import SCHEDULER_POOL, job_group, stage_label, stage_name
 from opchain.runtime.spark.kept_frames import frames_for_driver, kept, write_dataframes
+from opchain.runtime.spark.remote_error import ErrorSeal
 from opchain.runtime.spark.session import active_or_new_session
 from opchain.runtime.spark.stage_line import StageLine
 from opchain.runtime.spark.stage_progress import SparkProgress
@@ -97,6 +98,7 @@ class BoundedJob:
         self._pool = self._context.getLocalProperty(SCHEDULER_POOL)
         self._cancelled = threading.Event()
         self._lineage = uuid.uuid4().hex
+        self._seal = ErrorSeal()
 
     def run(self) -> JobOutcome:
         """Runs all stages, then commits and prints.
@@ -156,7 +158,7 @@ class BoundedJob:
                     return self._outcome_with_dataframes(last, ends)
                 return read_outcome(self.job, map(from_frame, collected(last)))
         except (Py4JError, PySparkException) as error:
-            raise failure_of(error, self.job, self._stage_ids())  # noqa: B904 - it has its cause
+            raise failure_of(error, self.job, self._seal, self._stage_ids())  # noqa: B904 - it has its cause
         finally:
             line.close()
 
@@ -188,6 +190,7 @@ class BoundedJob:
             job.job_parameters,
             provide_modules(context, self._dependencies.python_executable),
             provide_files(self._session, self._dependencies),
+            self._seal,
             self.progress.finished,
             self._lineage,
         )

@@ -15,13 +15,13 @@ from opchain.runtime.errors import (
 from opchain.runtime.spark.remote_error import (
     ExecutorTracebackError,
     revived,
-    unsealed,
     without_token,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from opchain.runtime.spark.remote_error import ErrorSeal
     from opchain.runtime.task.vertex_program import JobProgram
 
 _STAGE_FAILURE = re.compile(r"Task (\d+) in stage (\d+)\.\d+ failed (\d+) times?")
@@ -37,17 +37,21 @@ _WITHOUT_ARROW = (
 
 
 def failure_of(
-    spark_error: BaseException, job: JobProgram, stage_ids: Sequence[int] = ()
+    spark_error: BaseException,
+    job: JobProgram,
+    seal: ErrorSeal,
+    stage_ids: Sequence[int] = (),
 ) -> BaseException:
     """What to raise instead of Spark's error.
 
     Args:
         spark_error: What pyspark or py4j raised.
         job: The job.
+        seal: The job's seal; tasks sign their exceptions with it.
         stage_ids: Spark's ids of the job's stages, in order; they tell which task is meant.
     """
     text = str(spark_error)
-    parts = unsealed(text)
+    parts = seal.unsealed(text)
     if parts is not None:
         return revived(parts, spark_error)
     task = _task_in(text, job, stage_ids)

@@ -1,18 +1,23 @@
-"""An exception of a task on its way to the driver, through the text that Spark makes of it.
+"""Carries a task's exception to the driver inside the text of Spark's error.
 
-Spark hands on what a Python worker prints of its exception. The pickled exception rides along as a last line,
-between two marks; the driver takes it out and raises the very type that the user's function raised.
+Spark forwards the text that a Python worker prints for its exception. A task appends a token to that text: its
+pickled exception and an HMAC. The driver unpickles the token and raises the type that the user's function raised.
+
+The same text holds values of records, so anybody who writes input can put a token there. The driver therefore
+makes a secret for each job and ships it to the tasks, and unpickles only tokens that this secret signed.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
+import hashlib
+import hmac
 import pickle
 import re
+import secrets
 import traceback
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from opchain.runtime.errors import TaskFailedError, add_note
@@ -23,7 +28,7 @@ MOST_BYTES = 256 * 1024
 
 MOST_TRACEBACK_CHARACTERS = 20_000
 
-_TOKEN = re.compile(r"<opchain error ([A-Za-z0-9+/=]+)>")
+_TOKEN = re.compile(r"<opchain error ([0-9a-f]{64}) ([A-Za-z0-9+/=]+)>")
 
 
 class RemoteError(Exception):
@@ -56,29 +61,41 @@ class SealedError:
     traceback: str
 
 
-def sealed(error: BaseException) -> RemoteError:
-    """The exception for Spark. Raise it from `error`, so that the executor's log is whole."""
-    parts = SealedError(
-        pickled=_pickled(error),
-        type_name=_type_name(error),
-        message=_text(error),
-        notes=tuple(str(note) for note in getattr(error, "__notes__", ())),
-        traceback=_traceback(error),
-    )
-    fields = (parts.pickled, parts.type_name, parts.message, parts.notes, parts.traceback)
-    token = base64.b64encode(zlib.compress(pickle.dumps(fields, protocol=5))).decode("ascii")
-    return RemoteError(f"<opchain error {token}>")
+@dataclass(frozen=True, slots=True)
+class ErrorSeal:
+    """Signs the exceptions of a job's tasks, and reads only exceptions that it signed.
 
+    The driver makes one for each job and ships it to the tasks. Its repr hides the secret, since errors and logs
+    may show it.
+    """
 
-def unsealed(text: str) -> SealedError | None:
-    """What the last token in a text holds; None where there is none."""
-    tokens = _TOKEN.findall(text)
-    if not tokens:
+    secret: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+
+    def sealed(self, error: BaseException) -> RemoteError:
+        """The exception for Spark. Raise it from `error`, so that the executor's log shows both."""
+        parts = SealedError(
+            pickled=_pickled(error),
+            type_name=_type_name(error),
+            message=_text(error),
+            notes=tuple(str(note) for note in getattr(error, "__notes__", ())),
+            traceback=_traceback(error),
+        )
+        fields = (parts.pickled, parts.type_name, parts.message, parts.notes, parts.traceback)
+        body = base64.b64encode(zlib.compress(pickle.dumps(fields, protocol=5))).decode("ascii")
+        return RemoteError(f"<opchain error {self._tag(body)} {body}>")
+
+    def unsealed(self, text: str) -> SealedError | None:
+        """The contents of the last token in a text that this job signed; None if there is none.
+
+        Nothing of a token with another signature is decoded: it is input data, or Spark has cut it short.
+        """
+        for tag, body in reversed(_TOKEN.findall(text)):
+            if hmac.compare_digest(tag, self._tag(body)):
+                return SealedError(*pickle.loads(zlib.decompress(base64.b64decode(body))))
         return None
-    try:
-        return SealedError(*pickle.loads(zlib.decompress(base64.b64decode(tokens[-1]))))
-    except (binascii.Error, zlib.error, EOFError, pickle.UnpicklingError):
-        return None  # cut short on its way: what Spark says must do
+
+    def _tag(self, body: str) -> str:
+        return hmac.new(self.secret, body.encode("ascii"), hashlib.sha256).hexdigest()
 
 
 def without_token(text: str) -> str:

@@ -13,7 +13,6 @@ from opchain.runtime.errors import add_note, show_notes
 from opchain.runtime.shipping.functions import task_program
 from opchain.runtime.spark.exchange import addressed, receive, to_frame
 from opchain.runtime.spark.relayed_frames import relayed_batches
-from opchain.runtime.spark.remote_error import sealed
 from opchain.runtime.task.buffer_store import BufferStore
 from opchain.runtime.task.relaxed_collector import relaxed_collector
 from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from opchain.runtime.connectors.sink import SinkWriter
     from opchain.runtime.metrics.task_metrics import TaskMetrics
+    from opchain.runtime.spark.remote_error import ErrorSeal
     from opchain.runtime.task.buffer import Buffer
     from opchain.runtime.task.vertex_program import JobProgram, StageProgram
 
@@ -57,13 +57,14 @@ class ShippedJob:
 
     `import_path` are folders and files that modules can be imported from on this machine; `files` gives the
     names under which Spark knows the cached files. `finished` takes what each task has counted.
-    `lineage` is what the job's hidden output is known by.
+    `lineage` is what the job's hidden output is known by. `seal` signs the exceptions of tasks.
     """
 
     job_name: str
     parameters: dict[str, str]
     import_path: tuple[str, ...]
     files: Mapping[str, str]
+    seal: ErrorSeal
     finished: Accumulator[dict[int, TaskMetrics]] | None = None
     lineage: str = NO_LINEAGE
 
@@ -123,7 +124,7 @@ class StageTasks:
             if self.gives_rows:
                 show_notes(error)
                 raise
-            raise sealed(error) from error
+            raise self.job.seal.sealed(error) from error
 
     def _run_task(
         self, task: int, buffers: Iterator[Buffer], frames: Iterable[bytes]

@@ -14,7 +14,7 @@ from opchain.runtime.errors import (
     TaskFailedError,
 )
 from opchain.runtime.spark.job_failure import failure_of
-from opchain.runtime.spark.remote_error import ExecutorTracebackError, sealed
+from opchain.runtime.spark.remote_error import ErrorSeal, ExecutorTracebackError
 
 if TYPE_CHECKING:
     from opchain.datastream import StreamExecutionEnvironment
@@ -25,6 +25,7 @@ ABORTED = (
     ": org.apache.spark.SparkException: Job aborted due to stage failure: Task 1 in stage 8.0 failed 3 "
     "times, most recent failure: Lost task 1.2 in stage 8.0 (TID 4) (10.0.0.7 executor 1): "
 )
+SEAL = ErrorSeal()
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
@@ -95,7 +96,7 @@ def test_what_spark_says_becomes_one_sentence(
     job: JobProgram, text: str, kind: type[StreamError], message: str
 ) -> None:
     spark_error = RuntimeError(text)
-    failure = failure_of(spark_error, job, [7, 8])
+    failure = failure_of(spark_error, job, SEAL, [7, 8])
     assert type(failure) is kind
     with pytest.raises(kind, match=message):
         raise failure
@@ -110,26 +111,26 @@ def test_all_tasks_of_a_slot_are_named() -> None:
         numbers.rebalance().map(str).name("other").print()
 
     text = f"{ABORTED}Python worker exited unexpectedly"
-    failure = failure_of(RuntimeError(text), job_of(draw, parallelism=2), [7, 8])
+    failure = failure_of(RuntimeError(text), job_of(draw, parallelism=2), SEAL, [7, 8])
     assert str(failure).startswith(
         "task one -> Sink: Print to Std. Out (2/2) or other -> Sink: Print to Std. Out (2/2), in each of its 3 "
     )
 
 
 def test_the_users_exception_comes_first(job: JobProgram) -> None:
-    text = f"{ABORTED}{sealed(KeyError('mine'))}\nPython worker exited unexpectedly"
-    failure = failure_of(RuntimeError(text), job, [7, 8])
+    text = f"{ABORTED}{SEAL.sealed(KeyError('mine'))}\nPython worker exited unexpectedly"
+    failure = failure_of(RuntimeError(text), job, SEAL, [7, 8])
     assert type(failure) is KeyError
     assert failure.args == ("mine",)
 
 
 def test_a_full_disk_is_named_before_the_worker_that_it_killed(job: JobProgram) -> None:
     text = f"{ABORTED}No space left on device\nPython worker exited unexpectedly"
-    assert type(failure_of(RuntimeError(text), job, [7, 8])) is SpillError
+    assert type(failure_of(RuntimeError(text), job, SEAL, [7, 8])) is SpillError
 
 
 def test_a_stage_of_another_job_is_not_looked_up(job: JobProgram) -> None:
     text = f"{ABORTED}Python worker exited unexpectedly"
-    assert str(failure_of(RuntimeError(text), job)).startswith(
+    assert str(failure_of(RuntimeError(text), job, SEAL)).startswith(
         "task 1 of a stage, in each of its 3 attempts, lost its Python process"
     )

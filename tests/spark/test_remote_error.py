@@ -9,12 +9,13 @@ import pytest
 from opchain.runtime.errors import TaskFailedError, UnpicklableRecordError, add_note
 from opchain.runtime.spark.remote_error import (
     MOST_BYTES,
+    ErrorSeal,
     ExecutorTracebackError,
     revived,
-    sealed,
-    unsealed,
     without_token,
 )
+
+SEAL = ErrorSeal()
 
 
 class TwoArgumentsError(Exception):
@@ -41,7 +42,9 @@ class MuteError(Exception):
 
 def arrived(error: BaseException) -> BaseException:
     """The error after its way through Spark's text."""
-    parts = unsealed(f"An error occurred\n: SparkException: {sealed(error)}\n\tat x.y.Z\n")
+    parts = SEAL.unsealed(
+        f"An error occurred\n: SparkException: {SEAL.sealed(error)}\n\tat x.y.Z\n"
+    )
     assert parts is not None
     return revived(parts)
 
@@ -102,7 +105,7 @@ def test_a_huge_exception_arrives_without_what_makes_it_huge() -> None:
 
 
 def test_a_class_that_the_driver_does_not_know_is_named() -> None:
-    parts = unsealed(str(sealed(TwoArgumentsError(1, "two"))))
+    parts = SEAL.unsealed(str(SEAL.sealed(TwoArgumentsError(1, "two"))))
     assert parts is not None
     unknown = type(parts)(
         b"\x80\x05\x8c\x07missing\x8c\x01x\x93.", "missing.x", "1 and two", (), ""
@@ -116,7 +119,7 @@ def test_the_cause_is_the_traceback_of_the_executor() -> None:
     spark_error = RuntimeError("spark")
     with pytest.raises(ValueError, match="no") as raised:
         int("no")
-    parts = unsealed(str(sealed(raised.value)))
+    parts = SEAL.unsealed(str(SEAL.sealed(raised.value)))
     assert parts is not None
     cause = revived(parts, spark_error).__cause__
     assert isinstance(cause, ExecutorTracebackError)
@@ -127,16 +130,16 @@ def test_the_cause_is_the_traceback_of_the_executor() -> None:
 
 @pytest.mark.parametrize("text", ["", "no token", "<opchain error AAAA>", "<opchain error !>"])
 def test_other_texts_hold_nothing(text: str) -> None:
-    assert unsealed(text) is None
+    assert SEAL.unsealed(text) is None
 
 
 def test_a_token_that_was_cut_holds_nothing() -> None:
-    token = str(sealed(ValueError("no")))
-    assert unsealed(token[:40] + ">") is None
+    token = str(SEAL.sealed(ValueError("no")))
+    assert SEAL.unsealed(token[:40] + ">") is None
 
 
 def test_people_do_not_see_tokens() -> None:
-    text: Any = f"before {sealed(ValueError('no'))} after"
+    text: Any = f"before {SEAL.sealed(ValueError('no'))} after"
     assert without_token(text) == "before  after"
 
 
@@ -149,7 +152,7 @@ def test_a_long_traceback_is_cut_in_the_middle() -> None:
     try:
         deep(3)
     except ValueError as raised:
-        parts = unsealed(str(sealed(raised)))
+        parts = SEAL.unsealed(str(SEAL.sealed(raised)))
     assert parts is not None
     assert len(parts.traceback) < 21_000
     assert parts.traceback.startswith("Traceback")

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.columnar.arrow_types import arrow_schema, pyarrow
 from opchain.runtime.columnar.spark_types import SparkType
 from opchain.runtime.spark.exchange import addressed
-from opchain.runtime.spark.remote_error import sealed
 from opchain.runtime.task.buffer import Buffer
 from opchain.runtime.task.elements import MIN_WATERMARK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from opchain.runtime.spark.remote_error import ErrorSeal
     from opchain.runtime.task.vertex_program import StageProgram
 
 
@@ -28,6 +28,7 @@ class Deliver:
         sources: First task and parallelism of each source, by its number.
         following: The stage that the sources are in, or that buffers for them pass through.
         has_large_types: Whether strings and bytes have 64-bit offsets.
+        seal: Signs exceptions for the driver.
     """
 
     def __init__(
@@ -37,11 +38,13 @@ class Deliver:
         following: StageProgram,
         *,
         has_large_types: bool,
+        seal: ErrorSeal,
     ) -> None:
         self.columns = columns
         self.sources = sources
         self.following = following
         self.has_large_types = has_large_types
+        self.seal = seal
 
     def __call__(self, partition: int, chunks: Iterable[bytes]) -> Iterator[bytes]:
         """The frames of one partition of the micro-batch."""
@@ -55,7 +58,7 @@ class Deliver:
                 sent[task] = sequence + 1
                 yield Buffer(task, MIN_WATERMARK, partition, sequence, payload)
         except Exception as error:
-            raise sealed(error) from error
+            raise self.seal.sealed(error) from error
 
     def _deliveries(self, partition: int, chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         arrow = pyarrow()

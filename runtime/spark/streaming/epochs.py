@@ -284,7 +284,7 @@ class Epochs:
         try:
             return read_outcome(self._job, map(from_frame, collected(last)))
         except (Py4JError, PySparkException) as error:
-            failure = failure_of(error, self._job)
+            failure = failure_of(error, self._job, self._shipped.seal)
             if isinstance(failure, CorruptCheckpointError) and self._latest is not None:
                 raise offering_earlier(self._storage, failure, self._latest.epoch) from failure
             raise failure  # noqa: B904 - it has its cause
@@ -301,6 +301,7 @@ class Epochs:
             tuple((source.first_task, source.parallelism) for source in self.sources),
             first,
             has_large_types=has_large_types(session),
+            seal=self._shipped.seal,
         )
         delivered = arrow_batches(rows).mapPartitionsWithIndex(deliver)
         delivered = written_raw(delivered).setName("deliveries")

@@ -31,6 +31,7 @@ from opchain.runtime.spark.bounded_job import python_executable
 from opchain.runtime.spark.job_failure import failure_of
 from opchain.runtime.spark.job_files import provide_files
 from opchain.runtime.spark.job_label import SCHEDULER_POOL, job_group, stage_name
+from opchain.runtime.spark.remote_error import ErrorSeal
 from opchain.runtime.spark.stage_line import StageLine
 from opchain.runtime.spark.stage_tasks import ShippedJob
 from opchain.runtime.spark.streaming.adopt import adopt
@@ -100,6 +101,7 @@ class StreamingJob:
         self._sources = unbounded_sources(job)
         self._cancelled = threading.Event()
         self._between_epochs = threading.Lock()
+        self._seal = ErrorSeal()
         self._query: StreamingQuery | None = None
         self._failure: BaseException | None = None
         self.records = CollectedRecords()
@@ -134,6 +136,7 @@ class StreamingJob:
                 self.job.job_parameters,
                 provide_modules(self._context, self._dependencies.python_executable),
                 provide_files(self._session, self._dependencies),
+                self._seal,
                 lineage=lineage_of(storage),
             )
             restore_from = self._settings.restore_from
@@ -224,7 +227,7 @@ class StreamingJob:
                 return True
             if self._failure is not None:
                 raise self._failure from error
-            raise failure_of(error, self.job) from error
+            raise failure_of(error, self.job, self._seal) from error
         if self._cancelled.is_set():
             raise TaskFailedError("the job was cancelled between two epochs")
         return False
