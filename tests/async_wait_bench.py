@@ -97,6 +97,7 @@ class Bench:
             task=TaskInfo(vertex, 0),
             runtime_context=None,  # type: ignore[arg-type]  # functions of these tests don't ask
             processing_time=self.service,
+            marker_time=self.service,
             mailbox=self.executor,
             acknowledge=None,
         )

@@ -11,13 +11,15 @@ Spark: `StreamingQueryProgress`. Flink: what the REST interface has of vertices 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
 
+from opchain.runtime.metrics.histogram import HistogramValue
 from opchain.runtime.task.elements import MAX_WATERMARK, MIN_WATERMARK
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from opchain.runtime.epochs.epoch import Epoch
     from opchain.runtime.epochs.state_size import StateSize
@@ -55,6 +57,8 @@ class OperatorProgress:
         state_entries: How many pairs of key and namespace (a window) hold something; where there are very many
             namespaces, as of when the state was last written whole.
         written_bytes: What it wrote of its state: what has changed, or now and then everything.
+        latency_ms: How long the epoch's latency markers took to get here, from all sources: their number
+            ("count"), "min", "max", "mean", "p50", "p95" and "p99"; empty where none came.
     """
 
     id: str
@@ -65,6 +69,7 @@ class OperatorProgress:
     watermark: WatermarkMs
     state_entries: int
     written_bytes: int
+    latency_ms: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +274,14 @@ def _operator(operator: OperatorMetrics, sizes: Sequence[StateSize]) -> Operator
         watermark=_watermark(operator.output_watermark),
         state_entries=sum(size.entries for size in sizes),
         written_bytes=sum(size.written_bytes for size in sizes),
+        latency_ms=_distribution(operator.latencies.values()),
     )
+
+
+def _distribution(histograms: Iterable[HistogramValue]) -> dict[str, float]:
+    """All of them in one, as plain numbers; nothing where there are no values."""
+    merged = reduce(HistogramValue.merged, histograms, HistogramValue())
+    return {name: round(value, 3) for name, value in merged.as_plain().items() if merged.count}
 
 
 def _watermark(watermark: int) -> WatermarkMs:
@@ -288,5 +300,9 @@ def _rounded(milliseconds: float) -> float:
 
 
 def _read(kind: Any, values: Mapping[str, Any], **others: Any) -> Any:
-    given = {field.name: values[field.name] for field in fields(kind)}
+    given = {
+        item.name: values[item.name]
+        for item in fields(kind)
+        if item.name in values or item.default_factory is MISSING
+    }
     return kind(**given | others)

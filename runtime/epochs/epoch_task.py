@@ -64,12 +64,16 @@ if TYPE_CHECKING:
 class EpochTask(StreamTask):
     """One subtask, from epoch to epoch. Whatever fails closes it.
 
+    Its clock shows `now_ms`, the time of its first epoch, from the start: functions see it in `open`.
+
     Attributes:
         state: The state of the last epoch that it ran, as it was written; None before the first.
     """
 
-    def __init__(self, job: JobProgram, task: int, environment: TaskEnvironment) -> None:
-        self.clock = SteppedClock()
+    def __init__(
+        self, job: JobProgram, task: int, environment: TaskEnvironment, now_ms: int = 0
+    ) -> None:
+        self.clock = SteppedClock(now_ms, is_held=True)
         self._wall_clock = SystemTimerService()
         super().__init__(job, task, iter(()), replace(environment, timers=self.clock))
         vertex = self.info.vertex
@@ -192,6 +196,7 @@ class EpochTask(StreamTask):
         self.processor.measure_anew()
         for operator in self.chain.operators:
             operator.records_in = operator.records_out = 0
+            operator.latencies.clear()
         for writer in self.writers:
             writer.begin_epoch(epoch.checkpoint_id)
         self._driver.begin_epoch()
@@ -301,6 +306,10 @@ class EpochTask(StreamTask):
 
     def _clock_of(self, program: OperatorProgram) -> TimerService:
         return self._wall_clock if program.spec.kind == "async_wait" else self.clock
+
+    def _marker_clock(self) -> TimerService:
+        """The machine's: markers are no part of what an epoch does, and start none."""
+        return self._wall_clock
 
     def _operator_context(self, program: OperatorProgram) -> OperatorContext:
         context = super()._operator_context(program)

@@ -53,6 +53,7 @@ class LiveTasks:
         restored: RestoredVertex | None,
         storage: CheckpointStorage,
         make: Callable[[], tuple[JobProgram, TaskEnvironment]],
+        now_ms: int = 0,
     ) -> EpochTask:
         """The task, where the checkpoint has it; it is in nobody else's hands until `keep`.
 
@@ -61,6 +62,7 @@ class LiveTasks:
             restored: Where its vertex goes on; None for a fresh start.
             storage: Where the state is.
             make: Gives what a new task is made of.
+            now_ms: The time of the epoch that comes, which a new task starts at.
         """
         found = self._tasks.pop(task, None)
         if found is not None:
@@ -72,7 +74,7 @@ class LiveTasks:
                 return found
             found.close()
         job, environment = make()
-        made = EpochTask(job, task, environment)
+        made = EpochTask(job, task, environment, now_ms)
         _open(made, restored, storage)
         return made
 

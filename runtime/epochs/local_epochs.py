@@ -107,6 +107,7 @@ class LocalEpochs:
                         shipped_task(job, self._shipped, task),
                         self._environment,
                     ),
+                    epoch.timestamp_ms,
                 )
                 self._prepare(running)
                 buffers = iter(sorted(waiting.pop(task, []), key=reading_order))

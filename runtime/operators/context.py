@@ -45,7 +45,8 @@ class OperatorContext:
     `keyed_state` is the operator's KeyedStateBackend, `timers` are its TimerServices; both None for an
     operator without key. `operator_state` is its SubtaskStateStore; `restored_checkpoint_id` the number
     of the checkpoint that its state was restored from, if there is one. `mailbox` runs commands in the
-    task's thread, at this operator's priority. With `runs_in_epochs` the clock shows the time of the epoch.
+    task's thread, at this operator's priority. With `runs_in_epochs` the clock shows the time of the epoch,
+    while latency markers go by `marker_time`, the machine's.
     `acknowledge(item)` hands a picklable item to the driver, exactly once. `feed` is what the engine brings a fed source, `schema` and `relay(batch)` are a relayed
     sink's: the JSON text of its schema, and where its batches go. `make_writer(where)` is there for a
     sink whose writer the engine brings.
@@ -54,6 +55,7 @@ class OperatorContext:
     task: TaskInfo
     runtime_context: RuntimeContext
     processing_time: ProcessingTimeService
+    marker_time: ProcessingTimeService
     mailbox: MailboxExecutor
     acknowledge: Any
     keyed_state: Any = None
@@ -65,6 +67,11 @@ class OperatorContext:
     make_writer: Any = None
     restored_checkpoint_id: int | None = None
     runs_in_epochs: bool = False
+
+    def quiesce(self) -> None:
+        """Lets no timer fire any more."""
+        self.processing_time.quiesce()
+        self.marker_time.quiesce()
 
     @property
     def metrics(self) -> MetricGroup:

@@ -249,7 +249,7 @@ class StreamOperator:
         latency = self.latencies.get(marker.operator_id)
         if latency is None:
             latency = self.latencies[marker.operator_id] = Histogram()
-        now_ms = self.context.processing_time.current_processing_time()
+        now_ms = self.context.marker_time.current_processing_time()
         latency.update(now_ms - marker.marked_time_ms)
         self.output.emit_latency_marker(marker)
 

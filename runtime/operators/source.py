@@ -53,20 +53,22 @@ class SourceOperator(TimestampsWatermarksOperator):
         self.send_latency_markers()
 
     def send_latency_markers(self) -> None:
-        """Sends a marker now and every `metrics.latency.interval`, by the clock of processing time.
+        """Sends a marker now and every `metrics.latency.interval`.
 
-        Flink: `LatencyMarkerEmitter`.
+        A task that stands still, between two epochs say, owes one marker afterwards and not one per interval.
+        Flink: `LatencyMarkerEmitter`, at a fixed rate.
         """
         interval_ms = self.context.task.vertex.latency_interval_ms
         if interval_ms > 0:
-            self.context.processing_time.schedule_at_fixed_rate(
-                self._send_latency_marker, 0, interval_ms
+            self.context.mailbox.execute(self._send_latency_marker, "latency marker")
+            self.context.marker_time.schedule_with_fixed_delay(
+                self._send_latency_marker, interval_ms, interval_ms
             )
 
-    def _send_latency_marker(self, _at_ms: int) -> None:
+    def _send_latency_marker(self, _at_ms: int = 0) -> None:
         if self.hand_over is not None:
             self.hand_over()
-        now_ms = self.context.processing_time.current_processing_time()
+        now_ms = self.context.marker_time.current_processing_time()
         marker = LatencyMarker(now_ms, self.program.operator_id, self.context.task.subtask)
         self.output.emit_latency_marker(marker)
 

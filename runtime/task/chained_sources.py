@@ -71,7 +71,7 @@ class ChainedSource:
                 self._cut()
             yield from self._taken()
         operator.process_watermark(MAX_WATERMARK)
-        operator.context.processing_time.quiesce()
+        operator.context.quiesce()
         operator.finish()
         yield from self._taken()
         yield EndOfInput()

@@ -121,7 +121,7 @@ class OperatorChain:
         for operator in self.operators:
             if operator is not self.head:  # whose inputs have told it
                 operator.end_input(0)
-            operator.context.processing_time.quiesce()
+            operator.context.quiesce()
             drain()
             operator.finish()
             self.flush()

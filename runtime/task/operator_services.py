@@ -33,14 +33,20 @@ def operator_context(
     executor: MailboxExecutor,
     timers: TimerService,
     *,
+    marker_timers: TimerService | None = None,
     acknowledge: Callable[[Any], None],
     job_parameters: Mapping[str, str],
     files: Mapping[str, Path],
     prints_on_driver: bool = False,
     lineage: str = NO_LINEAGE,
 ) -> OperatorContext:
-    """The services of one operator of a task; `timers` is the task's clock."""
-    processing_time = MailboxProcessingTimeService(timers, executor)
+    """The services of one operator of a task.
+
+    `timers` is the operator's clock, `marker_timers` the one of latency markers where that is another.
+    """
+    processing_time = marker_time = MailboxProcessingTimeService(timers, executor)
+    if marker_timers is not None:
+        marker_time = MailboxProcessingTimeService(marker_timers, executor)
     where = f"'{program.name}' ({program.call_site})"
     keyed_state = _keyed_state(program, task, timers, where)
     runtime_context = TaskRuntimeContext(
@@ -58,6 +64,7 @@ def operator_context(
         task=task,
         runtime_context=runtime_context,
         processing_time=processing_time,
+        marker_time=marker_time,
         mailbox=executor,
         acknowledge=acknowledge,
         operator_state=SubtaskStateStore(where),

@@ -4,8 +4,10 @@ Flink: `RecordWriter` and `BufferBuilder`. A buffer is cut by what went in, neve
 buffer time-out has no effect inside a bounded job, because it would make the borders of buffers, and so
 the order in which a receiver reads, differ from attempt to attempt. A time-out of 0 cuts after each write.
 
-Watermarks, statuses and markers lie in the buffers between the records they came between; they open no
-buffer of their own. None is dropped, so that a receiver sees what Flink's would.
+Watermarks and statuses lie in the buffers between the records they came between; they open no buffer of
+their own. None is dropped, so that a receiver sees what Flink's would. A latency marker, which comes by the
+machine's clock, follows in a buffer of its own: it cuts no batch in two, so that batches are the same in
+every attempt.
 """
 
 from __future__ import annotations
@@ -56,10 +58,11 @@ class _Lane:
     """What waits for one channel; for all channels where the output is a broadcast.
 
     The records behind the last element of `sealed` are in the bucket with this `number`. `order` is the
-    order of the buffer that is being filled.
+    order of the buffer that is being filled. `markers`, with the numbers of their targets, go behind it, in
+    buffers of their own.
     """
 
-    __slots__ = ("number", "order", "sealed", "sealed_records", "sequences", "targets")
+    __slots__ = ("markers", "number", "order", "sealed", "sealed_records", "sequences", "targets")
 
     def __init__(self, number: int, targets: range) -> None:
         self.number = number
@@ -67,6 +70,7 @@ class _Lane:
         self.sequences = [0] * len(targets)
         self.order = MIN_WATERMARK
         self.sealed: list[StreamElement] = []
+        self.markers: list[tuple[int, LatencyMarker]] = []
         self.sealed_records = 0
 
 
@@ -180,13 +184,10 @@ class RecordWriter:
     def emit_latency_marker(self, marker: LatencyMarker) -> None:
         """Sends a marker to one channel, drawn as Flink draws it, but the same in every attempt."""
         number = int(self._draw() * self._consumers)
-        if self._output.shipping is not Shipping.BROADCAST:
-            self._append(self._lanes[number], marker)
+        if self._output.shipping is Shipping.BROADCAST:
+            self._lanes[0].markers.append((number, marker))
         else:
-            # The other channels must not get it: a buffer of its own, behind what came before.
-            (lane,) = self._lanes
-            self._cut(lane)
-            self._send(lane, number, self._encoded([marker]))
+            self._lanes[number].markers.append((0, marker))
         if self._flushes_always:
             self.flush()
 
@@ -200,11 +201,13 @@ class RecordWriter:
 
     def emit_barrier(self, barrier: CheckpointBarrier) -> None:
         """Sends a barrier to every channel, and everything before it with it."""
+        self._flush_markers()
         self._append_to_all(barrier)
         self.flush()
 
     def end_of_input(self) -> None:
         """Ends every channel; nothing can be written afterwards."""
+        self._flush_markers()
         self._append_to_all(EndOfInput())
         self.flush()
         self._has_ended = True
@@ -214,6 +217,11 @@ class RecordWriter:
         for lane in self._lanes:
             self._cut(lane)
         self._room = self._most_records
+
+    def _flush_markers(self) -> None:
+        """Sends what waits if there is a marker in it, which goes before what ends the channel."""
+        if any(lane.markers for lane in self._lanes):
+            self.flush()
 
     def _buckets(self, columns: int) -> list[list[list[Any]]]:
         """For each column a list for each lane."""
@@ -269,14 +277,19 @@ class RecordWriter:
         if count > 0:
             lane.sealed.append(self._take(lane, count))
             records += count
-        if not lane.sealed:
-            return
-        payload = self._encoded(lane.sealed)
-        for number in range(len(lane.targets)):
-            self._send(lane, number, payload)
-        lane.sealed = []
-        lane.sealed_records = 0
-        lane.order = self.watermark
+        payload = b""
+        if lane.sealed:
+            payload = self._encoded(lane.sealed)
+            for number in range(len(lane.targets)):
+                self._send(lane, number, payload)
+            lane.sealed = []
+            lane.sealed_records = 0
+        if lane.markers and count == waiting:
+            for number, marker in lane.markers:
+                self._send(lane, number, self._encoded([marker]))
+            lane.markers.clear()
+        if payload:
+            lane.order = self.watermark
         if records:
             fitting = self._buffer_bytes * records // len(payload)
             self._most_records = max(1, min(fitting, MOST_RECORDS))

@@ -280,6 +280,10 @@ class StreamTask:
         """The clock of an operator."""
         return self._timers
 
+    def _marker_clock(self) -> TimerService | None:
+        """What latency markers are sent and measured by; None for the operators' clocks."""
+        return None
+
     def _operator_context(self, program: OperatorProgram) -> OperatorContext:
         # Sources inside the head are upstream of all operators: nobody who waits runs their mail.
         is_in_chain = program.index < len(self.info.vertex.operators)
@@ -288,6 +292,7 @@ class StreamTask:
             self.info,
             self.processor.mailbox_executor(program.index if is_in_chain else MIN_PRIORITY),
             self._clock_of(program),
+            marker_timers=self._marker_clock(),
             acknowledge=self._driver.acknowledge,
             job_parameters=self.job.job_parameters,
             files=self.environment.files,

@@ -58,6 +58,7 @@ class EpochStageTasks(StageTasks):
             self.restored[vertex.first_task],
             self.storage,
             lambda: (self._load(task), environment),
+            self.epoch.timestamp_ms,
         )
         yield from running.run_epoch(self.epoch, buffers, self.storage, environment.attempt_id)
         tasks.keep(running)

@@ -83,9 +83,10 @@ class MailboxMetrics:
         self.back_pressured = PeriodTimer(clock_ns)
 
     def count(self, mail: Mail) -> None:
-        """Note that this mail is about to run."""
+        """Note that this mail is about to run; it has waited since it was put, or since measuring began."""
         self._mails_processed += 1
-        self._latencies_ns.append(self._clock_ns() - mail.put_at_ns)
+        put_at_ns = max(mail.put_at_ns, self._started_at_ns)
+        self._latencies_ns.append(self._clock_ns() - put_at_ns)
 
     def statistics(self) -> MailboxStatistics:
         """The numbers up to now."""

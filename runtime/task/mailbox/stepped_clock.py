@@ -22,10 +22,13 @@ class SteppedClock:
 
     Args:
         now_ms: Where it starts, in milliseconds since the Unix epoch.
+        is_held: Whether calls that are due at once wait until the clock is first advanced, if only to
+            the time that it shows: so that they come in the order of their times, whoever registers first.
     """
 
-    def __init__(self, now_ms: int = 0) -> None:
+    def __init__(self, now_ms: int = 0, *, is_held: bool = False) -> None:
         self._now_ms = now_ms
+        self._is_held = is_held
         self._calls = TimerQueue()
         self._lock = threading.Lock()
 
@@ -63,6 +66,7 @@ class SteppedClock:
         """
         if now_ms < self._now_ms:
             raise ValueError(f"the clock shows {self._now_ms} and cannot go back to {now_ms}")
+        self._is_held = False
         while (call := self._take_due(now_ms)) is not None:
             call.action()
         self._now_ms = now_ms
@@ -71,7 +75,7 @@ class SteppedClock:
         """Make a call when the clock shows this time; at once, if it does already."""
         with self._lock:
             call = self._calls.add(at_ms, action)
-            if at_ms > self._now_ms:
+            if at_ms > self._now_ms or self._is_held:
                 return call
             self._calls.cancel(call)
         action()

@@ -115,8 +115,7 @@ def test_a_marker_does_not_overtake_records_of_a_source_on_a_thread() -> None:
     assert task.processor.run_mailbox_step()
     for writer in task.writers:
         writer.flush()
-    (buffer,) = task._ready
-    records, marker = decode(buffer.payload)
+    records, marker = (element for buffer in task._ready for element in decode(buffer.payload))
     assert isinstance(records, RecordBatch)
     assert records.values == [0, 1, 2]
     assert marker == LatencyMarker(1_000, job.vertices[0].operators[0].operator_id, 0)

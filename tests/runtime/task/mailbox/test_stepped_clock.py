@@ -92,3 +92,18 @@ def test_it_tells_when_the_first_call_is_due() -> None:
     assert clock.next_call_at() == 5
     clock.cancel(first)
     assert clock.next_call_at() == 9
+
+
+def test_a_clock_that_is_held_makes_calls_that_are_due_in_the_order_of_their_times() -> None:
+    clock = SteppedClock(7, is_held=True)
+    called: list[tuple[str, int]] = []
+    for name, at_ms in (("later", 6), ("first", 3), ("next", 8)):
+        clock.call_at(
+            at_ms, lambda name=name: called.append((name, clock.current_processing_time()))
+        )  # type: ignore[misc]
+    assert (called, clock.current_processing_time()) == ([], 7)
+    clock.advance_to(7)
+    assert called == [("first", 3), ("later", 6)]
+    clock.call_at(7, lambda: called.append(("at once", 7)))
+    clock.advance_to(8)
+    assert called[2:] == [("at once", 7), ("next", 8)]
