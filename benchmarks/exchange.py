@@ -16,9 +16,9 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.program.vertex_program import StageProgram
+from opchain.runtime.records.elements import Buffer
 from opchain.runtime.spark.exchange import addressed, from_frame, shuffled, to_frame, written_raw
-from opchain.runtime.task.buffer import Buffer
-from opchain.runtime.task.vertex_program import StageProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -13,7 +13,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.state.key_router import KeyRouter
+from opchain.runtime.state.keys.key_router import KeyRouter
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,15 +16,15 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.operators.specs import OperatorSpec
-from opchain.runtime.task.record_writer import RecordWriter
-from opchain.runtime.task.relaxed_collector import relaxed_collector
-from opchain.runtime.task.vertex_program import (
+from opchain.runtime.program.operator_specs import OperatorSpec
+from opchain.runtime.program.vertex_program import (
     KeyProgram,
     OperatorProgram,
     OutputProgram,
     Shipping,
 )
+from opchain.runtime.records.garbage_collection import relaxed_collector
+from opchain.runtime.task.output.record_writer import RecordWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable

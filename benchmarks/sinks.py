@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.connectors.sink import Committer, Sink, SinkWriter
+from opchain.runtime.functions.sink import Committer, Sink, SinkWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -38,10 +38,10 @@ from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream.connectors import DiscardingSink
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
+from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.checkpoint.metadata import CheckpointMetadata, TaskMetadata
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
-from opchain.runtime.epochs.epoch import Epoch
 from opchain.runtime.epochs.local_epochs import LocalEpochs
 from opchain.runtime.epochs.restoring import operators_with_state
 from opchain.spark import SparkSource
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from opchain import StreamExecutionEnvironment
     from opchain.runtime.epochs.epoch_progress import EpochProgress
-    from opchain.runtime.task.vertex_program import JobProgram
+    from opchain.runtime.program.vertex_program import JobProgram
 
 RECORDS = 1_000
 WARM_UP = 5

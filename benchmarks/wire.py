@@ -14,9 +14,9 @@ import time
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from opchain.runtime.task.elements import RecordBatch
-from opchain.runtime.task.relaxed_collector import relaxed_collector
-from opchain.runtime.task.wire import decode, encode
+from opchain.runtime.records.elements import RecordBatch
+from opchain.runtime.records.garbage_collection import relaxed_collector
+from opchain.runtime.records.wire import decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable

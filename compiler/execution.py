@@ -1,26 +1,113 @@
-"""From a program to a running job: compiles it whole, and hands it to Spark or to this process."""
+"""What a program asks for that a job without an end does not do in this process, where it has no checkpoints.
+
+From a program to a DataFrame; and where DataFrames cannot be a job's sources and sinks.
+
+From a program to a running job: compiles it whole, and hands it to Spark or to this process.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import logging
+from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.dataframe_execution import refuse_dataframes
 from opchain.compiler.dsl.interception import job_started
 from opchain.compiler.graph.plan import made
-from opchain.compiler.live_job_settings import check_live_job_settings
 from opchain.compiler.passes.pipeline import compile_program
-from opchain.compiler.settings.dependencies_reader import job_dependencies
+from opchain.compiler.settings.job_settings import JobSettings
+from opchain.compiler.settings.settings_reader import job_dependencies
+from opchain.runtime.connectors.fed_source import FedSource
+from opchain.runtime.connectors.relayed_sink import RelayedSink
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.run import log_warnings_only
 from opchain.runtime.job.slot_resources import SlotResources
 
 if TYPE_CHECKING:
     from opchain.compiler.graph.plan import Plan, Program
-    from opchain.compiler.settings.job_settings import JobSettings
     from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
     from opchain.runtime.job.run import JobRun
+    from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.spark.streaming.settings import StreamingSettings
-    from opchain.runtime.task.vertex_program import JobProgram
+
+
+_LOG = logging.getLogger("opchain.job")
+
+_CHANGE_WHAT_IT_DOES = ("restore_from", "allow_non_restored_state", "trigger")
+_WITHOUT_USE = (
+    "checkpoint_dir",
+    "checkpoint_interval_ms",
+    "checkpoint_min_pause_ms",
+    "retained_checkpoints",
+    "tolerable_checkpoint_failures",
+    "record_epochs",
+    "progress_log",
+)
+
+
+def check_live_job_settings(program: Program, job_name: str) -> None:
+    """Refuses to start from a checkpoint or to stop by itself; warns where settings of checkpoints do nothing.
+
+    Raises:
+        UnsupportedFeatureError: The job would do something else than what was asked for.
+    """
+    here = f"job '{job_name}' never ends and runs in this process (execution.target = local), "
+    refused = _set(program.settings, _CHANGE_WHAT_IT_DOES)
+    if refused:
+        raise UnsupportedFeatureError(
+            f"{here}where there are neither checkpoints nor epochs, and {', '.join(refused)} asks for them: "
+            "run it on Spark (execution.target = spark), or leave that out"
+        )
+    useless = _set(program.settings, _WITHOUT_USE)
+    if program.epoch_listeners:
+        useless.append("add_epoch_listener")
+    if useless:
+        _LOG.warning(
+            "%swithout checkpoints: its state ends with it, and %s will do nothing; on Spark it has them",
+            here,
+            ", ".join(useless),
+        )
+
+
+def _set(settings: JobSettings, names: tuple[str, ...]) -> list[str]:
+    """The keys of those settings that are not as by default, with their values."""
+    found = []
+    for name in names:
+        field, value = JobSettings.model_fields[name], getattr(settings, name)
+        if value != field.default:
+            assert isinstance(field.json_schema_extra, dict)
+            found.append(f"{field.json_schema_extra['key']} = {value}")
+    return found
+
+
+def dataframe(program: Program) -> Any:
+    """The DataFrame of a bounded program whose one end is a DataFrameSink.
+
+    Raises:
+        UnsupportedFeatureError: It runs in this process.
+    """
+    from opchain.compiler.execution import slot_resources  # noqa: PLC0415 - it needs this module
+    from opchain.runtime.spark.dataframe_output import stream_dataframe  # noqa: PLC0415 - as needed
+
+    plan = compile_program(program)
+    job = made(plan.job_program)
+    if program.settings.target == "local":
+        refuse_dataframes(job, "this one runs in this process (execution.target = local)")
+    return stream_dataframe(job, job_dependencies(program), slot_resources(plan))
+
+
+def refuse_dataframes(job: JobProgram, why: str) -> None:
+    """Raises where a source or a sink of the job is Spark's.
+
+    Raises:
+        UnsupportedFeatureError: There is one; `why` says what it cannot run in.
+    """
+    for vertex in job.vertices:
+        for operator in vertex.all_operators:
+            end = getattr(operator.spec, "source", None) or getattr(operator.spec, "sink", None)
+            if isinstance(end, (FedSource, RelayedSink)):
+                raise UnsupportedFeatureError(
+                    f"'{operator.name}' ({operator.call_site}) is {end!r}, which only a job on Spark can "
+                    f"have, and {why}"
+                )
 
 
 def submit(program: Program, *, wait: bool = False) -> JobRun:

@@ -18,8 +18,8 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.operators import specs
 from opchain.runtime.operators.registry import OPERATORS
+from opchain.runtime.program import operator_specs as specs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

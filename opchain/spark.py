@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from opchain.runtime.connectors.unbounded_source import UnboundedSource
     from opchain.runtime.epochs.epoch_progress import EpochProgress
     from opchain.runtime.epochs.progress_log import read_progress_log
-    from opchain.runtime.spark.format_sink import SparkSink
-    from opchain.runtime.spark.format_source import SparkSource
+    from opchain.runtime.spark.formats import SparkSink, SparkSource
     from opchain.runtime.spark.registration import register_source
 
 __all__ = [
@@ -44,8 +43,8 @@ __all__ = [
 
 _MODULES = {
     "EpochProgress": "opchain.runtime.epochs.epoch_progress",
-    "SparkSink": "opchain.runtime.spark.format_sink",
-    "SparkSource": "opchain.runtime.spark.format_source",
+    "SparkSink": "opchain.runtime.spark.formats",
+    "SparkSource": "opchain.runtime.spark.formats",
     "UnboundedSource": "opchain.runtime.connectors.unbounded_source",
     "read_progress_log": "opchain.runtime.epochs.progress_log",
     "register_source": "opchain.runtime.spark.registration",
@@ -60,7 +59,7 @@ def register(session: SparkSession) -> None:
     `number-of-rows` and, for a column, `fields.NAME.kind`, `.min`, `.max`, `.length`, `.null-rate`, `.start`,
     `.end`. The same rows come in every run, whatever the number of partitions.
     """
-    from opchain.compiler.table.datagen_format import NAME, datagen_of  # noqa: PLC0415
+    from opchain.compiler.table.datagen import NAME, datagen_of  # noqa: PLC0415
     from opchain.runtime.spark.registration import (  # noqa: PLC0415
         register_format,
         register_sequence,

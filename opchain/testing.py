@@ -30,9 +30,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from opchain.compiler.assertions.chaining import assert_chained, assert_not_chained
+    from opchain.compiler.assertions.chaining import assert_chained, assert_not_chained, plan_of
     from opchain.compiler.assertions.plan_golden import assert_plan_matches
-    from opchain.compiler.assertions.planned import plan_of
     from opchain.runtime.testing import faults
     from opchain.runtime.testing.captured_output import EmittedRecord, EmittedWatermark
     from opchain.runtime.testing.input_harnesses import (
@@ -55,7 +54,7 @@ _MODULES = {
     "assert_chained": "opchain.compiler.assertions.chaining",
     "assert_not_chained": "opchain.compiler.assertions.chaining",
     "assert_plan_matches": "opchain.compiler.assertions.plan_golden",
-    "plan_of": "opchain.compiler.assertions.planned",
+    "plan_of": "opchain.compiler.assertions.chaining",
 }
 
 

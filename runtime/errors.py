@@ -5,10 +5,17 @@ it, the class says whose move it is: the program's author (`GraphError`, and wha
 wrong in), whoever looks after state and checkpoints (`StateError`, `CheckpointError`) or the machines
 (`LostBufferError`, `SpillError`), or us (`InternalError`). Wrong arguments to a single call
 are plain `TypeError` and `ValueError`; an exception from a user's function keeps its own type.
+
+Names that a user gave, where only a line of plain text can stand: in source, file names, and Spark's UI.
+
+Libraries that only some programs need: imported where they are used, missed with a clear error.
 """
 
+from __future__ import annotations
+
+import importlib
 import sys
-from typing import ClassVar
+from typing import Any, ClassVar
 
 _REPORT = "this is a mistake in opchain, not in the program: please report it with this text"
 
@@ -192,3 +199,39 @@ def short_repr(value: object, limit: int = 80) -> str:
         text = f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
     text = " ".join(text.splitlines())
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+def legible(text: str, longest: int = 80) -> str:
+    r"""The name as one line of what can be printed and encoded.
+
+    >>> legible("parse\nevil = 1")
+    'parse evil = 1'
+    """
+    line = text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+    return line if len(line) <= longest else line[: longest - 3] + "..."
+
+
+class MissingLibraryError(StreamError, ImportError):
+    """A library is not installed on this machine (the driver's, or an executor's)."""
+
+
+def imported(module: str, extra: str, needed_by: str) -> Any:
+    """A module of an optional library.
+
+    Args:
+        module: What to import.
+        extra: The extra of this project that installs it.
+        needed_by: What cannot be done without; begins the error.
+
+    Raises:
+        MissingLibraryError: It is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or module.partition(".")[0] != error.name.partition(".")[0]:
+            raise  # the library is there, and misses something itself
+        raise MissingLibraryError(
+            f"{needed_by} needs the library '{error.name}', which is not installed in the Python of this "
+            f"machine: pip install 'opchain[{extra}]'"
+        ) from error

@@ -1,10 +1,14 @@
-"""Spans and points of time, as Flink's API takes them: Duration, Time and Instant."""
+"""Spans and points of time, as Flink's API takes them: Duration, Time and Instant.
+
+Which clock a timer follows.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import Enum
 from functools import total_ordering
 from typing import Any
 
@@ -276,3 +280,10 @@ def _duration_of_iso_8601(match: re.Match[str]) -> Duration:
     ) * _NANOS_PER_SECOND
     nanos += -fraction if seconds_text.startswith("-") else fraction
     return Duration(-nanos if match["sign"] == "-" else nanos)
+
+
+class TimeDomain(Enum):
+    """Event time follows the watermark, processing time the clock of the machine."""
+
+    EVENT_TIME = 0
+    PROCESSING_TIME = 1

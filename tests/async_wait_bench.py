@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.mailbox import MailboxProcessor
 from opchain.runtime.operators.async_wait.async_wait_operator import AsyncWaitOperator
 from opchain.runtime.operators.context import OperatorContext, TaskInfo
 from opchain.runtime.operators.operator import Output
-from opchain.runtime.operators.specs import AsyncWaitSpec
-from opchain.runtime.task.mailbox import MailboxProcessor
-from opchain.runtime.task.vertex_program import OperatorProgram, VertexProgram
+from opchain.runtime.program.operator_specs import AsyncWaitSpec
+from opchain.runtime.program.vertex_program import OperatorProgram, VertexProgram
 from opchain.runtime.testing.manual_clock import ManualProcessingTimeService
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.state_files import read_task_state
-from opchain.runtime.state.hash_map_backend import HashMapKeyedStateBackend
-from opchain.runtime.state.key_groups import KeyGroupRange
-from opchain.runtime.state.key_identity import key_of
-from opchain.runtime.state.timer_services import TimerServices
+from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
+from opchain.runtime.state.keys.key_groups import KeyGroupRange
+from opchain.runtime.state.keys.key_identity import key_of
+from opchain.runtime.state.timers.timer_services import TimerServices
 
 if TYPE_CHECKING:
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata

@@ -31,10 +31,10 @@ from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ListStateDescriptor, ValueStateDescriptor
 from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
+from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.checkpoint.lineage import lineage_of
 from opchain.runtime.checkpoint.metadata import latest_checkpoint
 from opchain.runtime.checkpoint.storage import checkpoint_storage
-from opchain.runtime.epochs.epoch import Epoch
 from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.epochs.local_epochs import LocalEpochs
 from opchain.runtime.spark.remote_error import ErrorSeal
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from opchain.runtime.checkpoint.storage import CheckpointStorage
-    from opchain.runtime.task.vertex_program import JobProgram
+    from opchain.runtime.program.vertex_program import JobProgram
 
 Row = tuple[str, int, int]
 """Key, event time, number."""

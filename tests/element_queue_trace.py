@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 
 if TYPE_CHECKING:
-    from opchain.runtime.operators.async_wait.element_queue import ElementQueue, QueuedRecord
+    from opchain.runtime.operators.async_wait.queues import ElementQueue, QueuedRecord
 
 Step = tuple[str, int]
 

@@ -13,11 +13,11 @@ from forms import Ran, job_of
 from opchain.common import Types
 from opchain.datastream.functions import CheckpointedFunction, MapFunction
 from opchain.datastream.state import ListStateDescriptor
+from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.checkpoint.metadata import CheckpointMetadata, TaskMetadata
 from opchain.runtime.checkpoint.source_places import bounded_sources
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
-from opchain.runtime.epochs.epoch import Epoch
 from opchain.runtime.epochs.local_epochs import LocalEpochs
 from opchain.runtime.epochs.restoring import operators_with_state
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from opchain.datastream import DataStream, StreamExecutionEnvironment
-    from opchain.runtime.task.vertex_program import JobProgram
+    from opchain.runtime.program.vertex_program import JobProgram
 
     Records = Sequence[Any]
 

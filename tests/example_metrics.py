@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from opchain.runtime.measurements.task_metrics import OperatorCounts, TaskMetrics
 from opchain.runtime.metrics.histogram import Histogram
-from opchain.runtime.metrics.task_metrics import OperatorCounts, TaskMetrics
 
 TASK = TaskMetrics(
     subtask=1,

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, cast
 from opchain.runtime.connectors.file_buckets import BucketAssigner
 from opchain.runtime.connectors.file_sink import FileSink
 from opchain.runtime.connectors.file_source import FileSource
-from opchain.runtime.connectors.files.file_range import FileRange
-from opchain.runtime.connectors.files.malformed import MalformedRecord, MalformedRecords
-from opchain.runtime.connectors.source import SourceReaderContext
+from opchain.runtime.files.file_range import FileRange
+from opchain.runtime.files.malformed import MalformedRecord, MalformedRecords
+from opchain.runtime.functions.source import SourceReaderContext
 from opchain.runtime.metrics.metric_group import MetricGroup
-from opchain.runtime.serialization import BulkWriterFactory, Encoder
+from opchain.runtime.types.serialization import BulkWriterFactory, Encoder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from opchain.runtime.connectors.files.file_format import FileFormat
-    from opchain.runtime.output_tag import OutputTag
+    from opchain.runtime.formats.file_format import FileFormat
+    from opchain.runtime.types.output_tag import OutputTag
 
 
 class Reader(SourceReaderContext):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from opchain.common import Row, Types
 from opchain.runtime.formats.row_values import instant_of
-from opchain.runtime.types.decimal_type import BigDecimalTypeInfo
+from opchain.runtime.types.time_types import BigDecimalTypeInfo
 
 if TYPE_CHECKING:
     from opchain.runtime.types.type_information import TypeInformation

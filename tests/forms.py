@@ -16,7 +16,7 @@ import cloudpickle
 from opchain.common import Configuration
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
-from opchain.runtime.connectors.sink import Committer, Sink, SinkWriter
+from opchain.runtime.functions.sink import Committer, Sink, SinkWriter
 from opchain.runtime.local.job import run_in_process
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from opchain.datastream import DataStream
     from opchain.runtime.functions.function import RuntimeContext
-    from opchain.runtime.job.outcome import JobOutcome
+    from opchain.runtime.program.vertex_program import JobProgram
+    from opchain.runtime.shipping.outcome import JobOutcome
     from opchain.runtime.task.stream_task import TaskEnvironment
-    from opchain.runtime.task.vertex_program import JobProgram
 
 FORMS = ("interpreted", "generated", "inlined")
 

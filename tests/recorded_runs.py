@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from forms import job_of
 
 from opchain.runtime.checkpoint.coordinator import Acknowledgement, CheckpointCoordinator
+from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.checkpoint.metadata import SourcePosition
 from opchain.runtime.checkpoint.positions import CLOCK
 from opchain.runtime.checkpoint.storage import checkpoint_storage
-from opchain.runtime.epochs.epoch import Epoch
 from opchain.runtime.epochs.local_epochs import LocalEpochs
 from opchain.runtime.epochs.restoring import operators_with_state
 from opchain.runtime.task.stream_task import TaskEnvironment
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from opchain.runtime.checkpoint.storage import CheckpointStorage
-    from opchain.runtime.task.vertex_program import JobProgram
+    from opchain.runtime.program.vertex_program import JobProgram
 
 
 def run_recorded(

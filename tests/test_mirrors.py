@@ -18,7 +18,7 @@ ELSEWHERE = {
         "compiler/codegen/test_vertex.py",
         "a value without behaviour, that emitters pass on",
     ),
-    "compiler/graph/chain.py": (
+    "compiler/graph/job_graph.py": (
         "compiler/passes/test_form_chains.py",
         "values without behaviour, made by one pass",
     ),
@@ -42,11 +42,11 @@ ELSEWHERE = {
         "runtime/epochs/test_recording.py",
         "values without behaviour",
     ),
-    "runtime/connectors/source.py": (
+    "runtime/functions/source.py": (
         "runtime/operators/test_source.py",
         "an abstract class without behaviour",
     ),
-    "runtime/epochs/epoch.py": (
+    "runtime/checkpoint/epoch.py": (
         "runtime/epochs/test_epoch_task.py",
         "values without behaviour",
     ),
@@ -74,7 +74,7 @@ ELSEWHERE = {
         "runtime/operators/test_specs.py",
         "one table shows the answers of all specs",
     ),
-    "runtime/operators/windows/session_window_operator.py": (
+    "runtime/operators/windows/merging_window_operator.py": (
         "properties/test_windows.py",
         "it must give, in the same order, what the operator gives that it spares work",
     ),
@@ -82,7 +82,7 @@ ELSEWHERE = {
         "spark/test_dataframe_output.py",
         "what a job's DataFrames need is seen in jobs that have some",
     ),
-    "runtime/spark/kept_frames.py": (
+    "runtime/spark/relayed_frames.py": (
         "spark/test_format_sink.py",
         "what is kept is what sinks of formats write",
     ),
@@ -118,7 +118,7 @@ ELSEWHERE = {
         "spark/streaming/test_streaming_job.py",
         "the client of such a job",
     ),
-    "runtime/task/buffer.py": (
+    "runtime/records/elements.py": (
         "runtime/task/test_record_writer.py",
         "a tuple with names",
     ),

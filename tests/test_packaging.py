@@ -143,7 +143,7 @@ def test_the_zip_for_spark_submit_draws_the_plan_page(tmp_path: Path) -> None:
 RUN_TASKS = """
 import pickle, sys
 sys.path.insert(0, sys.argv[1])
-from opchain.runtime.job.outcome import read_outcome
+from opchain.runtime.shipping.outcome import read_outcome
 from opchain.runtime.task.stream_task import StreamTask
 with open(sys.argv[2], "rb") as file:
     job, uid = pickle.load(file)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from opchain.runtime.state.hash_map_backend import HashMapKeyedStateBackend
-from opchain.runtime.state.key_groups import key_group_range
-from opchain.runtime.state.keyed_backend import VOID
-from opchain.runtime.state.timer_services import TimerServices
-from opchain.runtime.task.mailbox.mailbox_processor import MailboxProcessor
+from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
+from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
+from opchain.runtime.state.keyed.keyed_backend import VOID
+from opchain.runtime.state.keys.key_groups import key_group_range
+from opchain.runtime.state.timers.timer_services import TimerServices
 from opchain.runtime.testing.manual_clock import ManualClock, ManualProcessingTimeService
 
 

@@ -23,7 +23,7 @@ from opchain.datastream.connectors.file_system import (
 )
 from opchain.datastream.functions import AggregateFunction, ProcessWindowFunction
 from opchain.datastream.window import TumblingEventTimeWindows
-from opchain.runtime.connectors.files.line_blocks import line_blocks
+from opchain.runtime.files.line_blocks import line_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

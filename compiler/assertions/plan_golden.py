@@ -1,12 +1,18 @@
-"""A plan compared with a golden file."""
+"""Golden files: expected text that is stored, compared, and rewritten on request.
+
+Whether to rewrite is a state of the whole test run, set once by `pytest --update-golden`.
+
+A plan compared with a golden file.
+"""
 
 from __future__ import annotations
 
+import difflib
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opchain.compiler.assertions.golden_files import assert_matches_golden
-from opchain.compiler.assertions.planned import program_of
+from opchain.compiler.assertions.chaining import program_of
 from opchain.compiler.plan.explain import Form, explain
 
 if TYPE_CHECKING:
@@ -14,6 +20,50 @@ if TYPE_CHECKING:
 
     from opchain.compiler.dsl.interception import Environment
     from opchain.compiler.graph.plan import Program
+
+
+@dataclass(slots=True)
+class GoldenRun:
+    """What this run does with golden files: compare them, or write those that differ."""
+
+    is_updating: bool = False
+    written: list[Path] = field(default_factory=list)
+
+
+RUN = GoldenRun()
+
+
+def assert_matches_golden(actual: str, path: Path) -> None:
+    """Compares text with a golden file; under `--update-golden` writes the file instead.
+
+    The file is UTF-8 with Unix line ends on every system, so that goldens are the same everywhere.
+
+    Raises:
+        AssertionError: If the file is missing or differs; the message has the difference.
+    """
+    __tracebackhide__ = True
+    expected = path.read_text(encoding="utf-8") if path.exists() else None
+    if expected == actual:
+        return
+    if RUN.is_updating:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(actual, encoding="utf-8", newline="\n")
+        RUN.written.append(path)
+        return
+    if expected is None:
+        raise AssertionError(
+            f"the golden file {path} does not exist; run pytest --update-golden to write it. "
+            f"It would hold:\n\n{actual}"
+        )
+    difference = difflib.unified_diff(
+        expected.splitlines(), actual.splitlines(), f"{path} (golden)", "now", lineterm=""
+    )
+    lines = "\n".join(difference) or "only the newline at the end differs"
+    raise AssertionError(
+        f"the golden file {path} differs from what the program gives now; if the change is meant, "
+        f"run pytest --update-golden and review the file.\n\n{lines}\n\nnow:\n{actual}"
+    )
+
 
 _TEXT = Form(call_sites=False)
 

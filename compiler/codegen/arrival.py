@@ -21,7 +21,7 @@ from opchain.compiler.codegen.static_types import ColumnsOf, records_of
 if TYPE_CHECKING:
     from opchain.compiler.codegen.static_types import StaticType, Traveling
     from opchain.compiler.codegen.vertex import VertexGenerator
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.program.vertex_program import OperatorProgram
 
 
 @dataclass(frozen=True, slots=True)

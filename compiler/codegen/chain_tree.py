@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from opchain.runtime.task.vertex_program import OperatorProgram, OutputProgram, VertexProgram
+    from opchain.runtime.program.vertex_program import OperatorProgram, OutputProgram, VertexProgram
 
 
 class ChainTree:

@@ -1,4 +1,4 @@
-"""Tuples that travel field by field, where nobody sees them on the way (runtime/task/columns.py).
+"""Tuples that travel field by field, where nobody sees them on the way (runtime/records/columns.py).
 
     .map(lambda row: (row[0], 1, row[2])).key_by(lambda it: it[0])
 
@@ -19,15 +19,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen.static_types import ColumnsOf, TupleOf, is_frozen
-from opchain.runtime.operators import specs
+from opchain.runtime.program import operator_specs as specs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from opchain.compiler.codegen.static_types import StaticType
     from opchain.compiler.codegen.vertex import VertexGenerator
-    from opchain.runtime.task.columns import Layout
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.program.vertex_program import OperatorProgram
+    from opchain.runtime.records.columns import Layout
 
 MOST_COLUMNS = 3
 """Of more fields a tuple is sent as fast."""

@@ -22,13 +22,13 @@ from opchain.compiler.codegen.reduce import emit_reduce
 from opchain.compiler.codegen.sending import fields_left_apart
 from opchain.compiler.codegen.static_types import is_frozen, item_type
 from opchain.compiler.codegen.windows import emit_aligned_window, is_written_out
-from opchain.runtime.operators import specs
+from opchain.runtime.program import operator_specs as specs
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.source_text import SourceText
     from opchain.compiler.codegen.static_types import StaticType
     from opchain.compiler.codegen.vertex import VertexGenerator
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.program.vertex_program import OperatorProgram
 
 Emitter = Callable[["VertexGenerator", "SourceText", "OperatorProgram", Place, int], "Place | None"]
 

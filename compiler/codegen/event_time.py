@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen.inline import item_of
 from opchain.compiler.codegen.record_code import comment
-from opchain.runtime.operators import specs
+from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.watermarks.strategy import (
     BoundedOutOfOrderness,
     FunctionTimestampAssigner,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from opchain.compiler.codegen.place import Place
     from opchain.compiler.codegen.source_text import SourceText
     from opchain.compiler.codegen.vertex import VertexGenerator
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.program.vertex_program import OperatorProgram
 
 _KEEP_THE_GREATEST = (BoundedOutOfOrderness, MonotonousTimestamps, NoWatermarks)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from opchain.compiler.codegen.place import Place
     from opchain.compiler.codegen.source_text import SourceText
     from opchain.compiler.codegen.vertex import VertexGenerator
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.program.vertex_program import OperatorProgram
 
 
 def emit_map_batches(

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 from opchain.compiler.codegen.inline import item_of
 from opchain.compiler.codegen.private_records import keep_private
 from opchain.compiler.codegen.static_types import is_frozen
-from opchain.runtime.operators import specs
+from opchain.runtime.program import operator_specs as specs
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.inline import Expression
     from opchain.compiler.codegen.source_text import SourceText
     from opchain.compiler.codegen.vertex import VertexGenerator
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.program.vertex_program import OperatorProgram
 
 Items = tuple[tuple[str, str], ...]
 """An item as an expression, and the variable that holds it: `value_0[0]`, `item_0_0`."""

@@ -4,7 +4,7 @@
     if value_1.__class__ not in FROZEN:
         value_1 = private(value_1)
 
-See runtime/task/record_copy.py for why.
+See runtime/records/record_copy.py for why.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from opchain.compiler.codegen.place import Place
     from opchain.compiler.codegen.source_text import SourceText
     from opchain.compiler.codegen.vertex import VertexGenerator
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.program.vertex_program import OperatorProgram
 
 
 def keep_private(

@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen.private_records import keep_private
 from opchain.compiler.codegen.record_code import comment, key_code, method_name
-from opchain.runtime.functions.on_timer import has_on_timer
-from opchain.runtime.operators import specs
+from opchain.runtime.functions.process_functions import has_on_timer
+from opchain.runtime.program import operator_specs as specs
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.place import Place
     from opchain.compiler.codegen.source_text import SourceText
     from opchain.compiler.codegen.vertex import VertexGenerator
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.program.vertex_program import OperatorProgram
 
 
 def emit_process(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opchain.runtime.legible import legible
-from opchain.runtime.state.key_identity import key_identity
+from opchain.runtime.errors import legible
+from opchain.runtime.state.keys.key_identity import key_identity
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.place import Place
     from opchain.compiler.codegen.vertex import VertexGenerator
-    from opchain.runtime.task.vertex_program import KeyProgram, OperatorProgram
+    from opchain.runtime.program.vertex_program import KeyProgram, OperatorProgram
 
 
 def key_code(

@@ -23,14 +23,14 @@ from opchain.compiler.codegen.private_records import is_harmless, keep_private
 from opchain.compiler.codegen.record_code import comment, is_plain_key, key_code
 from opchain.compiler.codegen.running_sum import summed_pairs
 from opchain.runtime.functions.function import has_lifecycle
-from opchain.runtime.operators import specs
+from opchain.runtime.program import operator_specs as specs
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.place import Place
     from opchain.compiler.codegen.running_sum import RunningSum
     from opchain.compiler.codegen.source_text import SourceText
     from opchain.compiler.codegen.vertex import VertexGenerator
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.program.vertex_program import OperatorProgram
 
 
 def reads_fields(generator: VertexGenerator, operator: OperatorProgram, place: Place) -> bool:

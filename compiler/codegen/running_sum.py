@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen.inline import position_of
 from opchain.compiler.codegen.static_types import TupleOf, never_raises, type_of
-from opchain.runtime.state.key_identity import key_identity
+from opchain.runtime.state.keys.key_identity import key_identity
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.inline import Expression
     from opchain.compiler.codegen.static_types import StaticType
     from opchain.compiler.codegen.vertex import VertexGenerator
-    from opchain.runtime.task.vertex_program import KeyProgram
+    from opchain.runtime.program.vertex_program import KeyProgram
 
 _FIELDS = 2
 

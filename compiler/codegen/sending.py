@@ -26,9 +26,9 @@ from opchain.compiler.codegen.private_items import with_items
 from opchain.compiler.codegen.record_code import comment, is_plain_key
 from opchain.compiler.codegen.running_sum import summed_pairs
 from opchain.compiler.codegen.static_types import Traveling
-from opchain.runtime.legible import legible
-from opchain.runtime.operators import specs
-from opchain.runtime.task.vertex_program import FIRST_OUTPUT
+from opchain.runtime.errors import legible
+from opchain.runtime.program import operator_specs as specs
+from opchain.runtime.program.vertex_program import FIRST_OUTPUT
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.place import Place
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from opchain.compiler.codegen.source_text import SourceText
     from opchain.compiler.codegen.static_types import StaticType
     from opchain.compiler.codegen.vertex import VertexGenerator
-    from opchain.runtime.task.vertex_program import OperatorProgram, OutputProgram
+    from opchain.runtime.program.vertex_program import OperatorProgram, OutputProgram
 
 
 def write_append(

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from opchain.runtime.task.vertex_program import NO_OPERATOR
+from opchain.runtime.program.vertex_program import NO_OPERATOR
 
 INDENT = "    "
 _APPEND = re.compile(r" +(?P<list>\w+)\.append\((?P<value>\w+)\)(?P<comment>  # .*)?")

@@ -14,13 +14,13 @@ from opchain.runtime.connectors.file_source import FileSource
 from opchain.runtime.connectors.sequence import NumberSequenceSource
 from opchain.runtime.connectors.text_files import TextLineSource
 from opchain.runtime.formats.text_lines import TextLineFormat
-from opchain.runtime.operators import specs
-from opchain.runtime.task.record_copy import FROZEN
+from opchain.runtime.program import operator_specs as specs
+from opchain.runtime.records.record_copy import FROZEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from opchain.runtime.operators.specs import OperatorSpec
+    from opchain.runtime.program.operator_specs import OperatorSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ from opchain.compiler.codegen.static_types import (
     type_of,
 )
 from opchain.compiler.codegen.whole_text import split_at_once
-from opchain.runtime.legible import legible
+from opchain.runtime.errors import legible
 from opchain.runtime.task.generated_code import side_tags
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from opchain.compiler.codegen.inline import Expression
     from opchain.compiler.codegen.static_types import StaticType
-    from opchain.runtime.task.vertex_program import OperatorProgram, VertexProgram
+    from opchain.runtime.program.vertex_program import OperatorProgram, VertexProgram
 
 DEEPEST = 12
 """Levels of indentation after which the rest of a chain moves into a function of its own."""

@@ -23,14 +23,14 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen.record_code import comment, key_code
-from opchain.runtime.operators import specs
 from opchain.runtime.operators.windows.aligned_window_operator import is_aligned
+from opchain.runtime.program import operator_specs as specs
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.place import Place
     from opchain.compiler.codegen.source_text import SourceText
     from opchain.compiler.codegen.vertex import VertexGenerator
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.program.vertex_program import OperatorProgram
 
 
 def is_written_out(operator: OperatorProgram, *, is_batch: bool) -> bool:

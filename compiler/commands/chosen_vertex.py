@@ -10,7 +10,7 @@ from opchain.compiler.plan.layout import listed
 
 if TYPE_CHECKING:
     from opchain.compiler.graph.plan import Plan
-    from opchain.runtime.task.vertex_program import VertexProgram
+    from opchain.runtime.program.vertex_program import VertexProgram
 
 
 def chosen_vertex(plan: Plan, chosen: str) -> int:

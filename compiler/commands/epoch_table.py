@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from opchain.runtime.epochs.epoch_progress import WAITING
-from opchain.runtime.metrics.table import size_text
+from opchain.runtime.measurements.table import size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from opchain.runtime.epochs.epoch_progress import EpochProgress, VertexProgress, WatermarkMs
-    from opchain.runtime.metrics.job_metrics import JobMetrics
+    from opchain.runtime.measurements.job_metrics import JobMetrics
 
 COLUMNS = ("vertex, operator", "tasks", "in", "in so far", "out", "busy", "watermark", "state")
 

@@ -11,14 +11,14 @@ from opchain.compiler.commands.failures import CommandError
 from opchain.compiler.commands.output import answer
 from opchain.compiler.plan.layout import Row, one_line, set_lines
 from opchain.runtime.errors import KeyTypeError
-from opchain.runtime.state.java_hash import java_hash_code
-from opchain.runtime.state.key_groups import (
+from opchain.runtime.state.keys.java_hash import java_hash_code
+from opchain.runtime.state.keys.key_groups import (
     MAX_PARALLELISM_LIMIT,
     default_max_parallelism,
     key_group,
     operator_index,
 )
-from opchain.runtime.state.key_hashers import NAMED_HASHERS, hasher_named
+from opchain.runtime.state.keys.key_hashers import NAMED_HASHERS, hasher_named
 
 _AUTO = "auto"
 _SIZE = click.IntRange(1, MAX_PARALLELISM_LIMIT)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from opchain.compiler.commands.failures import CommandError, clear_errors
-from opchain.compiler.commands.main_program import SAVED_PLAN
 from opchain.compiler.commands.output import note
-from opchain.compiler.commands.program_file import capture_program, program_file
+from opchain.compiler.commands.program_file import SAVED_PLAN, capture_program, program_file
 from opchain.compiler.dsl.interception import configuring
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan

@@ -13,7 +13,6 @@ import click
 
 from opchain.compiler.commands.chosen_vertex import chosen_vertex, in_order_of_the_plan
 from opchain.compiler.commands.failures import PROGRAM_FAILED, CommandError, clear_errors
-from opchain.compiler.commands.main_program import as_main_program
 from opchain.compiler.commands.output import answer, note
 from opchain.compiler.commands.program_arguments import (
     PASSES_ARGUMENTS_ON,
@@ -22,7 +21,7 @@ from opchain.compiler.commands.program_arguments import (
     takes_program,
 )
 from opchain.compiler.commands.program_command import ProgramCommand
-from opchain.compiler.commands.program_file import program_file
+from opchain.compiler.commands.program_file import as_main_program, program_file
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.layout import counted

@@ -1,10 +1,28 @@
-"""`opchain submit`: a program on a cluster, by the spark-submit command that it prints."""
+"""The modules beside a program, found without running it.
+
+What a running program has loaded travels by itself (runtime.user_modules). In cluster mode the driver is on
+another machine, and spark-submit must bring along what the program will import.
+
+The packages that a program needs on executors: a packed environment, or a folder that pip has filled.
+
+The command line of spark-submit for a program: what it is given, and in which order.
+
+`opchain submit`: a program on a cluster, by the spark-submit command that it prints.
+"""
 
 from __future__ import annotations
 
 import os
+import shlex
+import subprocess
 import sys
+import tarfile
+import tempfile
+import zipfile
+from dataclasses import dataclass, field
+from modulefinder import ModuleFinder
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,17 +32,177 @@ from opchain.compiler.commands.package import DEFAULT_FOLDER, write_archive
 from opchain.compiler.commands.program_arguments import PASSES_ARGUMENTS_ON, takes_arguments
 from opchain.compiler.commands.program_command import ProgramCommand
 from opchain.compiler.commands.program_file import whole_program
-from opchain.compiler.commands.program_modules import modules_beside
-from opchain.compiler.commands.shipped_packages import FOLDER, install_packages, packed_python
-from opchain.compiler.commands.spark_submit import (
-    CLUSTER,
-    Submission,
-    command_text,
-    configured,
-    read_properties,
-)
 from opchain.runtime.spark.source_archive import opchain_sources, zipped
 from opchain.runtime.spark.spark_home import spark_home
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+def modules_beside(program: Path) -> dict[str, bytes]:
+    """The sources that a program imports from its own folder, by their places in an import root.
+
+    A package of which any module is imported comes whole, without its data files. Imports by a computed name
+    are not seen.
+    """
+    folder = program.resolve().parent
+    finder = ModuleFinder(path=[str(folder)])
+    finder.run_script(str(program))
+    found: dict[str, bytes] = {}
+    for name, module in sorted(finder.modules.items()):
+        path: str | None = getattr(module, "__file__", None)
+        if name == "__main__" or path is None:
+            continue
+        top_level = folder / name.partition(".")[0]
+        files = sorted(top_level.rglob("*.py")) if top_level.is_dir() else [Path(path)]
+        for file in files:
+            found[file.relative_to(folder).as_posix()] = file.read_bytes()
+    return found
+
+
+FOLDER = "packages"
+"""What the folder of installed packages is called in the working directory of the tasks."""
+
+
+def archive_name(archive: str) -> str:
+    """The folder in which the executors find an archive: `env` for `env.tar.gz#env`."""
+    path, _, name = archive.partition("#")
+    return name or Path(path).name
+
+
+def packed_python(archives: tuple[str, ...]) -> str | None:
+    """The Python of the first archive that is an environment (venv-pack, conda-pack), None without one.
+
+    Raises:
+        CommandError: An archive is missing, or no archive.
+    """
+    for archive in archives:
+        path = Path(archive.partition("#")[0])
+        if "://" not in archive and _has_python(path):
+            return f"./{archive_name(archive)}/bin/python"
+    return None
+
+
+def install_packages(requirements: Path, archive: Path) -> None:
+    """Installs requirements into a folder, and packs it; executors must be of this machine's kind.
+
+    Raises:
+        CommandError: pip is missing or fails.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        options = ["--quiet", "--disable-pip-version-check", "--no-compile", "--target", folder]
+        done = subprocess.run(  # noqa: S603 - the pip of this Python
+            [sys.executable, "-m", "pip", "install", *options, "--requirement", str(requirements)],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            said = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
+            raise CommandError(f"pip could not install the packages of {requirements}: {said}")
+        root = Path(folder)
+        found = sorted(path for path in root.rglob("*") if path.is_file())
+        write_archive(
+            archive,
+            zipped({path.relative_to(root).as_posix(): path.read_bytes() for path in found}),
+        )
+
+
+def _has_python(path: Path) -> bool:
+    if not path.is_file():
+        raise CommandError(f"--archive {path}: there is no such file")
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    else:
+        try:
+            with tarfile.open(path) as tar:
+                names = tar.getnames()
+        except tarfile.TarError:
+            raise CommandError(f"--archive {path} is neither a zip nor a tar file") from None
+    return any(name.removeprefix("./") == "bin/python" for name in names)
+
+
+DEFAULTS = "spark-defaults.conf"
+CLUSTER = "cluster"
+PYTHON = "spark.pyspark.python"
+DRIVER_PYTHON = "spark.pyspark.driver.python"
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What spark-submit is told; `configuration` are the `--conf`s, which win over `properties`."""
+
+    program: Path
+    arguments: Sequence[str] = ()
+    master: str | None = None
+    deploy_mode: str | None = None
+    properties: Path | None = None
+    configuration: Mapping[str, str] = field(default_factory=dict)
+    py_files: Sequence[str] = ()
+    archives: Sequence[str] = ()
+
+    def command(self, spark_submit: Path) -> list[list[str]]:
+        """The words of the command, by the lines that it is printed in."""
+        lines = [[str(spark_submit)]]
+        for option, value in (
+            ("--master", self.master),
+            ("--deploy-mode", self.deploy_mode),
+            ("--properties-file", self.properties),
+            ("--py-files", ",".join(self.py_files)),
+            ("--archives", ",".join(self.archives)),
+        ):
+            if value:
+                lines.append([option, str(value)])
+        lines += [["--conf", f"{key}={value}"] for key, value in self.configuration.items()]
+        return [*lines, [str(self.program), *self.arguments]]
+
+
+def command_text(lines: Sequence[Sequence[str]]) -> str:
+    """The command for a shell, an option a line."""
+    return " \\\n    ".join(map(shlex.join, lines)) + "\n"
+
+
+def read_properties(folder: Path) -> tuple[Path, dict[str, str]]:
+    """The spark-defaults.conf of a folder, and what it says.
+
+    Raises:
+        CommandError: There is none.
+    """
+    path = folder / DEFAULTS
+    try:
+        text = path.read_text("utf-8")
+    except OSError as error:
+        raise CommandError(
+            f"--conf-dir {folder} needs a file {DEFAULTS}, which cannot be read: {error.strerror}"
+        ) from None
+    lines = (line.strip() for line in text.splitlines())
+    said = (line.split(None, 1) for line in lines if line and not line.startswith("#"))
+    return path, {words[0]: words[1] if len(words) > 1 else "" for words in said}
+
+
+def configured(
+    given: Mapping[str, str],
+    properties: Mapping[str, str],
+    environment: Mapping[str, str],
+    *,
+    is_cluster_mode: bool,
+    this_python: str,
+    packed_python: str | None,
+) -> dict[str, str]:
+    """The `--conf`s: those given, and which Python runs driver and executors where nobody said.
+
+    In client mode the driver is the Python that runs opchain. An environment that was sent along gives the
+    executors theirs, and in cluster mode the driver.
+    """
+    said = {**properties, **given}
+    ours = {}
+    if packed_python is not None and PYTHON not in said and "PYSPARK_PYTHON" not in environment:
+        ours[PYTHON] = packed_python
+    is_driver_said = DRIVER_PYTHON in said or "PYSPARK_DRIVER_PYTHON" in environment
+    if not is_cluster_mode and not is_driver_said:
+        ours[DRIVER_PYTHON] = this_python
+    return {**ours, **given}
 
 
 @click.command(

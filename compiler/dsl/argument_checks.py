@@ -1,16 +1,27 @@
-"""What a DSL call was given, checked at the call: the message names it, the line, and what fits."""
+"""What a DSL call was given, checked at the call: the message names it, the line, and what fits.
+
+Record types as a program may declare them: taken everywhere PyFlink takes them, needed nowhere.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 from opchain.compiler.graph.call_site import user_call_site
+from opchain.compiler.graph.transformation import (
+    OperatorTransformation,
+    PartitionTransformation,
+    SideOutputTransformation,
+    UnionTransformation,
+)
 from opchain.runtime.errors import GraphError, short_repr
 from opchain.runtime.functions.callables import as_function
 from opchain.runtime.functions.function import Function
 
 if TYPE_CHECKING:
     from opchain.compiler.dsl.stream import Stream
+    from opchain.compiler.graph.transformation import Transformation
+    from opchain.runtime.types.type_information import TypeInformation
 
 
 def at_call(call: str) -> str:
@@ -85,3 +96,43 @@ def _described(value: object) -> str:
 
 def _with_article(name: str) -> str:
     return f"{'an' if name[:1] in 'AEIOaeiou' else 'a'} {name}"
+
+
+DeclaredType: TypeAlias = Union["TypeInformation[Any]", "list[TypeInformation[Any]]", None]
+"""A type, a list of field types (which means rows), or nothing."""
+
+
+def type_of(declared: Any, call: str) -> TypeInformation[Any] | None:
+    """The type that was declared; a list of types becomes a row's.
+
+    Raises:
+        TypeError: It is neither.
+    """
+    if declared is None:
+        return None
+    # Imported late: a program without declared types never loads them.
+    from opchain.runtime.types.type_information import TypeInformation  # noqa: PLC0415
+
+    if isinstance(declared, TypeInformation):
+        return declared
+    if isinstance(declared, list) and all(isinstance(item, TypeInformation) for item in declared):
+        from opchain.runtime.types.types import Types  # noqa: PLC0415
+
+        return Types.ROW(declared)
+    raise TypeError(
+        f"{at_call(call)} got the type {declared!r}; it takes a TypeInformation such as "
+        "Types.STRING(), or a list of them for rows, or nothing"
+    )
+
+
+def declared_type(transformation: Transformation) -> TypeInformation[Any] | None:
+    """The type that was declared for the records of a transformation."""
+    while isinstance(transformation, (PartitionTransformation, UnionTransformation)):
+        transformation = transformation.inputs[0]
+    if isinstance(transformation, SideOutputTransformation):
+        tagged: TypeInformation[Any] | None = transformation.tag.type_info
+        return tagged
+    if isinstance(transformation, OperatorTransformation):
+        declared: TypeInformation[Any] | None = transformation.output_type
+        return declared
+    return None

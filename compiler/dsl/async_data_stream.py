@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function
 from opchain.compiler.dsl.data_stream import DataStream
 from opchain.runtime.functions.async_functions import AsyncBatchFunction, AsyncFunction
-from opchain.runtime.functions.async_retry_strategies import (
+from opchain.runtime.functions.async_retry import (
     NO_RETRY_STRATEGY,
     AsyncRetryStrategy,
 )
-from opchain.runtime.operators.specs import AsyncWaitSpec
+from opchain.runtime.program.operator_specs import AsyncWaitSpec
 from opchain.runtime.time import millis_of
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from opchain.compiler.dsl.declared_types import DeclaredType
+    from opchain.compiler.dsl.argument_checks import DeclaredType
     from opchain.runtime.time import Duration, Time
 
 T = TypeVar("T")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.dsl.argument_checks import at_call
-from opchain.compiler.dsl.declared_types import declared_type, type_of
+from opchain.compiler.dsl.argument_checks import at_call, declared_type, type_of
 from opchain.runtime.columnar.type_mapping import spark_type_of
 from opchain.runtime.errors import GraphError
-from opchain.runtime.operators.specs import MapBatchesSpec
+from opchain.runtime.program.operator_specs import MapBatchesSpec
 from opchain.runtime.types.record_types import RowTypeInfo, TupleTypeInfo
 
 if TYPE_CHECKING:
-    from opchain.compiler.dsl.declared_types import DeclaredType
+    from opchain.compiler.dsl.argument_checks import DeclaredType
     from opchain.compiler.dsl.stream import Stream
 
 FORMATS = ("list", "arrow")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from opchain.runtime.errors import GraphError
-from opchain.runtime.type_variables import T
+from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

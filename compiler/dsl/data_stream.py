@@ -12,8 +12,8 @@ from opchain.compiler.dsl.argument_checks import (
     checked,
     checked_function,
     checked_stream,
+    declared_type,
 )
-from opchain.compiler.dsl.declared_types import declared_type
 from opchain.compiler.dsl.operator_attributes import OperatorAttributes
 from opchain.compiler.dsl.partitioning import Partitioning
 from opchain.compiler.dsl.sink_operations import SinkOperations
@@ -24,36 +24,42 @@ from opchain.compiler.graph.transformation import (
     UnionTransformation,
 )
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
+from opchain.runtime.functions.field_functions import Projection
 from opchain.runtime.functions.key_selectors import KeySelector
-from opchain.runtime.functions.map_batches_function import MapBatchesFunction
-from opchain.runtime.functions.map_functions import FilterFunction, FlatMapFunction, MapFunction
+from opchain.runtime.functions.map_functions import (
+    FilterFunction,
+    FlatMapFunction,
+    MapBatchesFunction,
+    MapFunction,
+)
 from opchain.runtime.functions.process_functions import KeyedProcessFunction, ProcessFunction
-from opchain.runtime.functions.projection import Projection
 from opchain.runtime.java_objects import no_java_attribute
-from opchain.runtime.operators.specs import (
+from opchain.runtime.program.operator_specs import (
     FilterSpec,
     FlatMapSpec,
     MapSpec,
     ProcessSpec,
     TimestampsWatermarksSpec,
 )
-from opchain.runtime.output_tag import OutputTag
-from opchain.runtime.type_variables import K, T
+from opchain.runtime.types.output_tag import OutputTag
+from opchain.runtime.types.type_variables import K, T
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from opchain.compiler.dsl.all_windowed_stream import AllWindowedStream
-    from opchain.compiler.dsl.broadcast_stream import BroadcastConnectedStream, BroadcastStream
-    from opchain.compiler.dsl.co_grouped_streams import CoGroupedStreams
-    from opchain.compiler.dsl.connected_streams import ConnectedStreams
-    from opchain.compiler.dsl.declared_types import DeclaredType
-    from opchain.compiler.dsl.joined_streams import JoinedStreams
+    from opchain.compiler.dsl.argument_checks import DeclaredType
+    from opchain.compiler.dsl.connected_streams import (
+        BroadcastConnectedStream,
+        BroadcastStream,
+        ConnectedStreams,
+    )
+    from opchain.compiler.dsl.joined_streams import CoGroupedStreams, JoinedStreams
     from opchain.compiler.dsl.keyed_stream import KeyedStream
     from opchain.compiler.dsl.partition_window import PartitionWindowedStream
+    from opchain.compiler.dsl.windowed_stream import AllWindowedStream
+    from opchain.runtime.functions.window import Window
     from opchain.runtime.watermarks.strategy import WatermarkStrategy
     from opchain.runtime.windows.assigners import WindowAssigner
-    from opchain.runtime.windows.window import Window
 
     W = TypeVar("W", bound=Window)
 
@@ -236,8 +242,11 @@ class DataStream(Partitioning[T], SinkOperations[T], OperatorAttributes[T]):
         self, ds: DataStream[T2] | BroadcastStream[T2]
     ) -> ConnectedStreams[T, T2] | BroadcastConnectedStream[T, T2]:
         """Pairs two streams of different types, to be processed by one operator with shared state."""
-        from opchain.compiler.dsl.broadcast_stream import BroadcastConnectedStream, BroadcastStream
-        from opchain.compiler.dsl.connected_streams import ConnectedStreams
+        from opchain.compiler.dsl.connected_streams import (
+            BroadcastConnectedStream,
+            BroadcastStream,
+            ConnectedStreams,
+        )
 
         if isinstance(ds, BroadcastStream):
             checked_stream(ds.input_stream, DataStream, self, "connect")
@@ -258,13 +267,13 @@ class DataStream(Partitioning[T], SinkOperations[T], OperatorAttributes[T]):
 
         Flink: `DataStream.coGroup`; PyFlink has none.
         """
-        from opchain.compiler.dsl.co_grouped_streams import CoGroupedStreams
+        from opchain.compiler.dsl.joined_streams import CoGroupedStreams
 
         return CoGroupedStreams(self, checked_stream(other_stream, DataStream, self, "co_group"))
 
     def window_all(self, window_assigner: WindowAssigner[T, W]) -> AllWindowedStream[T, W]:
         """Groups all records into windows, in a single subtask."""
-        from opchain.compiler.dsl.all_windowed_stream import AllWindowedStream
+        from opchain.compiler.dsl.windowed_stream import AllWindowedStream
 
         return AllWindowedStream(self, window_assigner)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic
 from opchain.compiler.dsl.argument_checks import checked
 from opchain.compiler.dsl.operator_attributes import set_uid
 from opchain.compiler.graph.transformation import ChainingStrategy
-from opchain.runtime.type_variables import T
+from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
     from opchain.compiler.dsl.environment import StreamExecutionEnvironment

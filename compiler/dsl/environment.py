@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from opchain.compiler.dsl import interception
 from opchain.compiler.dsl.argument_checks import at_call, checked
-from opchain.compiler.dsl.captured_job import CapturedJobClient
 from opchain.compiler.dsl.environment_sources import EnvironmentSources
+from opchain.compiler.dsl.interception import CapturedJobClient
 from opchain.runtime.errors import GraphError
 from opchain.runtime.java_objects import no_java_attribute
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from opchain.compiler.dsl.collected import CloseableIterator
     from opchain.compiler.graph.plan import Program
     from opchain.compiler.graph.transformation import Transformation
-    from opchain.compiler.plan.page.in_notebook import ShownPlan, ShownText
+    from opchain.compiler.plan.page.render import ShownPlan, ShownText
     from opchain.runtime.configuration.configuration import Configuration
     from opchain.runtime.epochs.epoch_history import EpochListener
     from opchain.runtime.job.client import JobClient
@@ -119,7 +119,7 @@ class StreamExecutionEnvironment(EnvironmentSources):
             stage: `stream-graph`, `job-graph`, `execution` or `generated`.
         """
         from opchain.compiler.plan.explain import explain  # noqa: PLC0415 - as for program()
-        from opchain.compiler.plan.page.in_notebook import shown  # noqa: PLC0415
+        from opchain.compiler.plan.page.render import shown  # noqa: PLC0415
 
         program = self.program()
         return shown(explain(program, stage), stage, program)
@@ -130,7 +130,7 @@ class StreamExecutionEnvironment(EnvironmentSources):
         The plan of what they are chained to is `opchain plan --format flink-json`.
         """
         from opchain.compiler.passes.pipeline import compile_program  # noqa: PLC0415 - as for program()
-        from opchain.compiler.plan.flink_stream_json import streaming_plan  # noqa: PLC0415
+        from opchain.compiler.plan.flink_json import streaming_plan  # noqa: PLC0415
 
         graph = compile_program(self.program(), "stream-graph").stream_graph
         assert graph is not None

@@ -17,10 +17,8 @@ from opchain.runtime.time import Duration
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from opchain.compiler.settings.checkpoint_config import CheckpointConfig
-    from opchain.compiler.settings.checkpointing_mode import CheckpointingMode
-    from opchain.compiler.settings.execution_config import ExecutionConfig
-    from opchain.compiler.settings.execution_mode import RuntimeExecutionMode
+    from opchain.compiler.settings.checkpoint_config import CheckpointConfig, CheckpointingMode
+    from opchain.compiler.settings.execution_config import ExecutionConfig, RuntimeExecutionMode
     from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
     from opchain.compiler.settings.state_backend import StateBackend
 
@@ -125,7 +123,7 @@ class EnvironmentSettings(DrawnProgram):
 
     def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> Self:
         """Chooses STREAMING (the default), BATCH, or AUTOMATIC: BATCH if all sources are bounded."""
-        from opchain.compiler.settings.execution_mode import RuntimeExecutionMode
+        from opchain.compiler.settings.execution_config import RuntimeExecutionMode
 
         checked(execution_mode, RuntimeExecutionMode, "set_runtime_mode", "the mode")
         self._configuration.set(graph_options.RUNTIME_MODE, execution_mode.name)

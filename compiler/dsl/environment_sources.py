@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function
+from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function, type_of
 from opchain.compiler.dsl.data_stream import DataStream
-from opchain.compiler.dsl.declared_types import type_of
 from opchain.compiler.dsl.environment_dependencies import EnvironmentDependencies
 from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.transformation import ChainingStrategy, OperatorTransformation
 from opchain.runtime.connectors.collection import CollectionSource
 from opchain.runtime.connectors.fed_source import DataFrameSource
 from opchain.runtime.connectors.sequence import NumberSequenceSource
-from opchain.runtime.connectors.source import Source
 from opchain.runtime.connectors.text_files import TextLineSource
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
+from opchain.runtime.functions.source import Source
 from opchain.runtime.functions.source_sink_functions import ParallelSourceFunction, SourceFunction
-from opchain.runtime.operators.specs import InputFormatSourceSpec, LegacySourceSpec, SourceSpec
+from opchain.runtime.program.operator_specs import (
+    InputFormatSourceSpec,
+    LegacySourceSpec,
+    SourceSpec,
+)
 from opchain.runtime.watermarks.strategy import WatermarkStrategy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from opchain.compiler.dsl.declared_types import DeclaredType
+    from opchain.compiler.dsl.argument_checks import DeclaredType
     from opchain.runtime.types.type_information import TypeInformation
 
 T = TypeVar("T")

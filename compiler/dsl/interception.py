@@ -15,25 +15,32 @@ The environment's side of the contract:
   `job_intercepted(program, "execute")` with their own name. On True they hand back the result of a
   job that took 0 ms and gave no records: the program goes on, and may execute another job.
 - `program()` gives what is registered now, also if that is nothing, and changes nothing.
+
+The client of a job that was captured instead of run: it ran 0 ms and gave no records.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.compiler.graph.call_site import user_call_site
+from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.job.client import JobClient
+from opchain.runtime.job.completable_future import CompletableFuture
+from opchain.runtime.job.execution_result import JobExecutionResult
+from opchain.runtime.job.status import JobID, JobStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
+    from typing import NoReturn
 
     from opchain.compiler.graph.call_site import CallSite
     from opchain.compiler.graph.plan import Plan, Program
     from opchain.runtime.configuration.configuration import Configuration
-    from opchain.runtime.job.client import JobClient
-    from opchain.runtime.type_variables import T
+    from opchain.runtime.types.type_variables import T
 
 
 class Environment(Protocol):
@@ -158,3 +165,54 @@ def job_intercepted(program: Program, method: str) -> bool:
         return False
     _captures[-1].jobs.append(CapturedJob(program, method, user_call_site()))
     return True
+
+
+_NO_JOB = JobID("0" * 32)
+
+
+class CapturedJobClient(JobClient):
+    """Lets a program go on after `execute` though nothing ran; see `interception`."""
+
+    def get_job_id(self) -> JobID:
+        """The id of no job: all zeros."""
+        return _NO_JOB
+
+    def get_job_status(self) -> CompletableFuture[JobStatus]:
+        """FINISHED."""
+        return CompletableFuture.completed(JobStatus.FINISHED)
+
+    def cancel(self) -> CompletableFuture[None]:
+        """Does nothing."""
+        return CompletableFuture.completed(None)
+
+    def stop_with_savepoint(
+        self,
+        advance_to_end_of_event_time: bool,  # noqa: ARG002 - the contract
+        savepoint_directory: str | None = None,  # noqa: ARG002
+    ) -> NoReturn:
+        """Refused: there is no state."""
+        self._refuse("stop_with_savepoint")
+
+    def trigger_savepoint(
+        self,
+        savepoint_directory: str | None = None,  # noqa: ARG002 - the contract
+    ) -> NoReturn:
+        """Refused: there is no state."""
+        self._refuse("trigger_savepoint")
+
+    def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
+        """None."""
+        return CompletableFuture.completed({})
+
+    def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
+        """The result of 0 ms."""
+        return CompletableFuture.completed(JobExecutionResult(_NO_JOB, 0))
+
+    def collected(self, sink_uid: str) -> Iterator[Any]:  # noqa: ARG002 - the contract
+        """No records."""
+        return iter(())
+
+    def _refuse(self, call: str) -> NoReturn:
+        raise UnsupportedFeatureError(
+            f"{call}() needs a running job; this program is being planned, and its jobs do not run"
+        )

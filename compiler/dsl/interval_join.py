@@ -6,20 +6,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function, checked_stream
+from opchain.compiler.dsl.connected_streams import with_two_inputs
 from opchain.compiler.dsl.keyed_stream import KeyedStream
-from opchain.compiler.dsl.two_inputs import with_two_inputs
 from opchain.compiler.graph.partitioner import PartitionerKind
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.functions.join_functions import ProcessJoinFunction
-from opchain.runtime.operators.specs import IntervalJoinSpec
-from opchain.runtime.output_tag import OutputTag
+from opchain.runtime.program.operator_specs import IntervalJoinSpec
 from opchain.runtime.time import millis_of
+from opchain.runtime.types.output_tag import OutputTag
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
+    from opchain.compiler.dsl.argument_checks import DeclaredType
     from opchain.compiler.dsl.data_stream import DataStream
-    from opchain.compiler.dsl.declared_types import DeclaredType
     from opchain.runtime.time import Duration, Time
 
 K = TypeVar("K")

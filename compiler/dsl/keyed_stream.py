@@ -4,34 +4,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
-from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function
+from opchain.compiler.dsl.argument_checks import (
+    at_call,
+    checked,
+    checked_function,
+    declared_type,
+    type_of,
+)
 from opchain.compiler.dsl.data_stream import DataStream
-from opchain.compiler.dsl.declared_types import declared_type, type_of
 from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.partitioner import ExchangeMode, KeyBy, Partitioner, PartitionerKind
 from opchain.compiler.graph.transformation import PartitionTransformation
 from opchain.runtime.errors import GraphError
 from opchain.runtime.functions.aggregate_functions import ReduceFunction
-from opchain.runtime.functions.field_aggregation import FieldAggregation
+from opchain.runtime.functions.field_functions import FieldAggregation
+from opchain.runtime.functions.key_selectors import WithKey
 from opchain.runtime.functions.process_functions import KeyedProcessFunction, ProcessFunction
-from opchain.runtime.functions.with_key import WithKey
-from opchain.runtime.operators.specs import (
+from opchain.runtime.program.operator_specs import (
     KeyedProcessSpec,
     MapSpec,
     ProcessSpec,
     ReduceSpec,
 )
-from opchain.runtime.type_variables import K, T
+from opchain.runtime.types.type_variables import K, T
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.compiler.dsl.declared_types import DeclaredType
+    from opchain.compiler.dsl.argument_checks import DeclaredType
     from opchain.compiler.dsl.interval_join import IntervalJoin
     from opchain.compiler.dsl.windowed_stream import WindowedStream
     from opchain.compiler.graph.transformation import Transformation
+    from opchain.runtime.functions.window import Window
     from opchain.runtime.windows.assigners import WindowAssigner
-    from opchain.runtime.windows.window import Window
 
     W = TypeVar("W", bound=Window)
 
@@ -134,7 +139,7 @@ class KeyedStream(DataStream[T], Generic[K, T]):
 
     def count_window(self, size: int, slide: int = 0) -> WindowedStream[K, T, Any]:
         """Windows of `size` records per key: one after the other, or one every `slide` records."""
-        from opchain.runtime.windows.count_windows import (  # noqa: PLC0415 - as needed
+        from opchain.runtime.windows.global_windows import (  # noqa: PLC0415 - as needed
             CountSlidingWindowAssigner,
             CountTumblingWindowAssigner,
         )

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from opchain.compiler.dsl.argument_checks import at_call, checked_function, checked_stream
+from opchain.compiler.dsl.argument_checks import at_call, checked_function, checked_stream, type_of
 from opchain.compiler.dsl.data_stream import DataStream
-from opchain.compiler.dsl.declared_types import type_of
 from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.transformation import ChainingStrategy, OperatorTransformation
 from opchain.runtime.functions.map_functions import FlatMapFunction
-from opchain.runtime.operators.specs import MultiInputSpec
+from opchain.runtime.program.operator_specs import MultiInputSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from opchain.compiler.dsl.declared_types import DeclaredType
+    from opchain.compiler.dsl.argument_checks import DeclaredType
 
 R = TypeVar("R")
 

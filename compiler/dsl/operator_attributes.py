@@ -14,7 +14,7 @@ from opchain.compiler.graph.transformation import (
     SinkTransformation,
 )
 from opchain.runtime.errors import GraphError
-from opchain.runtime.type_variables import T
+from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from opchain.compiler.dsl.argument_checks import checked_function
 from opchain.compiler.graph.transformation import ChainingStrategy
-from opchain.runtime.functions.map_partition_function import MapPartitionFunction
-from opchain.runtime.operators.specs import FullWindowSpec, MapPartitionSpec
+from opchain.runtime.functions.map_functions import MapPartitionFunction
+from opchain.runtime.program.operator_specs import FullWindowSpec, MapPartitionSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from opchain.compiler.dsl.argument_checks import DeclaredType
     from opchain.compiler.dsl.data_stream import DataStream
-    from opchain.compiler.dsl.declared_types import DeclaredType
 
 # As Flink's plans show it, whatever the function.
 _KEYED_DESCRIPTION = (

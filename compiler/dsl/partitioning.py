@@ -11,14 +11,14 @@ from opchain.compiler.graph.partitioner import ExchangeMode, KeyBy, Partitioner,
 from opchain.compiler.graph.transformation import PartitionTransformation
 from opchain.runtime.functions import key_selectors
 from opchain.runtime.functions.key_selectors import KeySelector
-from opchain.runtime.type_variables import K, T
+from opchain.runtime.types.type_variables import K, T
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.compiler.dsl.broadcast_stream import BroadcastStream
+    from opchain.compiler.dsl.connected_streams import BroadcastStream
     from opchain.compiler.dsl.data_stream import DataStream
-    from opchain.runtime.state.descriptors import MapStateDescriptor
+    from opchain.runtime.functions.state_descriptors import MapStateDescriptor
 
 _BY_KEY = {PartitionerKind.HASH, PartitionerKind.FORWARD_FOR_CONSECUTIVE_HASH}
 
@@ -72,7 +72,7 @@ class Partitioning(Stream[T]):
         descriptors = (broadcast_state_descriptor, *other_broadcast_state_descriptors)
         if descriptors == (None,):
             return self.partition(PartitionerKind.BROADCAST)
-        from opchain.compiler.dsl.broadcast_stream import BroadcastStream  # noqa: PLC0415 - a cycle
+        from opchain.compiler.dsl.connected_streams import BroadcastStream  # noqa: PLC0415 - a cycle
 
         return BroadcastStream(self.partition(PartitionerKind.BROADCAST), descriptors)
 

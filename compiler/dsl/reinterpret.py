@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from opchain.compiler.dsl.argument_checks import checked, checked_function
+from opchain.compiler.dsl.argument_checks import checked, checked_function, type_of
 from opchain.compiler.dsl.data_stream import DataStream
-from opchain.compiler.dsl.declared_types import type_of
 from opchain.compiler.dsl.keyed_stream import KeyedStream
 from opchain.compiler.graph.partitioner import KeyBy, PartitionerKind
 from opchain.runtime.functions.key_selectors import KeySelector
@@ -14,7 +13,7 @@ from opchain.runtime.functions.key_selectors import KeySelector
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.compiler.dsl.declared_types import DeclaredType
+    from opchain.compiler.dsl.argument_checks import DeclaredType
 
 K = TypeVar("K")
 T = TypeVar("T")

@@ -5,24 +5,22 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
 
-from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function
+from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function, declared_type
 from opchain.compiler.dsl.collected import CloseableIterator
 from opchain.compiler.dsl.data_stream_sink import DataStreamSink
-from opchain.compiler.dsl.declared_types import declared_type
 from opchain.compiler.dsl.stream import Stream
 from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.transformation import SinkTransformation
 from opchain.runtime.connectors.print_sink import PrintSinkFunction
-from opchain.runtime.connectors.sink import Sink
-from opchain.runtime.connectors.two_phase_function import TwoPhaseSinkFunction
-from opchain.runtime.functions.source_sink_functions import SinkFunction
-from opchain.runtime.operators.specs import (
+from opchain.runtime.functions.sink import Sink
+from opchain.runtime.functions.source_sink_functions import SinkFunction, TwoPhaseSinkFunction
+from opchain.runtime.program.operator_specs import (
     CollectSinkSpec,
     LegacySinkSpec,
     SinkSpec,
     TwoPhaseSinkSpec,
 )
-from opchain.runtime.type_variables import T
+from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic
 
-from opchain.compiler.dsl.declared_types import declared_type, type_of
+from opchain.compiler.dsl.argument_checks import declared_type, type_of
 from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.transformation import OperatorTransformation
-from opchain.runtime.type_variables import T
+from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
+    from opchain.compiler.dsl.argument_checks import DeclaredType
     from opchain.compiler.dsl.data_stream import DataStream
-    from opchain.compiler.dsl.declared_types import DeclaredType
     from opchain.compiler.dsl.environment import StreamExecutionEnvironment
     from opchain.compiler.graph.partitioner import KeyBy
     from opchain.compiler.graph.transformation import Transformation
     from opchain.compiler.settings.execution_config import ExecutionConfig
-    from opchain.runtime.operators.specs import OperatorSpec
+    from opchain.runtime.program.operator_specs import OperatorSpec
     from opchain.runtime.types.type_information import TypeInformation
 
 

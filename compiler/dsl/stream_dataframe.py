@@ -1,23 +1,154 @@
-"""A stream as a DataFrame of Spark: the part of the program that leads to it becomes the DataFrame's plan."""
+"""An unbounded stream as a streaming DataFrame: a sink that commits files, and Spark's stream of these files.
+
+The job is a query of its own, as it must be: its epochs end with its own checkpoints, and a query of Spark's
+ends in one sink. So job and queries need not run at the same time, nor in the same program.
+
+A stream as a DataFrame of Spark: the part of the program that leads to it becomes the DataFrame's plan.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import re
+import tempfile
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from opchain.compiler.dsl import interception
-from opchain.compiler.dsl.argument_checks import at_call
-from opchain.compiler.dsl.declared_types import declared_type
-from opchain.compiler.dsl.streaming_dataframe import never_ends, streaming_dataframe
+from opchain.compiler.dsl.argument_checks import at_call, checked, declared_type
 from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.transformation import SinkTransformation
+from opchain.runtime.columnar.spark_types import struct_type
+from opchain.runtime.connectors.column_files import ColumnFileSink
 from opchain.runtime.connectors.relayed_sink import DataFrameSink
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
-from opchain.runtime.operators.specs import SinkSpec
+from opchain.runtime.files.file_systems import joined, qualified_path
+from opchain.runtime.program.operator_specs import SinkSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from opchain.compiler.dsl.stream import Stream
+    from opchain.compiler.graph.transformation import Transformation
+
+
+FOLDER = "dataframes"
+"""Where the files are, beside the checkpoints."""
+
+_CALL = "to_dataframe"
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+
+
+def never_ends(end: Transformation) -> bool:
+    """Whether a source that leads to it is unbounded."""
+    behind, stack = {end}, [end]
+    while stack:
+        transformation = stack.pop()
+        spec: Any = getattr(transformation, "spec", None)
+        if getattr(spec, "kind", None) == "source" and not spec.is_bounded:
+            return True
+        new = [each for each in transformation.inputs if each not in behind]
+        behind.update(new)
+        stack += new
+    return False
+
+
+def streaming_dataframe(
+    stream: Stream[Any], given: DataFrameSink, path: str | None, options: Mapping[str, Any]
+) -> Any:
+    """The DataFrame; the sink is in the program then. See `DataStream.to_dataframe`."""
+    environment, source = stream.get_execution_environment(), stream.transformation
+    settings = environment.program().settings
+    where = f"'{source.name}' ({source.call_site})"
+    if settings.target == "local":
+        raise UnsupportedFeatureError(
+            f"{at_call(_CALL)}: a DataFrame of {where} needs a job on Spark, and this one runs in this "
+            "process (execution.target = local)"
+        )
+    folder = _folder(source, path, settings.checkpoint_dir)
+    if folder and any(_writes_to(each, folder) for each in environment.get_transformations()):
+        raise GraphError(
+            f"{at_call(_CALL)}: another DataFrame of this program has its files in {folder}: use that one "
+            "twice, or name another path"
+        )
+    known = given.schema if isinstance(given.schema, str) else given.schema_json
+    if interception.is_capturing():
+        record_type = struct_type([])  # nothing is written, and DDL is Spark's to read
+        dataframe: Any = PlannedStreamingDataFrame()
+    else:
+        from opchain.runtime.spark.source_archive import temporary_folder  # noqa: PLC0415 - likewise
+        from opchain.runtime.spark.streaming.committed_records import (  # noqa: PLC0415 - drawing needs no Spark
+            committed_records,
+            record_type_of,
+        )
+
+        folder = folder or tempfile.mkdtemp(prefix="dataframe-", dir=temporary_folder())
+        record_type = record_type_of(known)
+        dataframe = committed_records(folder, record_type, options)
+    sink = ColumnFileSink(folder, record_type, f"{_CALL}() of {where}")
+    environment.add_operator(_end(stream, sink))
+    return dataframe
+
+
+class PlannedStreamingDataFrame:
+    """What `to_dataframe` gives while an unbounded program is planned.
+
+    Whatever is asked of it gives it again, so that a program that starts queries first gets to its job.
+    """
+
+    isStreaming = True  # noqa: N815 - Spark's name
+
+    def __getattr__(self, name: str) -> PlannedStreamingDataFrame:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __getitem__(self, name: Any) -> PlannedStreamingDataFrame:
+        return self
+
+    def __call__(self, *_: Any, **__: Any) -> PlannedStreamingDataFrame:
+        """Itself."""
+        return self
+
+
+def _end(stream: Stream[Any], sink: ColumnFileSink) -> SinkTransformation:
+    source = stream.transformation
+    end = SinkTransformation(
+        stream.get_execution_environment().next_transformation_id(),
+        "DataFrame",
+        source,
+        spec=SinkSpec(sink),
+        parallelism=source.parallelism,
+        key_by=stream.state_key,
+        call_site=user_call_site(),
+    )
+    if source.uid is not None:
+        end.uid = f"{source.uid} to DataFrame"
+    return end
+
+
+def _folder(source: Transformation, path: str | None, checkpoints: str | None) -> str:
+    """Where the files are; empty for a folder that goes with this process."""
+    if path is not None:
+        return qualified_path(checked(path, str, _CALL, "the path"))
+    if checkpoints is None:
+        return ""
+    if source.uid is None:
+        raise GraphError(
+            f"{at_call(_CALL)}: '{source.name}' ({source.call_site}) has no uid, by which a job that goes on from "
+            "its checkpoints would find the DataFrame's files again: give it one, or name a path"
+        )
+    return joined(qualified_path(checkpoints), FOLDER, _folder_name(source.uid))
+
+
+def _folder_name(uid: str) -> str:
+    if _PLAIN.fullmatch(uid):
+        return uid
+    return hashlib.sha256(uid.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _writes_to(transformation: Transformation, folder: str) -> bool:
+    sink = getattr(getattr(transformation, "spec", None), "sink", None)
+    return isinstance(sink, ColumnFileSink) and sink.base_path == folder
 
 
 def dataframe_of_stream(
@@ -65,7 +196,7 @@ def dataframe_of_stream(
     program = environment.detached_program(end)
     if interception.job_intercepted(program, call):
         return _planned(sink)
-    from opchain.compiler.dataframe_execution import dataframe  # noqa: PLC0415 - drawing runs nothing
+    from opchain.compiler.execution import dataframe  # noqa: PLC0415 - drawing runs nothing
 
     return dataframe(program)
 

@@ -1,29 +1,156 @@
-"""WindowedStream: the windows of each key, and what is computed over them."""
+"""What makes up a window: assigner, trigger, evictor, lateness, and where late records go.
+
+WindowedStream: the windows of each key, and what is computed over them.
+
+AllWindowedStream: windows over a whole stream, computed in a single subtask.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from opchain.compiler.dsl.argument_checks import checked_function
-from opchain.compiler.dsl.declared_types import declared_type
-from opchain.compiler.dsl.window_definition import WindowDefinition
+from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function, declared_type
+from opchain.runtime.errors import GraphError
 from opchain.runtime.functions.aggregate_functions import AggregateFunction, ReduceFunction
+from opchain.runtime.functions.callables import name_of
+from opchain.runtime.functions.key_selectors import NullByteKeySelector
 from opchain.runtime.functions.window_functions import (
+    AllWindowFunction,
+    PassThroughAllWindowFunction,
     PassThroughWindowFunction,
+    ProcessAllWindowFunction,
     ProcessWindowFunction,
     WindowFunction,
 )
-from opchain.runtime.type_variables import K, T, W
+from opchain.runtime.program.operator_specs import WindowSpec
+from opchain.runtime.time import millis_of
+from opchain.runtime.types.output_tag import OutputTag
+from opchain.runtime.types.type_variables import K, T, W
+from opchain.runtime.windows.assigners import MergingWindowAssigner, WindowAssigner
+from opchain.runtime.windows.evictors import Evictor
+from opchain.runtime.windows.triggers import Trigger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from datetime import timedelta
 
+    from typing_extensions import Self
+
+    from opchain.compiler.dsl.argument_checks import DeclaredType
     from opchain.compiler.dsl.data_stream import DataStream
-    from opchain.compiler.dsl.declared_types import DeclaredType
+    from opchain.compiler.dsl.environment import StreamExecutionEnvironment
     from opchain.compiler.dsl.keyed_stream import KeyedStream
-    from opchain.runtime.operators.specs import WindowSpec
+    from opchain.runtime.time import Duration, Time
     from opchain.runtime.types.type_information import TypeInformation
-    from opchain.runtime.windows.assigners import WindowAssigner
+
+
+class WindowDefinition(Generic[T, W]):
+    """The part of a windowed stream that says what its windows are; each setter returns it."""
+
+    def __init__(
+        self,
+        environment: StreamExecutionEnvironment,
+        window_assigner: WindowAssigner[T, W],
+        call: str = "window",
+    ) -> None:
+        checked(window_assigner, WindowAssigner, call, "the window")
+        self._environment = environment
+        self._assigner = window_assigner
+        self._trigger: Trigger[T, W] | None = None
+        self._evictor: Evictor[T, W] | None = None
+        self._allowed_lateness_ms = 0
+        self._late_tag: OutputTag[T] | None = None
+
+    def get_execution_environment(self) -> StreamExecutionEnvironment:
+        """The environment that the stream belongs to."""
+        return self._environment
+
+    def trigger(self, trigger: Trigger[T, W]) -> Self:
+        """Decides when windows fire, in the place of the assigner's own trigger."""
+        checked(trigger, Trigger, "trigger", "the trigger")
+        if isinstance(self._assigner, MergingWindowAssigner) and not trigger.can_merge():
+            raise GraphError(
+                f"{at_call('trigger')}: {type(trigger).__name__} cannot merge, and the windows of "
+                f"{self._assigner} do; use a trigger whose can_merge() is true"
+            )
+        self._trigger = trigger
+        return self
+
+    def evictor(self, evictor: Evictor[T, W]) -> Self:
+        """Removes records from a window before or after it is evaluated.
+
+        Keeps all records of a window until then, also for `reduce` and `aggregate`.
+
+        Flink: `WindowedStream.evictor`; PyFlink has none.
+        """
+        self._evictor = checked(evictor, Evictor, "evictor", "the evictor")
+        return self
+
+    def allowed_lateness(self, time_ms: int | Duration | Time | timedelta) -> Self:
+        """Keeps each window this long after its end, and fires it again for records that come then.
+
+        Event time only. Later records go to the late side output if there is one, else they are
+        dropped and counted.
+        """
+        lateness = millis_of(time_ms)
+        if lateness < 0:
+            raise ValueError(
+                f"{at_call('allowed_lateness')}: the lateness is {lateness} ms; "
+                "it must not be negative"
+            )
+        self._allowed_lateness_ms = lateness
+        return self
+
+    def side_output_late_data(self, output_tag: OutputTag[T]) -> Self:
+        """Sends records that come too late to a side output instead of dropping them."""
+        self._late_tag = checked(output_tag, OutputTag, "side_output_late_data", "the tag")
+        return self
+
+    def take_over(self, other: WindowDefinition[Any, W]) -> None:
+        """Takes over what was set on another definition, but for the assigner."""
+        self._trigger = other._trigger
+        self._evictor = other._evictor
+        self._allowed_lateness_ms = other._allowed_lateness_ms
+        self._late_tag = other._late_tag
+
+    def spec(
+        self,
+        *,
+        reduce: Any = None,
+        aggregate: Any = None,
+        function: Any = None,
+        is_all: bool = False,
+    ) -> WindowSpec:
+        """The window operator that computes this over each window."""
+        return WindowSpec(
+            assigner=self._assigner,
+            trigger=self._trigger_in_use(),
+            evictor=self._evictor,
+            allowed_lateness_ms=self._allowed_lateness_ms,
+            late_tag=self._late_tag,
+            reduce=reduce,
+            aggregate=aggregate,
+            function=function,
+            is_all=is_all,
+        )
+
+    def operator_name(self) -> str:
+        """The assigner's class, as Flink names window operators."""
+        return type(self._assigner).__name__
+
+    def description(self, kind: str, *functions: Any) -> str:
+        """The operator as plans show it: `Window(TumblingEventTimeWindows(5000), ...)`."""
+        parts = [str(self._assigner), type(self._trigger_in_use()).__name__]
+        if self._evictor is not None:
+            parts.append(type(self._evictor).__name__)
+        parts += [name_of(function) for function in functions]
+        return f"{kind}({', '.join(parts)})"
+
+    def _trigger_in_use(self) -> Trigger[Any, W]:
+        if self._trigger is not None:
+            return self._trigger
+        return self._assigner.get_default_trigger(self._environment)
+
 
 R = TypeVar("R")
 ACC = TypeVar("ACC")
@@ -83,7 +210,7 @@ class WindowedStream(WindowDefinition[T, W], Generic[K, T, W]):
         if window_function is None and output_type is None:
             output_type = declared_type(self._keyed_stream.transformation)
         spec = self.spec(
-            reduce=reduce_function, function=_checked_behind(window_function, "reduce")
+            reduce=reduce_function, function=_checked_window_function(window_function, "reduce")
         )
         return self._windowed(spec, output_type, reduce_function, window_function or _PASS_THROUGH)
 
@@ -124,7 +251,7 @@ class WindowedStream(WindowDefinition[T, W], Generic[K, T, W]):
             output_type: The type of what is emitted.
         """
         checked_function(aggregate_function, AggregateFunction, "aggregate")
-        function = _checked_behind(window_function, "aggregate")
+        function = _checked_window_function(window_function, "aggregate")
         spec = self.spec(aggregate=aggregate_function, function=function)
         return self._windowed(spec, output_type, aggregate_function, function or _PASS_THROUGH)
 
@@ -154,7 +281,123 @@ class WindowedStream(WindowDefinition[T, W], Generic[K, T, W]):
         return stream.set_description(self.description("Window", *functions))
 
 
-def _checked_behind(window_function: Any, call: str) -> Any:
+def _checked_window_function(window_function: Any, call: str) -> Any:
     if window_function is None:
         return None
     return checked_function(window_function, (WindowFunction, ProcessWindowFunction), call)
+
+
+_PASS_ALL_THROUGH: PassThroughAllWindowFunction[Any] = PassThroughAllWindowFunction()
+
+
+class AllWindowedStream(WindowDefinition[T, W]):
+    """All records of a stream, grouped into windows; the operator is not parallel.
+
+    Flink: `AllWindowedStream`, which is also a key-by on one constant key.
+    """
+
+    def __init__(self, data_stream: DataStream[T], window_assigner: WindowAssigner[T, W]) -> None:
+        super().__init__(data_stream.get_execution_environment(), window_assigner, "window_all")
+        self._keyed_stream = data_stream.key_by(NullByteKeySelector())
+
+    def get_input_type(self) -> TypeInformation[Any]:
+        """The declared type of the records; see `DataStream.get_type`."""
+        return self._keyed_stream.get_type()
+
+    @overload
+    def reduce(
+        self,
+        reduce_function: ReduceFunction[T] | Callable[[T, T], T],
+        window_function: None = None,
+        output_type: DeclaredType = None,
+    ) -> DataStream[T]: ...
+
+    @overload
+    def reduce(
+        self,
+        reduce_function: ReduceFunction[T] | Callable[[T, T], T],
+        window_function: AllWindowFunction[T, R, W] | ProcessAllWindowFunction[T, R, W],
+        output_type: DeclaredType = None,
+    ) -> DataStream[R]: ...
+
+    def reduce(
+        self,
+        reduce_function: ReduceFunction[T] | Callable[[T, T], T],
+        window_function: AllWindowFunction[T, R, W]
+        | ProcessAllWindowFunction[T, R, W]
+        | None = None,
+        output_type: DeclaredType = None,
+    ) -> DataStream[T] | DataStream[R]:
+        """Combines the records of each window as they come; see `WindowedStream.reduce`."""
+        checked_function(reduce_function, ReduceFunction, "reduce", callables=True)
+        if window_function is None and output_type is None:
+            output_type = declared_type(self._keyed_stream.transformation)
+        function = _checked_all_window_function(window_function, "reduce")
+        spec = self.spec(reduce=reduce_function, function=function, is_all=True)
+        return self._windowed(spec, output_type, reduce_function, function or _PASS_ALL_THROUGH)
+
+    @overload
+    def aggregate(
+        self,
+        aggregate_function: AggregateFunction[T, ACC, OUT],
+        window_function: None = None,
+        accumulator_type: DeclaredType = None,
+        output_type: DeclaredType = None,
+    ) -> DataStream[OUT]: ...
+
+    @overload
+    def aggregate(
+        self,
+        aggregate_function: AggregateFunction[T, ACC, OUT],
+        window_function: AllWindowFunction[OUT, R, W] | ProcessAllWindowFunction[OUT, R, W],
+        accumulator_type: DeclaredType = None,
+        output_type: DeclaredType = None,
+    ) -> DataStream[R]: ...
+
+    def aggregate(
+        self,
+        aggregate_function: AggregateFunction[T, ACC, OUT],
+        window_function: AllWindowFunction[OUT, R, W]
+        | ProcessAllWindowFunction[OUT, R, W]
+        | None = None,
+        accumulator_type: DeclaredType = None,  # noqa: ARG002 - PyFlink's signature
+        output_type: DeclaredType = None,
+    ) -> DataStream[OUT] | DataStream[R]:
+        """Folds the records of each window as they come; see `WindowedStream.aggregate`."""
+        checked_function(aggregate_function, AggregateFunction, "aggregate")
+        function = _checked_all_window_function(window_function, "aggregate")
+        spec = self.spec(aggregate=aggregate_function, function=function, is_all=True)
+        return self._windowed(spec, output_type, aggregate_function, function or _PASS_ALL_THROUGH)
+
+    def apply(
+        self,
+        window_function: AllWindowFunction[T, R, W] | Callable[[W, Iterable[T]], Iterable[R]],
+        output_type: DeclaredType = None,
+    ) -> DataStream[R]:
+        """Gives all records of a window to a function when the window fires."""
+        checked_function(window_function, AllWindowFunction, "apply", callables=True)
+        spec = self.spec(function=window_function, is_all=True)
+        return self._windowed(spec, output_type, window_function)
+
+    def process(
+        self,
+        process_window_function: ProcessAllWindowFunction[T, R, W],
+        output_type: DeclaredType = None,
+    ) -> DataStream[R]:
+        """Gives all records of a window, and a context with state, to a function when it fires."""
+        checked_function(process_window_function, ProcessAllWindowFunction, "process")
+        spec = self.spec(function=process_window_function, is_all=True)
+        return self._windowed(spec, output_type, process_window_function)
+
+    def _windowed(
+        self, spec: WindowSpec, output_type: DeclaredType, *functions: Any
+    ) -> DataStream[Any]:
+        stream = self._keyed_stream.transform(spec, output_type, name=self.operator_name())
+        stream.force_non_parallel()
+        return stream.set_description(self.description("AllWindow", *functions))
+
+
+def _checked_all_window_function(window_function: Any, call: str) -> Any:
+    if window_function is None:
+        return None
+    return checked_function(window_function, (AllWindowFunction, ProcessAllWindowFunction), call)

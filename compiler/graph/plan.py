@@ -10,14 +10,13 @@ from opchain.runtime.errors import InternalError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from opchain.compiler.graph.chain import Chain, DataSet, VertexSize
     from opchain.compiler.graph.execution_plan import ExecutionPlan
-    from opchain.compiler.graph.job_graph import JobGraph
+    from opchain.compiler.graph.job_graph import Chain, DataSet, JobGraph, VertexSize
     from opchain.compiler.graph.partitioner import Partitioner
     from opchain.compiler.graph.stream_graph import StreamGraph
     from opchain.compiler.graph.transformation import Transformation
     from opchain.compiler.settings.job_settings import JobSettings
-    from opchain.runtime.task.vertex_program import JobProgram
+    from opchain.runtime.program.vertex_program import JobProgram
 
 T = TypeVar("T")
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from opchain.compiler.graph.call_site import CallSite
     from opchain.compiler.graph.partitioner import KeyBy, Partitioner
-    from opchain.runtime.operators.specs import OperatorSpec
-    from opchain.runtime.output_tag import OutputTag
+    from opchain.runtime.program.operator_specs import OperatorSpec
+    from opchain.runtime.types.output_tag import OutputTag
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from opchain.compiler.graph.call_site import CallSite
     from opchain.compiler.graph.partitioner import ExchangeMode, KeyBy, Partitioner
-    from opchain.runtime.operators.specs import OperatorSpec, SinkSpec
-    from opchain.runtime.output_tag import OutputTag
+    from opchain.runtime.program.operator_specs import OperatorSpec, SinkSpec
+    from opchain.runtime.types.output_tag import OutputTag
 
 MAX_PARALLELISM_LIMIT = 32768
 UNSET = -1

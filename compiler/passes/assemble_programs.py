@@ -10,11 +10,9 @@ from opchain.compiler.graph.partitioner import PartitionerKind
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.combine_before_sending import combining_vertices
 from opchain.compiler.passes.track_timestamps import edges_with_timestamps
-from opchain.runtime.errors import InternalError
-from opchain.runtime.legible import legible
-from opchain.runtime.operators import specs
-from opchain.runtime.state.key_types import hasher_of_type
-from opchain.runtime.task.vertex_program import (
+from opchain.runtime.errors import InternalError, legible
+from opchain.runtime.program import operator_specs as specs
+from opchain.runtime.program.vertex_program import (
     ChainedSourceProgram,
     InputProgram,
     JobProgram,
@@ -25,6 +23,7 @@ from opchain.runtime.task.vertex_program import (
     StageProgram,
     VertexProgram,
 )
+from opchain.runtime.state.keys.own_keys import hasher_of_type
 from opchain.runtime.types.declared_form import row_converter_to
 
 if TYPE_CHECKING:

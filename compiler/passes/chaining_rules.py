@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from opchain.compiler.graph.partitioner import ExchangeMode, PartitionerKind
 from opchain.compiler.graph.transformation import UNSET, ChainingStrategy
 from opchain.runtime.connectors.fed_source import FedSource
-from opchain.runtime.operators.specs import LegacySourceSpec, SourceSpec
+from opchain.runtime.program.operator_specs import LegacySourceSpec, SourceSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from opchain.compiler.graph.partitioner import PartitionerKind
 from opchain.runtime.functions.function import has_lifecycle
-from opchain.runtime.operators.specs import ReduceSpec
+from opchain.runtime.program.operator_specs import ReduceSpec
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -19,10 +19,10 @@ from opchain.compiler.graph.plan import made
 from opchain.compiler.graph.transformation import UNSET
 from opchain.compiler.passes.rejections import JobGraphError
 from opchain.runtime.errors import InternalError
-from opchain.runtime.state.key_groups import MAX_PARALLELISM_LIMIT, default_max_parallelism
+from opchain.runtime.state.keys.key_groups import MAX_PARALLELISM_LIMIT, default_max_parallelism
 
 if TYPE_CHECKING:
-    from opchain.compiler.graph.chain import Chain, VertexSize
+    from opchain.compiler.graph.job_graph import Chain, VertexSize
     from opchain.compiler.graph.plan import Plan
     from opchain.compiler.graph.stream_graph import StreamNode
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from opchain.compiler.graph.chain import Chain
+from opchain.compiler.graph.job_graph import Chain
 from opchain.compiler.graph.plan import made
 from opchain.runtime.errors import InternalError
 

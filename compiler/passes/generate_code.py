@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from opchain.compiler.graph.plan import Plan
-    from opchain.runtime.task.vertex_program import (
+    from opchain.runtime.program.vertex_program import (
         InputProgram,
         OutputProgram,
         VertexProgram,

@@ -26,14 +26,14 @@ from opchain.compiler.graph.transformation import (
 )
 from opchain.compiler.passes.rejections import StreamGraphError
 from opchain.runtime.errors import InternalError
-from opchain.runtime.operators import specs
+from opchain.runtime.program import operator_specs as specs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from opchain.compiler.graph.partitioner import KeyBy
     from opchain.compiler.graph.plan import Plan, Program
-    from opchain.runtime.output_tag import OutputTag
+    from opchain.runtime.types.output_tag import OutputTag
 
 DEFAULT_SLOT_SHARING_GROUP = "default"
 _DEFAULT_JOB_NAMES = {True: "Flink Batch Job", False: "Flink Streaming Job"}

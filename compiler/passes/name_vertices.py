@@ -12,7 +12,7 @@ from opchain.compiler.graph.plan import made
 from opchain.runtime.errors import InternalError
 
 if TYPE_CHECKING:
-    from opchain.compiler.graph.chain import Chain
+    from opchain.compiler.graph.job_graph import Chain
     from opchain.compiler.graph.plan import Plan
 
 

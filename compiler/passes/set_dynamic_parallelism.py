@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from networkx.utils import UnionFind
 
-from opchain.compiler.graph.chain import VertexSize
+from opchain.compiler.graph.job_graph import VertexSize
 from opchain.compiler.graph.partitioner import PartitionerKind
 from opchain.compiler.graph.plan import made
 from opchain.compiler.graph.transformation import UNSET
@@ -23,7 +23,7 @@ from opchain.runtime.errors import InternalError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from opchain.compiler.graph.chain import Chain
+    from opchain.compiler.graph.job_graph import Chain
     from opchain.compiler.graph.plan import Plan
     from opchain.compiler.graph.stream_graph import StreamGraph
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from opchain.compiler.graph.chain import DataSet
-from opchain.compiler.graph.job_graph import ResultPartitionType
+from opchain.compiler.graph.job_graph import DataSet, ResultPartitionType
 from opchain.compiler.graph.partitioner import ExchangeMode, PartitionerKind
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.rejections import JobGraphError
@@ -19,7 +18,7 @@ from opchain.runtime.errors import InternalError
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from opchain.compiler.graph.chain import Chain
+    from opchain.compiler.graph.job_graph import Chain
     from opchain.compiler.graph.plan import Plan
     from opchain.compiler.graph.stream_graph import StreamEdge
 

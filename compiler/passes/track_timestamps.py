@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opchain.runtime.operators.specs import ReduceSpec
+from opchain.runtime.program.operator_specs import ReduceSpec
 
 if TYPE_CHECKING:
     from opchain.compiler.graph.stream_graph import StreamGraph, StreamNode

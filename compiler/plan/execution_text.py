@@ -14,7 +14,7 @@ from opchain.compiler.plan.layout import (
     one_line,
     set_lines,
 )
-from opchain.runtime.state.key_groups import key_group_range
+from opchain.runtime.state.keys.key_groups import key_group_range
 
 if TYPE_CHECKING:
     from opchain.compiler.graph.execution_plan import Exchange, PlacedVertex

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from collections.abc import Set as AbstractSet
 
-    from opchain.compiler.plan.matching import Matching
+    from opchain.compiler.plan.diff import Matching
     from opchain.compiler.plan.model import JobPlan, PlannedOperator, PlannedVertex
 
 _UNSET = -1

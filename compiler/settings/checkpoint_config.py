@@ -1,16 +1,23 @@
-"""The settings of checkpoints, as the user sets them on the environment."""
+"""What a checkpoint promises.
+
+What becomes of the checkpoints when a job is cancelled.
+
+The configuration keys behind CheckpointConfig, with Flink's defaults.
+
+Flink: CheckpointingOptions.
+
+The settings of checkpoints, as the user sets them on the environment.
+"""
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING, TypeVar
 
-from opchain.compiler.settings import checkpoint_options as options
-from opchain.compiler.settings.checkpointing_mode import CheckpointingMode
-from opchain.compiler.settings.externalized_checkpoint_retention import (
-    ExternalizedCheckpointRetention,
-)
-from opchain.compiler.settings.graph_options import RUNTIME_MODE
+from opchain.compiler.settings import checkpoint_config as options
+from opchain.compiler.settings.pipeline_options import RUNTIME_MODE
 from opchain.runtime.configuration.configuration import Configuration
+from opchain.runtime.configuration.options import ConfigOptions
 from opchain.runtime.errors import short_repr
 from opchain.runtime.time import Duration, millis_of
 
@@ -19,6 +26,62 @@ if TYPE_CHECKING:
 
     from opchain.runtime.configuration.options import ConfigOption
     from opchain.runtime.time import Time
+
+
+class CheckpointingMode(Enum):
+    """How often a record counts in state and sinks when a job had to start again.
+
+    Here a checkpoint is the end of a micro-batch, so that at least once is exactly once, too.
+    """
+
+    EXACTLY_ONCE = 0
+    AT_LEAST_ONCE = 1
+
+
+class ExternalizedCheckpointRetention(Enum):
+    """Which checkpoints stay in the storage."""
+
+    DELETE_ON_CANCELLATION = 0
+    """They go when the job is cancelled, and stay when it fails."""
+    RETAIN_ON_CANCELLATION = 1
+    """They stay; the user deletes them."""
+    NO_EXTERNALIZED_CHECKPOINTS = 2
+    """They go with the job, however it ends."""
+
+
+_PREFIX = "execution.checkpointing"
+
+INTERVAL = ConfigOptions.key(f"{_PREFIX}.interval").duration_type().no_default_value()
+MODE = (
+    ConfigOptions.key(f"{_PREFIX}.mode")
+    .enum_type(CheckpointingMode)
+    .default_value(CheckpointingMode.EXACTLY_ONCE)
+)
+TIMEOUT = (
+    ConfigOptions.key(f"{_PREFIX}.timeout").duration_type().default_value(Duration.of_minutes(10))
+)
+MIN_PAUSE = ConfigOptions.key(f"{_PREFIX}.min-pause").duration_type().default_value(Duration(0))
+MAX_CONCURRENT = (
+    ConfigOptions.key(f"{_PREFIX}.max-concurrent-checkpoints").int_type().default_value(1)
+)
+TOLERABLE_FAILURES = (
+    ConfigOptions.key(f"{_PREFIX}.tolerable-failed-checkpoints").int_type().default_value(0)
+)
+RETENTION = (
+    ConfigOptions.key(f"{_PREFIX}.externalized-checkpoint-retention")
+    .enum_type(ExternalizedCheckpointRetention)
+    .default_value(ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS)
+)
+UNALIGNED = ConfigOptions.key(f"{_PREFIX}.unaligned.enabled").boolean_type().default_value(False)
+FORCE_UNALIGNED = (
+    ConfigOptions.key(f"{_PREFIX}.unaligned.forced").boolean_type().default_value(False)
+)
+ALIGNED_TIMEOUT = (
+    ConfigOptions.key(f"{_PREFIX}.aligned-checkpoint-timeout")
+    .duration_type()
+    .default_value(Duration(0))
+)
+
 
 T = TypeVar("T")
 

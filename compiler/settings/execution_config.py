@@ -1,7 +1,13 @@
-"""How a program runs, as the user sets it on the environment."""
+"""How a job treats its input: as a stream, or as a whole.
+
+When a task with several inputs may start.
+
+How a program runs, as the user sets it on the environment.
+"""
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from opchain.compiler.settings import pipeline_options as options
@@ -15,6 +21,29 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from opchain.runtime.configuration.options import ConfigOption
+
+
+class RuntimeExecutionMode(Enum):
+    """Chosen with `set_runtime_mode` or the key `execution.runtime-mode`."""
+
+    STREAMING = 0
+    """Every update is emitted as it comes."""
+    BATCH = 1
+    """Only final results are emitted; all sources must be bounded."""
+    AUTOMATIC = 2
+    """BATCH if all sources are bounded, else STREAMING."""
+
+
+class InputDependencyConstraint(Enum):
+    """Whether one input with data is enough to start a task.
+
+    Flink 2 no longer has it, and PyFlink still exports it. Spark starts a stage when all its inputs
+    are there, which is `ALL`.
+    """
+
+    ANY = 0
+    ALL = 1
+
 
 T = TypeVar("T")
 

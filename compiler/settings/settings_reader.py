@@ -1,4 +1,7 @@
-"""Configuration -> JobSettings: where the text of configuration values is read and checked."""
+"""Configuration -> JobSettings: where the text of configuration values is read and checked.
+
+Program -> JobDependencies: files that a job needs, from the texts of the configuration.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,20 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from pydantic import ValidationError
 
-from opchain.compiler.settings import graph_options
+from opchain.compiler.settings import pipeline_options as graph_options
 from opchain.compiler.settings.job_settings import JobSettings
 from opchain.runtime.configuration.options import BOOLEAN, DURATION, INT, MAP, STRING, ConfigOption
 from opchain.runtime.configuration.options import ValueType as OfType
+from opchain.runtime.job.dependencies import CachedFile, JobDependencies, PythonArchive
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pydantic.fields import FieldInfo
 
+    from opchain.compiler.graph.plan import Program
     from opchain.runtime.configuration.configuration import Configuration
+
 
 _FALLBACK_KEYS = {
     **{
@@ -129,3 +135,29 @@ class _OneOf:
         if chosen is None:
             raise ValueError(f"{value!r} is none of {', '.join(self._by_name.values())}")
         return chosen
+
+
+def job_dependencies(program: Program) -> JobDependencies:
+    """What the program's `add_python_file`, `register_cached_file` and so on have named.
+
+    Spark makes cached files executable always, so that the third part of an entry changes nothing.
+    """
+    settings = program.settings
+    return JobDependencies(
+        python_files=_parts(settings.python_files, ","),
+        archives=tuple(_archive(entry) for entry in _parts(settings.python_archives, ",")),
+        python_executable=settings.python_executable,
+        requirements=settings.python_requirements,
+        jars=_parts(settings.jars, ";") + _parts(settings.classpaths, ";"),
+        cached_files=tuple(CachedFile(path, name) for path, name, _ in program.cached_files),
+    )
+
+
+def _parts(text: str | None, separator: str) -> tuple[str, ...]:
+    return tuple(part for part in (text or "").split(separator) if part)
+
+
+def _archive(entry: str) -> PythonArchive:
+    """An archive without a folder gets one of its own name, as in Flink."""
+    path, _, folder = entry.partition("#")
+    return PythonArchive(path, folder or path.rstrip("/").rpartition("/")[2])

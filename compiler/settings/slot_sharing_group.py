@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from opchain.runtime.configuration.memory_size import MemorySize
+from opchain.runtime.configuration.options import MemorySize
 from opchain.runtime.errors import short_repr
 
 _NOTHING = MemorySize(0)

@@ -54,7 +54,7 @@ class DecimalType(DataType):
 
     def type_information(self) -> TypeInformation[Any]:
         """A Decimal whose precision and scale formats can ask for."""
-        from opchain.runtime.types.decimal_type import BigDecimalTypeInfo  # noqa: PLC0415 - as above
+        from opchain.runtime.types.time_types import BigDecimalTypeInfo  # noqa: PLC0415 - as above
 
         return BigDecimalTypeInfo.of(*self.parameters)
 

@@ -12,14 +12,14 @@ from opchain.datastream.connectors.file_system import (
     FileSink,
     OutputFileConfig,
 )
-from opchain.runtime.connectors.sink import Sink, SinkWriter
+from opchain.runtime.functions.sink import Sink, SinkWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from examples.nexmark.model import Row
     from examples.nexmark.streams import Result
-    from opchain.runtime.connectors.sink import Committer
+    from opchain.runtime.functions.sink import Committer
 
 
 def sink_of(result: Result, folder: str) -> Sink[Row]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opchain.compiler.settings.input_dependency_constraint import InputDependencyConstraint
+from opchain.compiler.settings.execution_config import InputDependencyConstraint
 
 __all__ = [
     "InputDependencyConstraint",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opchain.runtime.job.id import JobID
+from opchain.runtime.job.status import JobID
 
 __all__ = [
     "JobID",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opchain.runtime.serialization import (
+from opchain.runtime.types.serialization import (
     BulkWriter,
     BulkWriterFactory,
     ByteArraySchema,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opchain.runtime.types.type_serializer import TypeSerializer, VoidNamespaceSerializer, void
+from opchain.runtime.types.type_information import TypeSerializer, VoidNamespaceSerializer, void
 
 __all__ = [
     "TypeSerializer",

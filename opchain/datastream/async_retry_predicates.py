@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opchain.runtime.functions.async_retry_predicates import (
+from opchain.runtime.functions.async_retry import (
     empty_result_predicate,
     exception_type_predicate,
     has_exception_predicate,

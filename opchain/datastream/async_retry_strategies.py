@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opchain.runtime.functions.async_retry_strategies import (
+from opchain.runtime.functions.async_retry import (
     NO_RETRY_STRATEGY,
     AsyncRetryPredicate,
     AsyncRetryStrategy,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opchain.compiler.settings.checkpointing_mode import CheckpointingMode
+from opchain.compiler.settings.checkpoint_config import CheckpointingMode
 
 __all__ = [
     "CheckpointingMode",

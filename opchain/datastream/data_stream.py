@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from opchain.compiler.dsl.all_windowed_stream import AllWindowedStream
-from opchain.compiler.dsl.broadcast_stream import BroadcastConnectedStream, BroadcastStream
-from opchain.compiler.dsl.co_grouped_streams import CoGroupedStreams
 from opchain.compiler.dsl.collected import CloseableIterator
-from opchain.compiler.dsl.connected_streams import ConnectedStreams
+from opchain.compiler.dsl.connected_streams import (
+    BroadcastConnectedStream,
+    BroadcastStream,
+    ConnectedStreams,
+)
 from opchain.compiler.dsl.data_stream import DataStream
 from opchain.compiler.dsl.data_stream_sink import DataStreamSink
 from opchain.compiler.dsl.interval_join import IntervalJoin
-from opchain.compiler.dsl.joined_streams import JoinedStreams
+from opchain.compiler.dsl.joined_streams import CoGroupedStreams, JoinedStreams
 from opchain.compiler.dsl.keyed_stream import KeyedStream
 from opchain.compiler.dsl.partition_window import PartitionWindowedStream
 from opchain.compiler.dsl.reinterpret import DataStreamUtils
-from opchain.compiler.dsl.windowed_stream import WindowedStream
+from opchain.compiler.dsl.windowed_stream import AllWindowedStream, WindowedStream
 
 __all__ = [
     "AllWindowedStream",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opchain.compiler.settings.execution_mode import RuntimeExecutionMode
+from opchain.compiler.settings.execution_config import RuntimeExecutionMode
 
 __all__ = [
     "RuntimeExecutionMode",

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from opchain.runtime.functions.aggregate_functions import AggregateFunction, ReduceFunction
+from opchain.runtime.functions.aggregate_functions import (
+    AggregateFunction,
+    DeltaFunction,
+    ReduceFunction,
+)
 from opchain.runtime.functions.async_functions import (
     AsyncBatchFunction,
     AsyncFunction,
     AsyncFunctionDescriptor,
 )
-from opchain.runtime.functions.async_retry_strategies import AsyncRetryPredicate, AsyncRetryStrategy
-from opchain.runtime.functions.broadcast_process_functions import (
-    BaseBroadcastProcessFunction,
-    BroadcastProcessFunction,
-    KeyedBroadcastProcessFunction,
-)
-from opchain.runtime.functions.checkpointed_function import (
-    CheckpointedFunction,
-    CheckpointListener,
-    FunctionInitializationContext,
-    FunctionSnapshotContext,
-)
-from opchain.runtime.functions.delta_function import DeltaFunction
+from opchain.runtime.functions.async_retry import AsyncRetryPredicate, AsyncRetryStrategy
 from opchain.runtime.functions.function import DistributedCache, Function, RuntimeContext
 from opchain.runtime.functions.join_functions import (
     CoGroupFunction,
@@ -29,25 +21,36 @@ from opchain.runtime.functions.join_functions import (
     ProcessJoinFunction,
 )
 from opchain.runtime.functions.key_selectors import KeySelector, NullByteKeySelector, Partitioner
-from opchain.runtime.functions.map_batches_function import MapBatchesFunction
 from opchain.runtime.functions.map_functions import (
     CoFlatMapFunction,
     CoMapFunction,
     FilterFunction,
     FlatMapFunction,
+    MapBatchesFunction,
     MapFunction,
+    MapPartitionFunction,
 )
-from opchain.runtime.functions.map_partition_function import MapPartitionFunction
 from opchain.runtime.functions.process_functions import (
+    BaseBroadcastProcessFunction,
+    BroadcastProcessFunction,
     CoProcessFunction,
+    KeyedBroadcastProcessFunction,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     ProcessFunction,
+    TimerService,
 )
 from opchain.runtime.functions.source_sink_functions import (
     ParallelSourceFunction,
     SinkFunction,
     SourceFunction,
+)
+from opchain.runtime.functions.state import (
+    CheckpointedFunction,
+    CheckpointListener,
+    FunctionInitializationContext,
+    FunctionSnapshotContext,
+    KeyedStateStore,
 )
 from opchain.runtime.functions.window_functions import (
     AllWindowFunction,
@@ -57,8 +60,6 @@ from opchain.runtime.functions.window_functions import (
     ProcessWindowFunction,
     WindowFunction,
 )
-from opchain.runtime.state.state_stores import KeyedStateStore
-from opchain.runtime.timer_service import TimerService
 
 __all__ = [
     "AggregateFunction",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opchain.runtime.output_tag import OutputTag
+from opchain.runtime.types.output_tag import OutputTag
 
 __all__ = [
     "OutputTag",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
-from opchain.runtime.configuration.memory_size import MemorySize
+from opchain.runtime.configuration.options import MemorySize
 
 __all__ = [
     "MemorySize",

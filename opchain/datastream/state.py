@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from opchain.runtime.state.descriptors import (
+from opchain.runtime.functions.state import (
+    AggregatingState,
+    AppendingState,
+    BroadcastState,
+    KeyedStateStore,
+    ListState,
+    MapState,
+    MergingState,
+    OperatorStateStore,
+    ReadOnlyBroadcastState,
+    ReducingState,
+    State,
+    ValueState,
+)
+from opchain.runtime.functions.state_descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
@@ -10,20 +24,7 @@ from opchain.runtime.state.descriptors import (
     StateDescriptor,
     ValueStateDescriptor,
 )
-from opchain.runtime.state.state import (
-    AggregatingState,
-    AppendingState,
-    BroadcastState,
-    ListState,
-    MapState,
-    MergingState,
-    ReadOnlyBroadcastState,
-    ReducingState,
-    State,
-    ValueState,
-)
-from opchain.runtime.state.state_stores import KeyedStateStore, OperatorStateStore
-from opchain.runtime.state.ttl import StateTtlConfig
+from opchain.runtime.functions.state_ttl import StateTtlConfig
 
 __all__ = [
     "AggregatingState",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opchain.runtime.time_domain import TimeDomain
+from opchain.runtime.time import TimeDomain
 
 __all__ = [
     "TimeDomain",

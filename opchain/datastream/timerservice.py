@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opchain.runtime.timer_service import TimerService
+from opchain.runtime.functions.process_functions import TimerService
 
 __all__ = [
     "TimerService",

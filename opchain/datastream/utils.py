@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opchain.runtime.types.result_type_queryable import ResultTypeQueryable
+from opchain.runtime.types.type_information import ResultTypeQueryable
 
 __all__ = [
     "ResultTypeQueryable",

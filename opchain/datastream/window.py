@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from opchain.runtime.windows.assigners import MergingWindowAssigner, WindowAssigner
-from opchain.runtime.windows.count_windows import (
-    CountSlidingWindowAssigner,
-    CountTumblingWindowAssigner,
+from opchain.runtime.functions.window import (
+    CountWindow,
+    CountWindowSerializer,
+    GlobalWindow,
+    GlobalWindowSerializer,
+    TimeWindow,
+    TimeWindowSerializer,
+    Window,
 )
-from opchain.runtime.windows.data_triggers import CountTrigger, DeltaTrigger
+from opchain.runtime.windows.assigners import MergingWindowAssigner, WindowAssigner
+from opchain.runtime.windows.data_triggers import (
+    CountTrigger,
+    DeltaTrigger,
+    ProcessingTimeoutTrigger,
+    PurgingTrigger,
+)
 from opchain.runtime.windows.evictors import (
     CountEvictor,
     DeltaEvictor,
@@ -15,7 +25,13 @@ from opchain.runtime.windows.evictors import (
     TimeEvictor,
     TimestampedValue,
 )
-from opchain.runtime.windows.global_windows import EndOfStreamTrigger, GlobalWindows, NeverTrigger
+from opchain.runtime.windows.global_windows import (
+    CountSlidingWindowAssigner,
+    CountTumblingWindowAssigner,
+    EndOfStreamTrigger,
+    GlobalWindows,
+    NeverTrigger,
+)
 from opchain.runtime.windows.session_windows import (
     DynamicEventTimeSessionWindows,
     DynamicProcessingTimeSessionWindows,
@@ -23,26 +39,20 @@ from opchain.runtime.windows.session_windows import (
     ProcessingTimeSessionWindows,
     SessionWindowTimeGapExtractor,
 )
-from opchain.runtime.windows.time_triggers import (
-    ContinuousEventTimeTrigger,
-    ContinuousProcessingTimeTrigger,
-    EventTimeTrigger,
-    ProcessingTimeTrigger,
-)
 from opchain.runtime.windows.time_windows import (
     SlidingEventTimeWindows,
     SlidingProcessingTimeWindows,
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
-from opchain.runtime.windows.triggers import Trigger, TriggerResult
-from opchain.runtime.windows.window import CountWindow, GlobalWindow, TimeWindow, Window
-from opchain.runtime.windows.window_serializers import (
-    CountWindowSerializer,
-    GlobalWindowSerializer,
-    TimeWindowSerializer,
+from opchain.runtime.windows.triggers import (
+    ContinuousEventTimeTrigger,
+    ContinuousProcessingTimeTrigger,
+    EventTimeTrigger,
+    ProcessingTimeTrigger,
+    Trigger,
+    TriggerResult,
 )
-from opchain.runtime.windows.wrapping_triggers import ProcessingTimeoutTrigger, PurgingTrigger
 
 __all__ = [
     "ContinuousEventTimeTrigger",

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from opchain.runtime.metrics.counter import Counter
-from opchain.runtime.metrics.distribution import Distribution
-from opchain.runtime.metrics.gauge import Gauge
 from opchain.runtime.metrics.histogram import Histogram
-from opchain.runtime.metrics.meter import Meter
-from opchain.runtime.metrics.metric import Metric
 from opchain.runtime.metrics.metric_group import MetricGroup
+from opchain.runtime.metrics.metric_types import Counter, Distribution, Gauge, Meter, Metric
 
 __all__ = [
     "Counter",

@@ -35,7 +35,7 @@ from opchain.runtime.checkpoint.pending_checkpoint import Acknowledgement, Pendi
 from opchain.runtime.checkpoint.retention import drop_checkpoint, sweep
 from opchain.runtime.checkpoint.run_lease import RunLease
 from opchain.runtime.errors import CheckpointError, CheckpointInUseError, CorruptCheckpointError
-from opchain.runtime.task.mailbox.timer_service import wall_clock_ms
+from opchain.runtime.mailbox.timer_service import wall_clock_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

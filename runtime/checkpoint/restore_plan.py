@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         StateDescription,
     )
     from opchain.runtime.checkpoint.source_places import SourceKind
-    from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram
+    from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
 
 _LOG = logging.getLogger("opchain.epochs")
 

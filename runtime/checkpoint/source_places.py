@@ -15,15 +15,15 @@ from opchain.runtime.checkpoint.metadata import SourcePosition
 from opchain.runtime.checkpoint.positions import BATCH, BOUNDED, NO_BATCH, SOURCES, position
 from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.connectors.fed_source import FedSource
-from opchain.runtime.operators.specs.sources import LegacySourceSpec, SourceSpec
+from opchain.runtime.program.operator_specs import LegacySourceSpec, SourceSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
     from opchain.runtime.checkpoint.restore_plan import ProgramOperator
-    from opchain.runtime.operators.specs.operator_spec import OperatorSpec
-    from opchain.runtime.task.vertex_program import JobProgram
+    from opchain.runtime.program.operator_specs import OperatorSpec
+    from opchain.runtime.program.vertex_program import JobProgram
 
 SourceKind = Literal["bounded", "DataFrame", "positions"]
 """Of an unbounded source, who keeps how far it has been read: Spark for itself, or the clock source for

@@ -32,7 +32,7 @@ from opchain.runtime.state.operator_snapshot import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from opchain.runtime.state.key_groups import KeyGroupRange
+    from opchain.runtime.state.keys.key_groups import KeyGroupRange
 
 MAGIC = b"opchain\0"
 VERSION = 1

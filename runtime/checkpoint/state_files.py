@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from opchain.runtime.checkpoint.state_file_format import StateFile
     from opchain.runtime.checkpoint.storage import CheckpointStorage
-    from opchain.runtime.state.key_groups import KeyGroupRange
+    from opchain.runtime.state.keys.key_groups import KeyGroupRange
 
 FOLDER = "shared"
 """Where state files are, below the storage's root; `shared/<epoch>/...`."""

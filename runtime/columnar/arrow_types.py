@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.missing_library import imported
+from opchain.runtime.errors import imported
 
 if TYPE_CHECKING:
     from types import ModuleType

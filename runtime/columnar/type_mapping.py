@@ -36,13 +36,11 @@ from opchain.runtime.types.container_types import (
     ObjectArrayTypeInfo,
     PrimitiveArrayTypeInfo,
 )
-from opchain.runtime.types.decimal_type import (
+from opchain.runtime.types.record_types import ExternalTypeInfo, RowTypeInfo, TupleTypeInfo
+from opchain.runtime.types.time_types import (
     DEFAULT_PRECISION,
     DEFAULT_SCALE,
     BigDecimalTypeInfo,
-)
-from opchain.runtime.types.record_types import ExternalTypeInfo, RowTypeInfo, TupleTypeInfo
-from opchain.runtime.types.time_types import (
     DateTypeInfo,
     LocalTimeTypeInfo,
     TimestampTypeInfo,

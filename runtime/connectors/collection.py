@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opchain.runtime.connectors.sequence import contiguous_parts
-from opchain.runtime.connectors.source import Source
-from opchain.runtime.task.record_copy import private
-from opchain.runtime.type_variables import T
+from opchain.runtime.functions.source import Source
+from opchain.runtime.records.record_copy import private
+from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

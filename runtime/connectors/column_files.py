@@ -11,7 +11,7 @@ from opchain.runtime.connectors.file_buckets import BucketAssigner
 from opchain.runtime.connectors.file_naming import OutputFileConfig, RollingPolicy
 from opchain.runtime.connectors.file_sink import FileSink
 from opchain.runtime.formats.parquet_writer import ParquetWriter
-from opchain.runtime.serialization import BulkWriterFactory
+from opchain.runtime.types.serialization import BulkWriterFactory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

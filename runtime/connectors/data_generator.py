@@ -9,7 +9,7 @@ from opchain.runtime.connectors.pace import Pace
 from opchain.runtime.connectors.sequence import contiguous_parts
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.type_variables import T
+from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

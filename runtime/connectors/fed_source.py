@@ -10,8 +10,8 @@ from opchain.runtime.columnar.arrow_types import arrow_schema, pyarrow
 from opchain.runtime.columnar.decode import records_of
 from opchain.runtime.columnar.spark_types import SparkType
 from opchain.runtime.columnar.type_mapping import type_info_of
-from opchain.runtime.connectors.source import Source
 from opchain.runtime.errors import GraphError, InternalError, UnsupportedFeatureError
+from opchain.runtime.functions.source import Source
 from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, TypeVar
 
 from opchain.runtime.connectors.file_buckets import BasePathBucketAssigner, BucketAssigner
 from opchain.runtime.connectors.file_naming import OutputFileConfig, RollingPolicy
-from opchain.runtime.connectors.files.file_system import (
+from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.files.file_systems import (
     file_system_of,
     joined,
     name_of,
     qualified_path,
 )
-from opchain.runtime.connectors.sink import Committer, Sink, SinkWriter, origin_of
-from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.serialization import BulkWriterFactory, Encoder
+from opchain.runtime.functions.sink import Committer, Sink, SinkWriter, origin_of
+from opchain.runtime.types.serialization import BulkWriterFactory, Encoder
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
 
-    from opchain.runtime.connectors.sink import SinkOrigin
     from opchain.runtime.functions.function import RuntimeContext
+    from opchain.runtime.functions.sink import SinkOrigin
     from opchain.runtime.types.type_information import TypeInformation
 
 T = TypeVar("T")

@@ -5,23 +5,23 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, Generic
 
-from opchain.runtime.connectors.files.file_format import BulkFormat, FileFormat, StreamFormat
-from opchain.runtime.connectors.files.file_range import FileRange, deal_out
-from opchain.runtime.connectors.files.file_system import qualified_path
-from opchain.runtime.connectors.files.listing import list_files
-from opchain.runtime.connectors.files.malformed import MalformedRecords, checked_policy
-from opchain.runtime.connectors.source import Source
 from opchain.runtime.errors import add_note
+from opchain.runtime.files.file_range import FileRange, deal_out
+from opchain.runtime.files.file_systems import qualified_path
+from opchain.runtime.files.listing import list_files
+from opchain.runtime.files.malformed import MalformedRecords, checked_policy
+from opchain.runtime.formats.file_format import BulkFormat, FileFormat, StreamFormat
+from opchain.runtime.functions.source import Source
 from opchain.runtime.time import Duration
-from opchain.runtime.type_variables import T
+from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
 
-    from opchain.runtime.connectors.files.file_system import FileStatus
-    from opchain.runtime.connectors.files.malformed import OnMalformed
-    from opchain.runtime.connectors.source import SourceReaderContext
+    from opchain.runtime.files.file_systems import FileStatus
+    from opchain.runtime.files.malformed import OnMalformed
+    from opchain.runtime.functions.source import SourceReaderContext
     from opchain.runtime.types.type_information import TypeInformation
 
 

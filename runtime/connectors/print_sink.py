@@ -54,7 +54,7 @@ class PrintSinkFunction(SinkFunction[Any]):
         self._prefix = f"{':'.join(parts)}> " if parts else ""
         if self.record_type is not None:
             # Types are loaded by those who declared one.
-            from opchain.runtime.connectors.printed_form import printer_of  # noqa: PLC0415
+            from opchain.runtime.types.printed_form import printer_of  # noqa: PLC0415
 
             self._text = printer_of(self.record_type)
 

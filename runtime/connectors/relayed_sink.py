@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.columnar.encode import RecordEncoder
 from opchain.runtime.columnar.spark_types import SparkType
 from opchain.runtime.columnar.type_mapping import spark_type_of
-from opchain.runtime.connectors.sink import Sink, SinkWriter
 from opchain.runtime.errors import InternalError
+from opchain.runtime.functions.sink import Sink, SinkWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

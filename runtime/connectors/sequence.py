@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.connectors.source import Source
+from opchain.runtime.functions.source import Source
 from opchain.runtime.functions.source_sink_functions import ParallelSourceFunction
 
 if TYPE_CHECKING:

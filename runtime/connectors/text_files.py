@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opchain.runtime.connectors.file_source import FileSource
-from opchain.runtime.connectors.files.file_range import FileRange
-from opchain.runtime.connectors.files.line_blocks import line_blocks
+from opchain.runtime.files.file_range import FileRange
+from opchain.runtime.files.line_blocks import line_blocks
 from opchain.runtime.formats.text_lines import TextLineFormat
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import pickle
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.connectors.source import Source
-from opchain.runtime.type_variables import T
+from opchain.runtime.functions.source import Source
+from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

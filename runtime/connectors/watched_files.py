@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.columnar.arrow_types import pyarrow
 from opchain.runtime.connectors.fed_source import FedSource
-from opchain.runtime.connectors.files.file_range import FileRange
-from opchain.runtime.connectors.files.file_system import file_system_of, qualified_path
+from opchain.runtime.files.file_range import FileRange
+from opchain.runtime.files.file_systems import file_system_of, qualified_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from opchain.runtime.connectors.file_source import FileSource
-    from opchain.runtime.connectors.source import SourceReaderContext
+    from opchain.runtime.functions.source import SourceReaderContext
     from opchain.runtime.types.type_information import TypeInformation
 
 LOCAL = "file:"

@@ -8,15 +8,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from opchain.runtime.metrics.job_metrics import JobMetrics, merge_task_metrics
-from opchain.runtime.metrics.run_totals import RunTotals
+from opchain.runtime.measurements.job_metrics import JobMetrics, RunTotals, merge_task_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from opchain.runtime.epochs.epoch_progress import EpochProgress
-    from opchain.runtime.job.outcome import JobOutcome
-    from opchain.runtime.task.vertex_program import JobProgram
+    from opchain.runtime.program.vertex_program import JobProgram
+    from opchain.runtime.shipping.outcome import JobOutcome
 
 _LOG = logging.getLogger("opchain.epochs")
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.task.elements import RecordBatch
-from opchain.runtime.task.task_input import GateInput, SourceInput
+from opchain.runtime.records.elements import RecordBatch
+from opchain.runtime.task.input.task_input import GateInput, SourceInput
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from opchain.runtime.operators.source import SourceOperator
-    from opchain.runtime.task.buffer import Buffer
-    from opchain.runtime.task.input_gate import InputElement
-    from opchain.runtime.task.input_valves import InputValves
+    from opchain.runtime.records.elements import Buffer
+    from opchain.runtime.task.input.input_gate import InputElement
+    from opchain.runtime.task.input.input_valves import InputValves
     from opchain.runtime.task.operator_chain import OperatorChain
 
 

@@ -16,17 +16,17 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
 
 from opchain.runtime.metrics.histogram import HistogramValue
-from opchain.runtime.task.elements import MAX_WATERMARK, MIN_WATERMARK
+from opchain.runtime.records.elements import MAX_WATERMARK, MIN_WATERMARK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from opchain.runtime.epochs.epoch import Epoch
-    from opchain.runtime.epochs.state_size import StateSize
-    from opchain.runtime.job.outcome import JobOutcome
-    from opchain.runtime.metrics.operator_metrics import OperatorMetrics
-    from opchain.runtime.metrics.vertex_metrics import VertexMetrics
-    from opchain.runtime.task.vertex_program import JobProgram
+    from opchain.runtime.checkpoint.epoch import Epoch
+    from opchain.runtime.checkpoint.state_size import StateSize
+    from opchain.runtime.measurements.operator_metrics import OperatorMetrics
+    from opchain.runtime.measurements.vertex_metrics import VertexMetrics
+    from opchain.runtime.program.vertex_program import JobProgram
+    from opchain.runtime.shipping.outcome import JobOutcome
 
 WatermarkMs = int | Literal["end"] | None
 

@@ -17,6 +17,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.checkpoint.epoch import TaskSnapshot
 from opchain.runtime.checkpoint.fault_points import reach
 from opchain.runtime.checkpoint.state_descriptions import describe_states, require_same_states
 from opchain.runtime.checkpoint.state_files import (
@@ -25,40 +26,38 @@ from opchain.runtime.checkpoint.state_files import (
     read_changes,
     write_task_state,
 )
-from opchain.runtime.epochs.epoch import TaskSnapshot
+from opchain.runtime.checkpoint.state_size import EntryCount, StateSize, snapshot_bytes
 from opchain.runtime.epochs.epoch_input import EpochGateInput, source_input
 from opchain.runtime.epochs.progress import announce_progress, restore_progress, take_progress
 from opchain.runtime.epochs.recording import EpochRecorder
-from opchain.runtime.epochs.state_size import EntryCount, StateSize, snapshot_bytes
 from opchain.runtime.errors import CheckpointFailedError, UnsupportedFeatureError
-from opchain.runtime.metrics.measure_task import measure_task
+from opchain.runtime.mailbox.stepped_clock import SteppedClock
+from opchain.runtime.mailbox.timer_service import SystemTimerService
 from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
-from opchain.runtime.task.elements import CheckpointBarrier
-from opchain.runtime.task.input_gate import InputGate
-from opchain.runtime.task.input_valves import InputValves
-from opchain.runtime.task.mailbox.stepped_clock import SteppedClock
-from opchain.runtime.task.mailbox.timer_service import SystemTimerService
-from opchain.runtime.task.report import TaskReport
+from opchain.runtime.records.elements import CheckpointBarrier
+from opchain.runtime.task.input.input_gate import InputGate
+from opchain.runtime.task.input.input_valves import InputValves
+from opchain.runtime.task.report import TaskReport, measure_task
 from opchain.runtime.task.stream_task import StreamTask
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from opchain.runtime.checkpoint.epoch import Epoch
     from opchain.runtime.checkpoint.metadata import StateDescription
     from opchain.runtime.checkpoint.recorded import RecordedTask
     from opchain.runtime.checkpoint.storage import CheckpointStorage
-    from opchain.runtime.epochs.epoch import Epoch
+    from opchain.runtime.mailbox.default_action import Suspension
+    from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
+    from opchain.runtime.mailbox.period_timer import PeriodTimer
+    from opchain.runtime.mailbox.timer_service import TimerService
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import StreamOperator
+    from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
+    from opchain.runtime.records.elements import Buffer
     from opchain.runtime.state.operator_snapshot import OperatorSnapshot
-    from opchain.runtime.task.buffer import Buffer
-    from opchain.runtime.task.mailbox.default_action import Suspension
-    from opchain.runtime.task.mailbox.mailbox_processor import MailboxProcessor
-    from opchain.runtime.task.mailbox.period_timer import PeriodTimer
-    from opchain.runtime.task.mailbox.timer_service import TimerService
+    from opchain.runtime.task.input.task_input import TaskInput
     from opchain.runtime.task.stream_task import TaskEnvironment
-    from opchain.runtime.task.task_input import TaskInput
-    from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram
 
 
 class EpochTask(StreamTask):

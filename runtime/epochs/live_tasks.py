@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.state_files import read_operator_state
 from opchain.runtime.epochs.epoch_task import EpochTask
-from opchain.runtime.state.key_groups import key_group_range
+from opchain.runtime.state.keys.key_groups import key_group_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.metadata import OperatorMetadata
     from opchain.runtime.checkpoint.state_files import TaskState
     from opchain.runtime.checkpoint.storage import CheckpointStorage
+    from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.task.stream_task import TaskEnvironment
-    from opchain.runtime.task.vertex_program import JobProgram
 
 
 @dataclass(frozen=True, slots=True)

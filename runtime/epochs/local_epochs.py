@@ -10,23 +10,22 @@ from typing import TYPE_CHECKING
 from opchain.runtime.checkpoint.restore_plan import operators_of, plan_restore
 from opchain.runtime.epochs.live_tasks import LiveTasks
 from opchain.runtime.epochs.restoring import restored_vertices
-from opchain.runtime.job.outcome import read_outcome
+from opchain.runtime.program.vertex_program import DRIVER
+from opchain.runtime.records.elements import MIN_WATERMARK, Buffer, reading_order
+from opchain.runtime.records.garbage_collection import relaxed_collector
 from opchain.runtime.shipping.functions import ship_vertices, shipped_task
-from opchain.runtime.task.buffer import Buffer, reading_order
-from opchain.runtime.task.elements import MIN_WATERMARK
-from opchain.runtime.task.relaxed_collector import relaxed_collector
+from opchain.runtime.shipping.outcome import read_outcome
 from opchain.runtime.task.stream_task import TaskEnvironment
-from opchain.runtime.task.vertex_program import DRIVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from opchain.runtime.checkpoint.epoch import Epoch
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
     from opchain.runtime.checkpoint.storage import CheckpointStorage
-    from opchain.runtime.epochs.epoch import Epoch
     from opchain.runtime.epochs.epoch_task import EpochTask
-    from opchain.runtime.job.outcome import JobOutcome
-    from opchain.runtime.task.vertex_program import JobProgram
+    from opchain.runtime.program.vertex_program import JobProgram
+    from opchain.runtime.shipping.outcome import JobOutcome
 
 
 class LocalEpochs:

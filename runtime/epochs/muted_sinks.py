@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.connectors.print_sink import PrintSinkFunction
-from opchain.runtime.connectors.sink import SinkWriter
+from opchain.runtime.functions.sink import SinkWriter
 from opchain.runtime.functions.source_sink_functions import SinkFunction
-from opchain.runtime.operators.specs import LegacySinkSpec
+from opchain.runtime.program.operator_specs import LegacySinkSpec
 from opchain.runtime.task.stream_task import TaskEnvironment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram
+    from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
 
 
 class MutedWriter(SinkWriter[Any]):

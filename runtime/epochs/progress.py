@@ -10,16 +10,16 @@ import pickle
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.task.elements import MIN_WATERMARK
-from opchain.runtime.task.record_pickle import dump_records
+from opchain.runtime.records.elements import MIN_WATERMARK
+from opchain.runtime.records.record_pickle import dump_records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from opchain.runtime.operators.operator import StreamOperator
-    from opchain.runtime.task.input_valves import InputValves
+    from opchain.runtime.task.input.input_valves import InputValves
+    from opchain.runtime.task.input.watermark_valve import WatermarkValve
     from opchain.runtime.task.operator_chain import OperatorChain
-    from opchain.runtime.task.watermark_valve import WatermarkValve
 
 
 @dataclass(frozen=True, slots=True)

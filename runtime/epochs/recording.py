@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.recorded import RecordedOutput, RecordedTask
 from opchain.runtime.checkpoint.state_files import FOLDER
-from opchain.runtime.connectors.sink import SinkWriter
 from opchain.runtime.epochs.canonical import canonical
+from opchain.runtime.functions.sink import SinkWriter
 from opchain.runtime.operators.sinks import SinkWriterOperator
 from opchain.runtime.operators.source import SourceOperator
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from opchain.runtime.checkpoint.storage import CheckpointStorage
-    from opchain.runtime.task.buffer import Buffer
+    from opchain.runtime.operators.pending_batch import BatchTarget
+    from opchain.runtime.records.elements import Buffer
     from opchain.runtime.task.operator_chain import OperatorChain
-    from opchain.runtime.task.pending_batch import BatchTarget
 
 _RECORDS = ("collect", "print")
 """What tasks send to the driver that is records."""

@@ -11,11 +11,11 @@ import pickle
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.checkpoint.metadata import completed_epochs, read_metadata
 from opchain.runtime.checkpoint.overlay_storage import OverlayStorage
 from opchain.runtime.checkpoint.positions import CLOCK, position
 from opchain.runtime.epochs.canonical import canonical
-from opchain.runtime.epochs.epoch import Epoch
 from opchain.runtime.epochs.local_epochs import LocalEpochs
 from opchain.runtime.epochs.muted_sinks import is_muted, muted, muted_environment
 from opchain.runtime.epochs.task_contents import NO_KEY, StateEntry, task_contents
@@ -25,13 +25,13 @@ from opchain.runtime.shipping.functions import ship_vertices, shipped_task
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from opchain.runtime.checkpoint.epoch import TaskSnapshot
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata, TaskMetadata
     from opchain.runtime.checkpoint.storage import CheckpointStorage
-    from opchain.runtime.epochs.epoch import TaskSnapshot
     from opchain.runtime.epochs.epoch_task import EpochTask
-    from opchain.runtime.job.outcome import JobOutcome
+    from opchain.runtime.program.vertex_program import JobProgram
+    from opchain.runtime.shipping.outcome import JobOutcome
     from opchain.runtime.task.stream_task import TaskEnvironment
-    from opchain.runtime.task.vertex_program import JobProgram
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from opchain.runtime.epochs.live_tasks import RestoredVertex
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from opchain.runtime.checkpoint.epoch import TaskSnapshot
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata, StateDescription
     from opchain.runtime.checkpoint.restore_plan import RestorePlan
-    from opchain.runtime.epochs.epoch import TaskSnapshot
-    from opchain.runtime.task.vertex_program import JobProgram, VertexProgram
+    from opchain.runtime.program.vertex_program import JobProgram, VertexProgram
 
 
 def operators_with_state(

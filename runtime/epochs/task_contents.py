@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.checkpoint.state_files import read_operator_state
 from opchain.runtime.epochs.canonical import canonical
 from opchain.runtime.epochs.epoch_task import EpochTask
-from opchain.runtime.state.key_groups import key_group_range
+from opchain.runtime.state.keys.key_groups import key_group_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from opchain.runtime.checkpoint.state_files import TaskState
     from opchain.runtime.checkpoint.storage import CheckpointStorage
+    from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.state.operator_snapshot import OperatorSnapshot
     from opchain.runtime.task.stream_task import TaskEnvironment
-    from opchain.runtime.task.vertex_program import JobProgram
 
 NO_KEY: Any = object()
 """Stands for the key of state that has none."""

@@ -9,20 +9,21 @@ import operator
 from datetime import date, datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.errors import UnsupportedFeatureError, imported
 from opchain.runtime.formats.json_values import LISTS
 from opchain.runtime.formats.row_values import instant_of, moment_of
 from opchain.runtime.formats.text_values import INTEGER_BITS, is_bytes
-from opchain.runtime.missing_library import imported
 from opchain.runtime.types.container_types import MapTypeInfo
-from opchain.runtime.types.decimal_type import (
+from opchain.runtime.types.record_types import RowTypeInfo
+from opchain.runtime.types.row import Row
+from opchain.runtime.types.time_types import (
     DEFAULT_PRECISION,
     DEFAULT_SCALE,
     BigDecimalTypeInfo,
+    DateTypeInfo,
+    TimestampTypeInfo,
+    TimeTypeInfo,
 )
-from opchain.runtime.types.record_types import RowTypeInfo
-from opchain.runtime.types.row import Row
-from opchain.runtime.types.time_types import DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
 from opchain.runtime.types.type_information import BasicType, BasicTypeInfo
 
 if TYPE_CHECKING:

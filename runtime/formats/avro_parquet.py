@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.connectors.files.file_format import StreamFormat
 from opchain.runtime.formats.avro_schema import AvroSchema, GenericRecordAvroTypeInfo
+from opchain.runtime.formats.file_format import StreamFormat
 from opchain.runtime.formats.parquet_reader import ParquetColumnarRowInputFormat
 from opchain.runtime.formats.parquet_writer import ParquetBulkWriterFactory, ParquetBulkWriters
 from opchain.runtime.formats.row_values import moment_of
@@ -15,8 +15,8 @@ from opchain.runtime.types.row import Row
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from opchain.runtime.connectors.files.file_range import FileRange
-    from opchain.runtime.connectors.files.malformed import MalformedRecords
+    from opchain.runtime.files.file_range import FileRange
+    from opchain.runtime.files.malformed import MalformedRecords
     from opchain.runtime.types.type_information import TypeInformation
 
 ROWS_PER_BATCH = 4096

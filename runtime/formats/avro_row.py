@@ -6,16 +6,15 @@ import io
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.errors import UnsupportedFeatureError, short_repr
+from opchain.runtime.errors import UnsupportedFeatureError, imported, short_repr
 from opchain.runtime.formats.avro_schema import AvroSchema
 from opchain.runtime.formats.json_values import LISTS
 from opchain.runtime.formats.line_records import reason_of
 from opchain.runtime.formats.row_values import instant_of, moment_of, rows_of_columns
-from opchain.runtime.missing_library import imported
-from opchain.runtime.serialization import DeserializationSchema, SerializationSchema
 from opchain.runtime.time import Instant
 from opchain.runtime.types.container_types import MapTypeInfo
 from opchain.runtime.types.record_types import RowTypeInfo
+from opchain.runtime.types.serialization import DeserializationSchema, SerializationSchema
 
 if TYPE_CHECKING:
     from opchain.runtime.types.row import Row

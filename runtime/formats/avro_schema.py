@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.missing_library import imported
-from opchain.runtime.types.decimal_type import BigDecimalTypeInfo
+from opchain.runtime.errors import UnsupportedFeatureError, imported
 from opchain.runtime.types.record_types import RowTypeInfo
+from opchain.runtime.types.time_types import BigDecimalTypeInfo
 from opchain.runtime.types.type_information import TypeInformation
 from opchain.runtime.types.types import Types
 

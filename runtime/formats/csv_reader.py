@@ -8,9 +8,9 @@ import io
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.connectors.files.compression import is_compressed
-from opchain.runtime.connectors.files.line_blocks import line_blocks
-from opchain.runtime.connectors.files.malformed import MalformedRecord, checked_policy
+from opchain.runtime.files.compression import is_compressed
+from opchain.runtime.files.line_blocks import line_blocks
+from opchain.runtime.files.malformed import MalformedRecord, checked_policy
 from opchain.runtime.formats.csv_schema import CsvSchema
 from opchain.runtime.formats.csv_values import dialect_of, row_reader
 from opchain.runtime.formats.line_records import MALFORMED, LineRecordsFormat, reason_of
@@ -19,8 +19,8 @@ from opchain.runtime.types.row import Row
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from opchain.runtime.connectors.files.file_range import FileRange
-    from opchain.runtime.connectors.files.malformed import MalformedRecords
+    from opchain.runtime.files.file_range import FileRange
+    from opchain.runtime.files.malformed import MalformedRecords
     from opchain.runtime.formats.line_records import Decode
     from opchain.runtime.types.type_information import TypeInformation
 

@@ -11,7 +11,7 @@ from opchain.runtime.formats.csv_schema import CsvColumn, CsvSchema
 from opchain.runtime.formats.csv_writer import CsvText
 from opchain.runtime.formats.line_records import MALFORMED, reason_of
 from opchain.runtime.formats.row_values import type_of_rows
-from opchain.runtime.serialization import DeserializationSchema, SerializationSchema
+from opchain.runtime.types.serialization import DeserializationSchema, SerializationSchema
 
 if TYPE_CHECKING:
     from opchain.runtime.formats.line_records import Decode

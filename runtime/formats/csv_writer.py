@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from opchain.runtime.formats.csv_schema import CsvSchema
 from opchain.runtime.formats.csv_values import dialect_of, field_writer
-from opchain.runtime.serialization import BulkWriter, RowDataBulkWriterFactory
+from opchain.runtime.types.serialization import BulkWriter, RowDataBulkWriterFactory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

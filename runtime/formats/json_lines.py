@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from opchain.runtime.formats.json_values import from_json, to_json
 from opchain.runtime.formats.line_records import LineRecordsFormat
 from opchain.runtime.formats.row_values import type_of_field
-from opchain.runtime.serialization import Encoder
 from opchain.runtime.types.container_types import MapTypeInfo
 from opchain.runtime.types.record_types import RowTypeInfo
+from opchain.runtime.types.serialization import Encoder
 from opchain.runtime.types.type_information import BasicType, BasicTypeInfo
 
 if TYPE_CHECKING:

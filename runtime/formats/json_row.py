@@ -9,7 +9,7 @@ from opchain.runtime.formats.json_lines import json_decoder
 from opchain.runtime.formats.json_values import to_json
 from opchain.runtime.formats.line_records import MALFORMED, reason_of
 from opchain.runtime.formats.row_values import type_of_rows
-from opchain.runtime.serialization import DeserializationSchema, SerializationSchema
+from opchain.runtime.types.serialization import DeserializationSchema, SerializationSchema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

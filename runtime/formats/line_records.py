@@ -5,18 +5,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.connectors.files.compression import is_compressed
-from opchain.runtime.connectors.files.file_format import StreamFormat
-from opchain.runtime.connectors.files.line_blocks import LineBlock, line_blocks, line_offset
-from opchain.runtime.connectors.files.malformed import MalformedRecord
+from opchain.runtime.files.compression import is_compressed
+from opchain.runtime.files.line_blocks import LineBlock, line_blocks, line_offset
+from opchain.runtime.files.malformed import MalformedRecord
+from opchain.runtime.formats.file_format import StreamFormat
 from opchain.runtime.formats.text_lines import with_line_feeds
-from opchain.runtime.type_variables import T
+from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from opchain.runtime.connectors.files.file_range import FileRange
-    from opchain.runtime.connectors.files.malformed import MalformedRecords
+    from opchain.runtime.files.file_range import FileRange
+    from opchain.runtime.files.malformed import MalformedRecords
 
     Decode = Callable[[Sequence[str]], Sequence[Any]]
 

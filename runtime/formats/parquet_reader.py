@@ -5,19 +5,19 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.connectors.files.file_format import BulkFormat
-from opchain.runtime.connectors.files.file_system import file_system_of
+from opchain.runtime.errors import imported
+from opchain.runtime.files.file_systems import file_system_of
 from opchain.runtime.formats.arrow_types import arrow_type, pyarrow, python_values
+from opchain.runtime.formats.file_format import BulkFormat
 from opchain.runtime.formats.row_values import rows_of_columns, type_of_rows
-from opchain.runtime.missing_library import imported
 from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from opchain.runtime.configuration.configuration import Configuration
-    from opchain.runtime.connectors.files.file_range import FileRange
-    from opchain.runtime.connectors.files.malformed import MalformedRecords
+    from opchain.runtime.files.file_range import FileRange
+    from opchain.runtime.files.malformed import MalformedRecords
     from opchain.runtime.types.type_information import TypeInformation
 
 

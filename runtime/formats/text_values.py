@@ -21,8 +21,8 @@ from opchain.runtime.types.type_information import BasicType, BasicTypeInfo
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.runtime.type_variables import T
     from opchain.runtime.types.type_information import TypeInformation
+    from opchain.runtime.types.type_variables import T
 
 INTEGER_BITS = {BasicType.BYTE: 8, BasicType.SHORT: 16, BasicType.INT: 32, BasicType.LONG: 64}
 _FRACTION = re.compile(r"\.(\d+)")

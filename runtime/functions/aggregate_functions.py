@@ -1,4 +1,7 @@
-"""Functions that fold records into one value."""
+"""Functions that fold records into one value.
+
+A measure of how far two records are apart.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from abc import abstractmethod
 from typing import Generic
 
 from opchain.runtime.functions.function import Function
-from opchain.runtime.type_variables import ACC, IN_contra, OUT_co, T
+from opchain.runtime.types.type_variables import ACC, IN_contra, OUT_co, T, T_contra
 
 
 class ReduceFunction(Function, Generic[T]):
@@ -41,3 +44,11 @@ class AggregateFunction(Function, Generic[IN_contra, ACC, OUT_co]):
     @abstractmethod
     def merge(self, acc_a: ACC, acc_b: ACC) -> ACC:
         """One accumulator of both, which may be one of them, changed; used when windows merge."""
+
+
+class DeltaFunction(Function, Generic[T_contra]):
+    """Measures the distance of two records, for DeltaTrigger and DeltaEvictor."""
+
+    @abstractmethod
+    def get_delta(self, old_data_point: T_contra, new_data_point: T_contra) -> float:
+        """The distance; which of the two is the older one may matter."""

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.runtime.errors import short_repr
 from opchain.runtime.functions.function import Function
-from opchain.runtime.type_variables import IN_contra, OUT_co
+from opchain.runtime.types.type_variables import IN_contra, OUT_co
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import timedelta
 
-    from opchain.runtime.functions.async_retry_strategies import AsyncRetryStrategy
+    from opchain.runtime.functions.async_retry import AsyncRetryStrategy
     from opchain.runtime.time import Duration, Time
 
 

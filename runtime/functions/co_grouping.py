@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.functions.callables import as_function
-from opchain.runtime.functions.collector_form import accept_collectors
+from opchain.runtime.functions.callables import accept_collectors, as_function
 from opchain.runtime.functions.function import Function
 from opchain.runtime.functions.join_functions import CoGroupFunction, FlatJoinFunction, JoinFunction
 from opchain.runtime.functions.key_selectors import KeySelector

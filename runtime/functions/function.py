@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from opchain.runtime.state.state_stores import KeyedStateStore
+from opchain.runtime.functions.state import KeyedStateStore
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,12 +6,12 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Generic
 
 from opchain.runtime.functions.function import Function
-from opchain.runtime.type_variables import IN1_contra, IN2_contra, OUT_co
+from opchain.runtime.types.type_variables import IN1_contra, IN2_contra, OUT_co
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from opchain.runtime.output_tag import Emitted
+    from opchain.runtime.types.output_tag import Emitted
 
 
 class JoinFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):

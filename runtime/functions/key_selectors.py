@@ -1,15 +1,20 @@
-"""Functions that decide where a record goes."""
+"""Functions that decide where a record goes.
+
+A record together with its key.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.runtime.functions.function import Function
-from opchain.runtime.type_variables import IN_contra, KEY_co, KEY_contra
+from opchain.runtime.functions.map_functions import MapFunction
+from opchain.runtime.types.row import Row
+from opchain.runtime.types.type_variables import IN_contra, KEY_co, KEY_contra
 
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
 
 
 class KeySelector(Function, Generic[IN_contra, KEY_co]):
@@ -38,3 +43,18 @@ class Partitioner(Function, Generic[KEY_contra]):
     @abstractmethod
     def partition(self, key: KEY_contra, num_partitions: int) -> int:
         """The subtask's number, from 0 to num_partitions - 1."""
+
+
+class WithKey(MapFunction[Any, Row]):
+    """Gives rows of the key and the record, `f0` and `f1`: what a keyed stream of PyFlink consists of.
+
+    >>> WithKey(len).map("four")
+    Row(f0=4, f1='four')
+    """
+
+    def __init__(self, key_selector: Callable[[Any], Any]) -> None:
+        self.key_selector = key_selector
+
+    def map(self, value: Any) -> Row:
+        """The row of one record."""
+        return Row(f0=self.key_selector(value), f1=value)

@@ -1,12 +1,17 @@
-"""Functions of one record at a time: map, flat map, filter, and their two-input forms."""
+"""Functions of one record at a time: map, flat map, filter, and their two-input forms.
+
+A function over all records of a partition.
+
+A function over batches of records.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.runtime.functions.function import Function
-from opchain.runtime.type_variables import IN1_contra, IN2_contra, IN_contra, OUT_co
+from opchain.runtime.types.type_variables import IN1_contra, IN2_contra, IN_contra, OUT_co
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,3 +63,22 @@ class CoFlatMapFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
     @abstractmethod
     def flat_map2(self, value: IN2_contra) -> Iterable[OUT_co] | None:
         """Yields the results for a record of the second stream."""
+
+
+class MapPartitionFunction(Function, Generic[IN_contra, OUT_co]):
+    """Evaluates all records of a subtask, or of a key, once the input has ended.
+
+    Flink: `MapPartitionFunction`; PyFlink has none.
+    """
+
+    @abstractmethod
+    def map_partition(self, values: Iterable[IN_contra]) -> Iterable[OUT_co] | None:
+        """Yields the results; the values can be gone through once."""
+
+
+class MapBatchesFunction(Function):
+    """Turns each batch of records into any number of records; Flink's DataStream has none of its kind."""
+
+    @abstractmethod
+    def map_batches(self, batch: Any) -> Any:
+        """A batch of results, or yields several: lists, or record batches, as the batch is one."""

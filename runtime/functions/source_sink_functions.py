@@ -1,6 +1,8 @@
 """Legacy sources and sinks, written by subclassing.
 
 Flink: `SourceFunction` and `SinkFunction` of its `legacy` packages. PyFlink only wraps Java ones.
+
+SinkFunctions for `add_sink` that write and commit as a Sink does.
 """
 
 from __future__ import annotations
@@ -8,11 +10,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic
 
+from opchain.runtime.errors import InternalError
 from opchain.runtime.functions.function import Function
-from opchain.runtime.type_variables import IN_contra, OUT_co, T_contra
+from opchain.runtime.types.type_variables import IN_contra, OUT_co, T, T_contra
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+
+    from opchain.runtime.functions.sink import Sink
 
 
 class SourceFunction(Function, Generic[OUT_co]):
@@ -85,3 +90,29 @@ class SinkFunction(Function, Generic[IN_contra]):
 
     def finish(self) -> None:
         """Runs after the last record, before `close`: the place to flush. Not called on failure."""
+
+
+class TwoPhaseSinkFunction(SinkFunction[T], Generic[T]):
+    """A sink of `add_sink` whose writes show once the job, or the checkpoint, is complete.
+
+    Flink: `TwoPhaseCommitSinkFunction`. Here it stands for a Sink: plans show one operator, as Flink's do,
+    and the driver commits.
+
+    Attributes:
+        two_phase: What writes and commits.
+    """
+
+    def __init__(self, sink: Sink[T]) -> None:
+        self.two_phase = sink
+        self.reads_timestamps = sink.reads_timestamps
+
+    def __repr__(self) -> str:
+        return repr(self.two_phase)
+
+    def invoke(self, value: T, context: SinkFunction.Context) -> None:  # noqa: ARG002 - the contract
+        """Not without its sink.
+
+        Raises:
+            InternalError: Always.
+        """
+        raise InternalError(f"{self!r} was called with a record; its writer takes them")

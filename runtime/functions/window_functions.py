@@ -6,14 +6,14 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Generic
 
 from opchain.runtime.functions.function import Function
-from opchain.runtime.type_variables import IN_contra, KEY_contra, OUT_co, T, W_co, W_contra
+from opchain.runtime.types.type_variables import IN_contra, KEY_contra, OUT_co, T, W_co, W_contra
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from opchain.runtime.output_tag import Emitted
-    from opchain.runtime.state.state_stores import KeyedStateStore
+    from opchain.runtime.functions.state import KeyedStateStore
+    from opchain.runtime.types.output_tag import Emitted
 
 
 class WindowFunction(Function, Generic[IN_contra, OUT_co, KEY_contra, W_contra]):

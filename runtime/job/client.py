@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     from opchain.runtime.epochs.epoch_progress import EpochProgress
     from opchain.runtime.job.completable_future import CompletableFuture
     from opchain.runtime.job.execution_result import JobExecutionResult
-    from opchain.runtime.job.id import JobID
-    from opchain.runtime.job.status import JobStatus
+    from opchain.runtime.job.status import JobID, JobStatus
 
 
 class JobClient(ABC):

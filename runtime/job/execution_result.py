@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.metrics.job_metrics import JobMetrics
-from opchain.runtime.metrics.merge_accumulators import AccumulatorError, FailedAccumulator
+from opchain.runtime.measurements.job_metrics import JobMetrics
+from opchain.runtime.metrics.accumulators import AccumulatorError, FailedAccumulator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from opchain.runtime.job.id import JobID
+    from opchain.runtime.job.status import JobID
 
 
 @dataclass(frozen=True)

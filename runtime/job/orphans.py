@@ -10,14 +10,14 @@ from __future__ import annotations
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from opchain.runtime.connectors.sink import Committer, SinkOrigin
 from opchain.runtime.errors import add_note
-from opchain.runtime.operators.specs import SinkCommitterSpec
+from opchain.runtime.functions.sink import Committer, SinkOrigin
+from opchain.runtime.program.operator_specs import SinkCommitterSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram
+    from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
 
 
 def discard_orphans(

@@ -1,4 +1,6 @@
-"""How far a bounded job has come: asked by who shows it, and only then.
+"""What a stage is called wherever it is shown: in Spark's UI, in errors, on the terminal.
+
+How far a bounded job has come: asked by who shows it, and only then.
 
 A run answers from any thread while the job runs and afterwards. Nobody is called back, so a job that nobody
 watches pays for the numbers of each finished task.
@@ -9,13 +11,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from opchain.runtime.job.stage_name import stage_name
+from opchain.runtime.errors import legible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from opchain.runtime.metrics.task_metrics import TaskMetrics
-    from opchain.runtime.task.vertex_program import JobProgram
+    from opchain.runtime.measurements.task_metrics import TaskMetrics
+    from opchain.runtime.program.vertex_program import JobProgram, StageProgram, VertexProgram
+
+
+_LONGEST = 1_000
+"""Of a vertex's own name, in characters."""
+
+
+def stage_name(job: JobProgram, stage: StageProgram) -> str:
+    """The stage's vertices, each with its parallelism."""
+    return ", ".join(vertex_name(job.vertices[number]) for number in stage.vertices)
+
+
+def vertex_name(vertex: VertexProgram) -> str:
+    """The vertex with its parallelism."""
+    return f"{legible(vertex.name, _LONGEST)} x{vertex.parallelism}"
 
 
 @dataclass(frozen=True, slots=True)

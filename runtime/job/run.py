@@ -14,16 +14,15 @@ from opchain.runtime.job.client import JobClient
 from opchain.runtime.job.completable_future import CompletableFuture
 from opchain.runtime.job.execution_result import JobExecutionResult
 from opchain.runtime.job.held_interrupts import HeldInterrupts
-from opchain.runtime.job.id import JobID
-from opchain.runtime.job.status import JobStatus
+from opchain.runtime.job.status import JobID, JobStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from opchain.runtime.epochs.epoch_history import EpochHistory
     from opchain.runtime.epochs.epoch_progress import EpochProgress
-    from opchain.runtime.job.outcome import JobOutcome
     from opchain.runtime.job.progress import JobProgress
+    from opchain.runtime.shipping.outcome import JobOutcome
 
 
 _LOG = logging.getLogger("opchain.job")

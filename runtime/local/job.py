@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING
 
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
 from opchain.runtime.job.orphans import discarded_on_failure
-from opchain.runtime.job.outcome import commit, read_outcome
 from opchain.runtime.job.progress import CountedProgress
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.local.files import local_files
 from opchain.runtime.local.live_run import LiveRun, endless_sources
 from opchain.runtime.local.stop_switch import StopSwitch
+from opchain.runtime.program.vertex_program import DRIVER
+from opchain.runtime.records.elements import reading_order
+from opchain.runtime.records.garbage_collection import relaxed_collector
 from opchain.runtime.shipping.functions import ship_vertices, shipped_task
-from opchain.runtime.task.buffer import reading_order
-from opchain.runtime.task.relaxed_collector import relaxed_collector
+from opchain.runtime.shipping.outcome import commit, read_outcome
 from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
-from opchain.runtime.task.vertex_program import DRIVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from opchain.runtime.job.dependencies import JobDependencies
-    from opchain.runtime.job.outcome import JobOutcome
-    from opchain.runtime.task.buffer import Buffer
-    from opchain.runtime.task.vertex_program import JobProgram
+    from opchain.runtime.program.vertex_program import JobProgram
+    from opchain.runtime.records.elements import Buffer
+    from opchain.runtime.shipping.outcome import JobOutcome
 
 
 def local_run(job: JobProgram, dependencies: JobDependencies = NO_DEPENDENCIES) -> JobRun:

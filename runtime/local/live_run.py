@@ -14,19 +14,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from opchain.runtime.job.held_interrupts import HeldInterrupts
+from opchain.runtime.program.vertex_program import DRIVER
+from opchain.runtime.records.garbage_collection import relaxed_collector
 from opchain.runtime.shipping.functions import ship_vertices, shipped_task
-from opchain.runtime.task.live_input import LiveBuffers
-from opchain.runtime.task.relaxed_collector import relaxed_collector
+from opchain.runtime.task.input.live_input import LiveBuffers
 from opchain.runtime.task.stream_task import StreamTask
-from opchain.runtime.task.vertex_program import DRIVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from opchain.runtime.local.stop_switch import StopSwitch
-    from opchain.runtime.task.buffer import Buffer
+    from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram, VertexProgram
+    from opchain.runtime.records.elements import Buffer
     from opchain.runtime.task.stream_task import TaskEnvironment
-    from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram, VertexProgram
 
 ENDING_S = 5.0
 """How long tasks get to end when the job is stopped; a source that blocks is left behind."""

@@ -6,7 +6,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from opchain.runtime.task.mailbox.task_mailbox import MailboxClosedError
+from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
 
 if TYPE_CHECKING:
     from opchain.runtime.task.stream_task import StreamTask

@@ -14,7 +14,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from opchain.runtime.metrics.metric import Metric
+from opchain.runtime.metrics.metric_types import Metric
 
 K = TypeVar("K")
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import StateError
-from opchain.runtime.functions.broadcast_process_functions import (
+from opchain.runtime.functions.process_functions import (
     BroadcastProcessFunction,
     KeyedBroadcastProcessFunction,
 )
@@ -24,14 +24,14 @@ from opchain.runtime.operators.process import emit_results
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from opchain.runtime.functions.process_functions import TimerService
+    from opchain.runtime.functions.state_descriptors import MapStateDescriptor, StateDescriptor
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output, StreamOperator
-    from opchain.runtime.state.descriptors import MapStateDescriptor, StateDescriptor
-    from opchain.runtime.state.keyed_backend import KeyedStateBackend
+    from opchain.runtime.program.vertex_program import OperatorProgram
+    from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend
     from opchain.runtime.state.operator_state import BroadcastMap, ReadOnlyBroadcastMap
-    from opchain.runtime.task.vertex_program import OperatorProgram
-    from opchain.runtime.time_domain import TimeDomain
-    from opchain.runtime.timer_service import TimerService
+    from opchain.runtime.time import TimeDomain
 
 
 class BroadcastStates:

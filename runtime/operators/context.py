@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from opchain.runtime.functions.function import RuntimeContext
+    from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor
+    from opchain.runtime.mailbox.processing_time_service import ProcessingTimeService
     from opchain.runtime.metrics.metric_group import MetricGroup
-    from opchain.runtime.task.mailbox.mailbox_executor import MailboxExecutor
-    from opchain.runtime.task.mailbox.processing_time_service import ProcessingTimeService
-    from opchain.runtime.task.vertex_program import VertexProgram
+    from opchain.runtime.program.vertex_program import VertexProgram
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from opchain.runtime.operators.operator import UserFunctionOperator
 if TYPE_CHECKING:
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.program.vertex_program import OperatorProgram
 
 
 class ElementWiseOperator(UserFunctionOperator):

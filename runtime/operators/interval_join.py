@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
-    from opchain.runtime.operators.specs import IntervalJoinSpec
-    from opchain.runtime.output_tag import OutputTag
-    from opchain.runtime.state.internal_timer_service import InternalTimerService
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.program.operator_specs import IntervalJoinSpec
+    from opchain.runtime.program.vertex_program import OperatorProgram
+    from opchain.runtime.state.timers.internal_timer_service import InternalTimerService
+    from opchain.runtime.types.output_tag import OutputTag
 
 
 @dataclass(slots=True)

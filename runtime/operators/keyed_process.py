@@ -1,4 +1,6 @@
-"""Process functions on keyed streams: keyed state, timers, side outputs.
+"""The TimerService that a process function on a keyed stream sees.
+
+Process functions on keyed streams: keyed state, timers, side outputs.
 
 As in Flink, what `on_timer` yields carries the timer's time where the timer was one of event time, and no
 timestamp where it was one of processing time (what goes to side outputs carries the timer's time in
@@ -7,23 +9,75 @@ both cases).
 
 from __future__ import annotations
 
+from operator import index
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.errors import short_repr
 from opchain.runtime.functions.process_functions import (
     KeyedCoProcessFunction,
     KeyedProcessFunction,
+    TimerService,
 )
-from opchain.runtime.operators.keyed_timer_service import USER_TIMERS, KeyedTimerService
 from opchain.runtime.operators.operator import UserFunctionOperator
 from opchain.runtime.operators.process import emit_results, emit_results_of_clock
-from opchain.runtime.time_domain import TimeDomain
+from opchain.runtime.state.keyed.keyed_backend import VOID
+from opchain.runtime.time import TimeDomain
 
 if TYPE_CHECKING:
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
-    from opchain.runtime.state.keyed_backend import KeyedStateBackend
-    from opchain.runtime.task.vertex_program import OperatorProgram
-    from opchain.runtime.timer_service import TimerService
+    from opchain.runtime.program.vertex_program import OperatorProgram
+    from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend
+    from opchain.runtime.state.timers.internal_timer_service import InternalTimerService
+
+
+USER_TIMERS = "user-timers"
+"""The name of the functions' timers among an operator's, as in Flink."""
+
+
+class KeyedTimerService(TimerService):
+    """Timers of the current key, without namespaces. Flink: `SimpleTimerService`.
+
+    A time that is no whole number is refused with TypeError.
+    """
+
+    __slots__ = ("_timers",)
+
+    def __init__(self, timers: InternalTimerService) -> None:
+        self._timers = timers
+
+    def current_processing_time(self) -> int:
+        """The task's clock in milliseconds."""
+        return self._timers.current_processing_time()
+
+    def current_watermark(self) -> int:
+        """The event time reached so far, in milliseconds."""
+        return self._timers.current_watermark
+
+    def register_processing_time_timer(self, timestamp: int) -> None:
+        """See TimerService."""
+        self._timers.register_processing_time_timer(VOID, _time(timestamp))
+
+    def register_event_time_timer(self, timestamp: int) -> None:
+        """See TimerService."""
+        self._timers.register_event_time_timer(VOID, _time(timestamp))
+
+    def delete_processing_time_timer(self, timestamp: int) -> None:
+        """See TimerService."""
+        self._timers.delete_processing_time_timer(VOID, _time(timestamp))
+
+    def delete_event_time_timer(self, timestamp: int) -> None:
+        """See TimerService."""
+        self._timers.delete_event_time_timer(VOID, _time(timestamp))
+
+
+def _time(timestamp: int) -> int:
+    try:
+        return index(timestamp)
+    except TypeError:
+        raise TypeError(
+            f"a timer is set, or deleted, for {short_repr(timestamp)}: its time must be an int, in milliseconds"
+        ) from None
 
 
 class KeyedProcessContext(

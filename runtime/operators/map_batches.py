@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import short_repr
 from opchain.runtime.operators.operator import UserFunctionOperator
-from opchain.runtime.task.pending_batch import PendingBatch
+from opchain.runtime.operators.pending_batch import PendingBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
-    from opchain.runtime.operators.specs import MapBatchesSpec
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.program.operator_specs import MapBatchesSpec
+    from opchain.runtime.program.vertex_program import OperatorProgram
 
     EmitBatch = Callable[[Sequence[Any], Iterable[int | None]], None]
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.operators.operator import UserFunctionOperator
-from opchain.runtime.state.keyed_backend import VOID
+from opchain.runtime.state.keyed.keyed_backend import VOID
 
 if TYPE_CHECKING:
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
-    from opchain.runtime.state.internal_timer_service import InternalTimerService
-    from opchain.runtime.state.keyed_backend import KeyedStateBackend
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.program.vertex_program import OperatorProgram
+    from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend
+    from opchain.runtime.state.timers.internal_timer_service import InternalTimerService
 
 CONTENTS = "window-contents"
 """The name of the table of what a key has gathered, as of a window's state in Flink."""

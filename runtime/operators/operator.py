@@ -1,4 +1,6 @@
-"""The contract of an operator on an executor, and of the output that it emits into.
+"""What a CheckpointedFunction gets: where its state is, and which checkpoint is being taken.
+
+The contract of an operator on an executor, and of the output that it emits into.
 
 Flink: `StreamOperator`, `Output`. An operator takes elements in `process_element`, and pushes what it
 emits into its `output`; which operators and exchanges lie behind is the chain's business (see
@@ -11,22 +13,66 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.functions.checkpointed_function import (
+from opchain.runtime.functions.callables import accept_collectors
+from opchain.runtime.functions.state import (
     CheckpointedFunction,
     CheckpointListener,
+    FunctionInitializationContext,
+    FunctionSnapshotContext,
 )
-from opchain.runtime.functions.collector_form import accept_collectors
 from opchain.runtime.metrics.histogram import Histogram
-from opchain.runtime.operators.function_state import InitializationContext, SnapshotContext
 from opchain.runtime.state.operator_snapshot import OperatorSnapshot
 from opchain.runtime.types.declared_form import row_converter_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from opchain.runtime.functions.state import KeyedStateStore, OperatorStateStore
     from opchain.runtime.operators.context import OperatorContext
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.program.vertex_program import OperatorProgram
 
+
+class InitializationContext(FunctionInitializationContext):
+    """An operator's states for its function. Flink: `StateInitializationContextImpl`."""
+
+    def __init__(self, context: OperatorContext) -> None:
+        self._context = context
+
+    def is_restored(self) -> bool:
+        """Whether a snapshot was restored."""
+        return self._context.restored_checkpoint_id is not None
+
+    def get_restored_checkpoint_id(self) -> int | None:
+        """Its number."""
+        return self._context.restored_checkpoint_id
+
+    def get_operator_state_store(self) -> OperatorStateStore:
+        """State of the subtask."""
+        store: OperatorStateStore = self._context.operator_state
+        return store
+
+    def get_keyed_state_store(self) -> KeyedStateStore:
+        """State per key; on a stream without key its getters raise StateError."""
+        return self._context.runtime_context
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotContext(FunctionSnapshotContext):
+    """A checkpoint. Flink: `StateSnapshotContextSynchronousImpl`."""
+
+    checkpoint_id: int
+    timestamp_ms: int
+
+    def get_checkpoint_id(self) -> int:
+        """Its number."""
+        return self.checkpoint_id
+
+    def get_checkpoint_timestamp(self) -> int:
+        """When it was triggered."""
+        return self.timestamp_ms
+
+
+if TYPE_CHECKING:
     Collect = Callable[[Any, int | None], None]
 
 

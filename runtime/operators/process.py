@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.functions.process_functions import CoProcessFunction, ProcessFunction
+from opchain.runtime.functions.process_functions import (
+    CoProcessFunction,
+    ProcessFunction,
+    TimerService,
+)
 from opchain.runtime.operators.operator import UserFunctionOperator
-from opchain.runtime.output_tag import OutputTag
-from opchain.runtime.timer_service import TimerService
+from opchain.runtime.types.output_tag import OutputTag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output, StreamOperator
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.program.vertex_program import OperatorProgram
 
 
 def is_tagged(result: Any) -> bool:

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.functions.function import has_lifecycle
 from opchain.runtime.operators.operator import UserFunctionOperator
-from opchain.runtime.state.key_identity import key_of
+from opchain.runtime.state.keys.key_identity import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping
 
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
+    from opchain.runtime.program.vertex_program import OperatorProgram
     from opchain.runtime.state.operator_snapshot import OperatorSnapshot
-    from opchain.runtime.task.vertex_program import OperatorProgram
 
 
 MAX_TIMESTAMP = 2**63 - 1

@@ -5,19 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.operators import specs
 from opchain.runtime.operators.async_wait.async_wait_operator import AsyncWaitOperator
 from opchain.runtime.operators.broadcast_process import (
     BroadcastProcessOperator,
     KeyedBroadcastProcessOperator,
 )
-from opchain.runtime.operators.co_functions import CoFlatMapOperator, CoMapOperator
 from opchain.runtime.operators.element_wise import FilterOperator, FlatMapOperator, MapOperator
 from opchain.runtime.operators.interval_join import IntervalJoinOperator
 from opchain.runtime.operators.keyed_process import KeyedCoProcessOperator, KeyedProcessOperator
 from opchain.runtime.operators.map_batches import MapBatchesOperator
 from opchain.runtime.operators.map_partition import FullWindowOperator, MapPartitionOperator
-from opchain.runtime.operators.multi_input import MultiInputOperator
+from opchain.runtime.operators.multiple_inputs import (
+    CoFlatMapOperator,
+    CoMapOperator,
+    MultiInputOperator,
+)
 from opchain.runtime.operators.process import CoProcessOperator, ProcessOperator
 from opchain.runtime.operators.reduce import (
     BatchReduceOperator,
@@ -34,13 +36,14 @@ from opchain.runtime.operators.sinks import (
 from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
 from opchain.runtime.operators.timestamps_watermarks import TimestampsWatermarksOperator
 from opchain.runtime.operators.windows.choice import create_window_operator
+from opchain.runtime.program import operator_specs as specs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output, StreamOperator
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.program.vertex_program import OperatorProgram
 
     Create = Callable[[OperatorProgram, OperatorContext, Output], StreamOperator]
 

@@ -11,11 +11,11 @@ from opchain.runtime.operators.operator import StreamOperator, UserFunctionOpera
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from opchain.runtime.connectors.sink import SinkWriter
+    from opchain.runtime.functions.sink import SinkWriter
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
-    from opchain.runtime.operators.specs import SinkWriterSpec, TwoPhaseSinkSpec
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.program.operator_specs import SinkWriterSpec, TwoPhaseSinkSpec
+    from opchain.runtime.program.vertex_program import OperatorProgram
 
 
 class SinkWriterOperator(StreamOperator):

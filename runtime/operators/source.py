@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.connectors.fed_source import FedSource
-from opchain.runtime.connectors.source import SourceReaderContext
+from opchain.runtime.functions.source import SourceReaderContext
 from opchain.runtime.operators.timestamps_watermarks import TimestampsWatermarksOperator
-from opchain.runtime.task.elements import LatencyMarker
+from opchain.runtime.records.elements import LatencyMarker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from opchain.runtime.connectors.source import Source
+    from opchain.runtime.functions.source import Source
     from opchain.runtime.metrics.metric_group import MetricGroup
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
-    from opchain.runtime.output_tag import OutputTag
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.program.vertex_program import OperatorProgram
+    from opchain.runtime.types.output_tag import OutputTag
     from opchain.runtime.watermarks.strategy import WatermarkStrategy
 
 

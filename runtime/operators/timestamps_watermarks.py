@@ -18,7 +18,7 @@ from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.errors import StateError, short_repr
 from opchain.runtime.functions.callables import name_of
 from opchain.runtime.operators.operator import StreamOperator
-from opchain.runtime.task.record_pickle import dump_records
+from opchain.runtime.records.record_pickle import dump_records
 from opchain.runtime.watermarks.generators import (
     NoWatermarksGenerator,
     WatermarkGeneratorContext,
@@ -30,10 +30,10 @@ from opchain.runtime.watermarks.strategy import FunctionTimestampAssigner
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from opchain.runtime.mailbox.processing_time_service import TimerHandle
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
-    from opchain.runtime.task.mailbox.processing_time_service import TimerHandle
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.program.vertex_program import OperatorProgram
     from opchain.runtime.watermarks.generators import WatermarkGenerator
     from opchain.runtime.watermarks.strategy import WatermarkStrategy
 

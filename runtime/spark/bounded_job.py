@@ -15,15 +15,15 @@ from opchain.runtime.job.orphans import (
     discard_orphans,
     discarded_on_failure,
 )
-from opchain.runtime.job.outcome import commit, print_lines, read_outcome
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.shipping.functions import ship_vertices
+from opchain.runtime.shipping.outcome import commit, print_lines, read_outcome
 from opchain.runtime.spark.dataframe_ends import DataFrameEnds
 from opchain.runtime.spark.exchange import collected, from_frame
 from opchain.runtime.spark.job_failure import failure_of
 from opchain.runtime.spark.job_files import provide_files
 from opchain.runtime.spark.job_label import SCHEDULER_POOL, job_group, stage_label, stage_name
-from opchain.runtime.spark.kept_frames import frames_for_driver, kept, write_dataframes
+from opchain.runtime.spark.relayed_frames import frames_for_driver, kept, write_dataframes
 from opchain.runtime.spark.remote_error import ErrorSeal
 from opchain.runtime.spark.session import active_or_new_session
 from opchain.runtime.spark.stage_line import StageLine
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from opchain.runtime.job.dependencies import JobDependencies
-    from opchain.runtime.job.outcome import JobOutcome
     from opchain.runtime.job.slot_resources import SlotResources
-    from opchain.runtime.task.vertex_program import JobProgram, StageProgram
+    from opchain.runtime.program.vertex_program import JobProgram, StageProgram
+    from opchain.runtime.shipping.outcome import JobOutcome
 
 _LOG = logging.getLogger("opchain.spark")
 

@@ -11,7 +11,7 @@ from opchain.runtime.columnar.spark_types import SparkType
 from opchain.runtime.connectors.fed_source import FedSource
 from opchain.runtime.connectors.relayed_sink import RelayedSink
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError, add_note
-from opchain.runtime.operators.specs import SinkWriterSpec, SourceSpec
+from opchain.runtime.program.operator_specs import SinkWriterSpec, SourceSpec
 from opchain.runtime.spark.dataframes import (
     arrow_partitions,
     empty_partitions,
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pyspark import RDD
     from pyspark.sql import DataFrame, SparkSession
 
+    from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram, VertexProgram
     from opchain.runtime.spark.stage_tasks import ShippedVertex
-    from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram, VertexProgram
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,15 +29,15 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.task.buffer import Buffer
+from opchain.runtime.records.elements import Buffer
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
 
     from pyspark import RDD
 
-    from opchain.runtime.task.buffer_store import BufferStore
-    from opchain.runtime.task.vertex_program import StageProgram
+    from opchain.runtime.program.vertex_program import StageProgram
+    from opchain.runtime.records.buffer_store import BufferStore
 
 _ADDRESS = struct.Struct("<iqiq")
 _PARTITION = struct.Struct("!q")

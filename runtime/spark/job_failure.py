@@ -21,8 +21,8 @@ from opchain.runtime.spark.remote_error import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.spark.remote_error import ErrorSeal
-    from opchain.runtime.task.vertex_program import JobProgram
 
 _STAGE_FAILURE = re.compile(r"Task (\d+) in stage (\d+)\.\d+ failed (\d+) times?")
 _VERSIONS = re.compile(r"PYTHON_VERSION_MISMATCH.*?(\d+\.\d+).*?(\d+\.\d+)", re.DOTALL)

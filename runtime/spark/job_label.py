@@ -5,15 +5,15 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from opchain.runtime.job.stage_name import stage_name, vertex_name
-from opchain.runtime.legible import legible
+from opchain.runtime.errors import legible
+from opchain.runtime.job.progress import stage_name, vertex_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark import SparkContext
 
-    from opchain.runtime.task.vertex_program import JobProgram, StageProgram
+    from opchain.runtime.program.vertex_program import JobProgram, StageProgram
 
 __all__ = ["SCHEDULER_POOL", "job_group", "stage_label", "stage_name"]
 

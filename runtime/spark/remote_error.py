@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opchain.runtime.errors import TaskFailedError, add_note
-from opchain.runtime.task.record_pickle import dump_records
+from opchain.runtime.records.record_pickle import dump_records
 
 MOST_BYTES = 256 * 1024
 """An exception whose pickle is longer arrives as text: it would be in every log of the job."""

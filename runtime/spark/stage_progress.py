@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.job.progress import StageProgress
-from opchain.runtime.job.stage_name import stage_name
+from opchain.runtime.job.progress import StageProgress, stage_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
     from pyspark import Accumulator, SparkContext
     from pyspark.status import SparkStageInfo, StatusTracker
 
-    from opchain.runtime.metrics.task_metrics import TaskMetrics
-    from opchain.runtime.task.vertex_program import JobProgram, StageProgram
+    from opchain.runtime.measurements.task_metrics import TaskMetrics
+    from opchain.runtime.program.vertex_program import JobProgram, StageProgram
 
 
 class LatestByTask:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.connectors.sink import NO_LINEAGE
 from opchain.runtime.errors import add_note, show_notes
+from opchain.runtime.functions.sink import NO_LINEAGE
+from opchain.runtime.records.buffer_store import BufferStore
+from opchain.runtime.records.garbage_collection import relaxed_collector
 from opchain.runtime.shipping.functions import task_program
 from opchain.runtime.spark.exchange import addressed, receive, to_frame
 from opchain.runtime.spark.relayed_frames import relayed_batches
-from opchain.runtime.task.buffer_store import BufferStore
-from opchain.runtime.task.relaxed_collector import relaxed_collector
 from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from pyspark import Accumulator, Broadcast
 
-    from opchain.runtime.connectors.sink import SinkWriter
-    from opchain.runtime.metrics.task_metrics import TaskMetrics
+    from opchain.runtime.functions.sink import SinkWriter
+    from opchain.runtime.measurements.task_metrics import TaskMetrics
+    from opchain.runtime.program.vertex_program import JobProgram, StageProgram
+    from opchain.runtime.records.elements import Buffer
     from opchain.runtime.spark.remote_error import ErrorSeal
-    from opchain.runtime.task.buffer import Buffer
-    from opchain.runtime.task.vertex_program import JobProgram, StageProgram
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from opchain.runtime.state.key_groups import KeyGroupRange
+    from opchain.runtime.state.keys.key_groups import KeyGroupRange
 
 
 class ListMode(Enum):

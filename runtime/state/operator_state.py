@@ -11,17 +11,21 @@ import io
 from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.runtime.errors import StateError, short_repr
-from opchain.runtime.state.keyed_frames import NotingUnpickler
+from opchain.runtime.functions.state import (
+    BroadcastState,
+    ListState,
+    OperatorStateStore,
+    ReadOnlyBroadcastState,
+)
+from opchain.runtime.records.record_pickle import dump_records
+from opchain.runtime.state.keyed.keyed_snapshot import NotingUnpickler
 from opchain.runtime.state.operator_snapshot import ListMode, OperatorStateSnapshot
-from opchain.runtime.state.state import BroadcastState, ListState, ReadOnlyBroadcastState
-from opchain.runtime.state.state_stores import OperatorStateStore
-from opchain.runtime.task.record_pickle import dump_records
-from opchain.runtime.type_variables import K, T, V
+from opchain.runtime.types.type_variables import K, T, V
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from opchain.runtime.state.descriptors import (
+    from opchain.runtime.functions.state_descriptors import (
         ListStateDescriptor,
         MapStateDescriptor,
         StateDescriptor,

@@ -10,19 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.connectors.sink import SinkWriter
 from opchain.runtime.errors import add_note, short_repr
+from opchain.runtime.functions.sink import SinkWriter
 from opchain.runtime.operators.operator import StreamOperator
-from opchain.runtime.task.columns import Columns
-from opchain.runtime.task.pending_batch import PendingBatch
-from opchain.runtime.task.vertex_program import FIRST_OUTPUT, NO_OPERATOR
+from opchain.runtime.operators.pending_batch import PendingBatch
+from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR
+from opchain.runtime.records.columns import Columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
 
     from opchain.runtime.operators.context import TaskInfo
-    from opchain.runtime.task.vertex_program import OperatorProgram, OutputProgram, VertexProgram
+    from opchain.runtime.program.vertex_program import OperatorProgram, OutputProgram, VertexProgram
 
 _OPERATORS = f"{StreamOperator.__module__.rpartition('.')[0]}."
 _GIVE_ITERABLES = frozenset(

@@ -8,11 +8,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.constants import MIN_LONG_VALUE
-from opchain.runtime.formats.line_batch import whole_text
+from opchain.runtime.formats.text_lines import whole_text
+from opchain.runtime.operators.pending_batch import COMBINED_KEYS
 from opchain.runtime.operators.process import is_tagged
 from opchain.runtime.operators.reduce import ABSENT
-from opchain.runtime.task.pending_batch import COMBINED_KEYS
-from opchain.runtime.task.record_copy import FROZEN, private
+from opchain.runtime.records.record_copy import FROZEN, private
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 from opchain.runtime.errors import add_note
 from opchain.runtime.operators.map_batches import MapBatchesOperator
 from opchain.runtime.operators.operator import Output, StreamOperator
+from opchain.runtime.operators.pending_batch import CombiningBatch, PendingBatch
 from opchain.runtime.operators.registry import create_operator
 from opchain.runtime.operators.sinks import CollectSinkOperator, SinkWriterOperator
-from opchain.runtime.state.key_identity import key_identity
-from opchain.runtime.task.elements import MAX_WATERMARK, MIN_WATERMARK
+from opchain.runtime.records.elements import MAX_WATERMARK, MIN_WATERMARK
+from opchain.runtime.records.record_copy import private
+from opchain.runtime.state.keys.key_identity import key_identity
 from opchain.runtime.task.generated_code import bind_generated_code
-from opchain.runtime.task.pending_batch import CombiningBatch, PendingBatch
-from opchain.runtime.task.record_copy import private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Collect
-    from opchain.runtime.task.pending_batch import BatchTarget
-    from opchain.runtime.task.vertex_program import OperatorProgram, OutputProgram, VertexProgram
+    from opchain.runtime.operators.pending_batch import BatchTarget
+    from opchain.runtime.program.vertex_program import OperatorProgram, OutputProgram, VertexProgram
 
 
 class ExchangeWriter(Protocol):

@@ -13,32 +13,31 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.connectors.sink import NO_LINEAGE
 from opchain.runtime.errors import TaskFailedError, add_note
-from opchain.runtime.metrics.measure_task import measure_task
-from opchain.runtime.operators.broadcast_process import BroadcastProcessOperator
-from opchain.runtime.operators.context import TaskInfo
-from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
-from opchain.runtime.task.batch_input import BroadcastFirstInput, KeySortedInput
-from opchain.runtime.task.buffer import Buffer
-from opchain.runtime.task.chained_sources import ChainedSources
-from opchain.runtime.task.failure_site import add_failure_site
-from opchain.runtime.task.input_gate import InputGate
-from opchain.runtime.task.input_valves import InputValves
-from opchain.runtime.task.live_input import LiveBuffers, LiveInput
-from opchain.runtime.task.mailbox.mail import MIN_PRIORITY
-from opchain.runtime.task.mailbox.mailbox_processor import MailboxProcessor
-from opchain.runtime.task.mailbox.task_action_executor import (
+from opchain.runtime.functions.sink import NO_LINEAGE
+from opchain.runtime.mailbox.mail import MIN_PRIORITY
+from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
+from opchain.runtime.mailbox.task_action_executor import (
     IMMEDIATE,
     SynchronizedTaskActionExecutor,
 )
-from opchain.runtime.task.mailbox.timer_service import SystemTimerService
+from opchain.runtime.mailbox.timer_service import SystemTimerService
+from opchain.runtime.operators.broadcast_process import BroadcastProcessOperator
+from opchain.runtime.operators.context import TaskInfo
+from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
+from opchain.runtime.program.vertex_program import RELAYED
+from opchain.runtime.records.elements import Buffer
+from opchain.runtime.task.failure_site import add_failure_site
+from opchain.runtime.task.input.batch_input import BroadcastFirstInput, KeySortedInput
+from opchain.runtime.task.input.chained_sources import ChainedSources
+from opchain.runtime.task.input.input_gate import InputGate
+from opchain.runtime.task.input.input_valves import InputValves
+from opchain.runtime.task.input.live_input import LiveBuffers, LiveInput
+from opchain.runtime.task.input.task_input import GateInput, LegacySourceInput, SourceInput
 from opchain.runtime.task.operator_chain import OperatorChain
 from opchain.runtime.task.operator_services import operator_context
-from opchain.runtime.task.record_writer import RecordWriter
-from opchain.runtime.task.report import DriverChannel, TaskReport
-from opchain.runtime.task.task_input import GateInput, LegacySourceInput, SourceInput
-from opchain.runtime.task.vertex_program import RELAYED
+from opchain.runtime.task.output.record_writer import RecordWriter
+from opchain.runtime.task.report import DriverChannel, TaskReport, measure_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -46,12 +45,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from opchain.runtime.connectors.fed_source import Feed
-    from opchain.runtime.connectors.sink import SinkWriter
+    from opchain.runtime.functions.sink import SinkWriter
+    from opchain.runtime.mailbox.task_action_executor import TaskActionExecutor
+    from opchain.runtime.mailbox.timer_service import TimerService
     from opchain.runtime.operators.context import OperatorContext
-    from opchain.runtime.task.mailbox.task_action_executor import TaskActionExecutor
-    from opchain.runtime.task.mailbox.timer_service import TimerService
-    from opchain.runtime.task.task_input import TaskInput
-    from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram
+    from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
+    from opchain.runtime.task.input.task_input import TaskInput
 
 
 @dataclass(frozen=True, slots=True)

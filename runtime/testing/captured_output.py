@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opchain.runtime.operators.operator import Output
 
 if TYPE_CHECKING:
-    from opchain.runtime.output_tag import OutputTag
+    from opchain.runtime.types.output_tag import OutputTag
 
 
 class EmittedRecord(NamedTuple):

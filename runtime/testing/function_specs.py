@@ -5,31 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.functions.aggregate_functions import ReduceFunction
-from opchain.runtime.functions.broadcast_process_functions import (
-    BroadcastProcessFunction,
-    KeyedBroadcastProcessFunction,
-)
-from opchain.runtime.functions.map_batches_function import MapBatchesFunction
 from opchain.runtime.functions.map_functions import (
     CoFlatMapFunction,
     CoMapFunction,
     FilterFunction,
     FlatMapFunction,
+    MapBatchesFunction,
     MapFunction,
+    MapPartitionFunction,
 )
-from opchain.runtime.functions.map_partition_function import MapPartitionFunction
 from opchain.runtime.functions.process_functions import (
+    BroadcastProcessFunction,
     CoProcessFunction,
+    KeyedBroadcastProcessFunction,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     ProcessFunction,
 )
-from opchain.runtime.operators import specs
+from opchain.runtime.program import operator_specs as specs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from opchain.runtime.state.descriptors import MapStateDescriptor
+    from opchain.runtime.functions.state_descriptors import MapStateDescriptor
 
 _SPECS: tuple[tuple[type, type[specs.OperatorSpec]], ...] = (
     (MapFunction, specs.MapSpec),

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opchain.runtime.task.mailbox.processing_time_service import MailboxProcessingTimeService
-from opchain.runtime.task.mailbox.stepped_clock import SteppedClock
+from opchain.runtime.mailbox.processing_time_service import MailboxProcessingTimeService
+from opchain.runtime.mailbox.stepped_clock import SteppedClock
 
 if TYPE_CHECKING:
-    from opchain.runtime.task.mailbox.mailbox_executor import MailboxExecutor
+    from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor
 
 
 class ManualClock(SteppedClock):

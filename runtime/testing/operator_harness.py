@@ -17,13 +17,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.constants import MAX_LONG_VALUE
+from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
 from opchain.runtime.operators.context import TaskInfo
 from opchain.runtime.operators.registry import create_operator
-from opchain.runtime.state.key_groups import default_max_parallelism, key_group, key_group_range
+from opchain.runtime.program.vertex_program import KeyProgram, OperatorProgram, VertexProgram
+from opchain.runtime.state.keys.key_groups import (
+    default_max_parallelism,
+    key_group,
+    key_group_range,
+)
 from opchain.runtime.state.operator_snapshot import OperatorSnapshot, redistribute
-from opchain.runtime.task.mailbox.mailbox_processor import MailboxProcessor
 from opchain.runtime.task.operator_services import operator_context
-from opchain.runtime.task.vertex_program import KeyProgram, OperatorProgram, VertexProgram
 from opchain.runtime.testing.captured_output import CapturedOutput, EmittedRecord
 from opchain.runtime.testing.function_specs import spec_of
 from opchain.runtime.testing.manual_clock import ManualClock
@@ -34,9 +38,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from opchain.runtime.output_tag import OutputTag
-    from opchain.runtime.state.descriptors import MapStateDescriptor, StateDescriptor
+    from opchain.runtime.functions.state_descriptors import MapStateDescriptor, StateDescriptor
     from opchain.runtime.testing.captured_output import EmittedWatermark
+    from opchain.runtime.types.output_tag import OutputTag
 
 
 class OperatorHarness:

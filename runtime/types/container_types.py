@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.type_variables import K, T, V
 from opchain.runtime.types.type_information import BasicType, BasicTypeInfo, TypeInformation
+from opchain.runtime.types.type_variables import K, T, V
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opchain.runtime.errors import short_repr
-from opchain.runtime.type_variables import T
 from opchain.runtime.types.container_types import require_type
 from opchain.runtime.types.row import Row, RowKind
 from opchain.runtime.types.type_information import TypeInformation
+from opchain.runtime.types.type_variables import T
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,23 +1,29 @@
-# ruff: noqa: N802 - the names of the factories are PyFlink's
 """Types of records: the root of them, and the basic ones.
 
 A program may name a type wherever PyFlink takes one. Records are Python objects whatever is named;
 a type decides how keys are hashed (see `java_class`), how formats read and write fields, and what the
 plan shows.
+
+Serializers that users write for the state and records of a type.
+
+Things that know the type of the records they give.
 """
+# ruff: noqa: N802 - the names of the factories are PyFlink's
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
 from opchain.runtime.java_objects import no_java
 from opchain.runtime.time import Instant
-from opchain.runtime.type_variables import T
+from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
     from decimal import Decimal
+    from io import BytesIO
 
 
 class TypeInformation(Generic[T]):
@@ -164,3 +170,50 @@ class InstantTypeInfo(BasicTypeInfo[Instant]):
     def from_internal_type(self, obj: int | None) -> Instant | None:
         """The instant of that microsecond."""
         return None if obj is None else Instant.of_epoch_milli(obj // 1_000)
+
+
+void = b""
+"""The only namespace of state that has none."""
+
+
+class TypeSerializer(ABC, Generic[T]):
+    """Writes and reads values of one type. Equal when class and attributes are.
+
+    Flink: TypeSerializer of PyFlink.
+    """
+
+    @abstractmethod
+    def serialize(self, element: T, stream: BytesIO) -> None:
+        """Appends the value to the stream."""
+
+    @abstractmethod
+    def deserialize(self, stream: BytesIO) -> T:
+        """Takes one value off the stream, and leaves the stream behind it."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, self.__class__) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class VoidNamespaceSerializer(TypeSerializer[bytes]):
+    """Serializes the namespace of state that has none, into nothing."""
+
+    def serialize(self, element: bytes, stream: BytesIO) -> None:
+        """Writes nothing."""
+
+    def deserialize(self, stream: BytesIO) -> bytes:  # noqa: ARG002 - nothing was written
+        """`void`."""
+        return void
+
+
+class ResultTypeQueryable(ABC):
+    """Mixed into sources and formats that name their records' type."""
+
+    @abstractmethod
+    def get_produced_type(self) -> TypeInformation[Any]:
+        """The type of the records."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from opchain.runtime.time import Instant
-    from opchain.runtime.type_variables import K, T, V
+    from opchain.runtime.types.type_variables import K, T, V
 
 
 class Types:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.time import Duration
-from opchain.runtime.type_variables import T
+from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
     from collections.abc import Callable

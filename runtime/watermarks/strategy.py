@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol
 from opchain.runtime.errors import short_repr
 from opchain.runtime.java_objects import no_java
 from opchain.runtime.time import Duration
-from opchain.runtime.type_variables import T, T_contra
+from opchain.runtime.types.type_variables import T, T_contra
 from opchain.runtime.watermarks.generators import (
     AscendingTimestampsWatermarks,
     BoundedOutOfOrdernessWatermarks,

@@ -8,14 +8,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic
 
-from opchain.runtime.type_variables import T_contra, W, W_contra
-from opchain.runtime.windows.window_serializers import PickledWindowSerializer
+from opchain.runtime.functions.window import PickledWindowSerializer
+from opchain.runtime.types.type_variables import T_contra, W, W_contra
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from opchain.runtime.functions.function import RuntimeContext
-    from opchain.runtime.types.type_serializer import TypeSerializer
+    from opchain.runtime.types.type_information import TypeSerializer
     from opchain.runtime.windows.triggers import Trigger
 
 

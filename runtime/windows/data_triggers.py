@@ -1,22 +1,32 @@
+"""Triggers that follow the elements themselves: how many there are, how far apart.
+
+Triggers that change what another trigger says.
+"""
 # ruff: noqa: ARG002 - the arguments are the trigger contract's
-"""Triggers that follow the elements themselves: how many there are, how far apart."""
 
 from __future__ import annotations
 
 from operator import add
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.errors import short_repr
+from opchain.runtime.functions.aggregate_functions import DeltaFunction
 from opchain.runtime.functions.callables import as_function, name_of
-from opchain.runtime.functions.delta_function import DeltaFunction
-from opchain.runtime.state.descriptors import ReducingStateDescriptor, ValueStateDescriptor
-from opchain.runtime.type_variables import T
+from opchain.runtime.functions.state_descriptors import (
+    ReducingStateDescriptor,
+    ValueStateDescriptor,
+)
+from opchain.runtime.functions.window import Window
+from opchain.runtime.time import millis_of
+from opchain.runtime.types.type_variables import T, W
 from opchain.runtime.types.types import Types
 from opchain.runtime.windows.triggers import Trigger, TriggerResult
-from opchain.runtime.windows.window import Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import timedelta
 
+    from opchain.runtime.time import Duration, Time
     from opchain.runtime.types.type_information import TypeInformation
 
 
@@ -139,3 +149,147 @@ class DeltaTrigger(Trigger[T, Window]):
     def clear(self, window: Window, ctx: Trigger.TriggerContext) -> None:
         """Forgets the last element."""
         ctx.get_partitioned_state(self._last_element).clear()
+
+
+class PurgingTrigger(Trigger[T, W]):
+    """Drops the window's contents whenever the other trigger fires."""
+
+    def __init__(self, nested_trigger: Trigger[T, W]) -> None:
+        self.nested_trigger = _checked(nested_trigger, "PurgingTrigger")
+
+    @staticmethod
+    def of(nested_trigger: Trigger[T, W]) -> PurgingTrigger[T, W]:
+        """The trigger around another one."""
+        return PurgingTrigger(nested_trigger)
+
+    def __repr__(self) -> str:
+        return f"PurgingTrigger({self.nested_trigger!r})"
+
+    def on_element(
+        self, element: T, timestamp: int, window: W, ctx: Trigger.TriggerContext
+    ) -> TriggerResult:
+        """Asks the other trigger."""
+        return _purging(self.nested_trigger.on_element(element, timestamp, window, ctx))
+
+    def on_processing_time(
+        self, time: int, window: W, ctx: Trigger.TriggerContext
+    ) -> TriggerResult:
+        """Asks the other trigger."""
+        return _purging(self.nested_trigger.on_processing_time(time, window, ctx))
+
+    def on_event_time(self, time: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
+        """Asks the other trigger."""
+        return _purging(self.nested_trigger.on_event_time(time, window, ctx))
+
+    def can_merge(self) -> bool:
+        """Whether the other trigger can."""
+        return self.nested_trigger.can_merge()
+
+    def on_merge(self, window: W, ctx: Trigger.OnMergeContext) -> None:
+        """Tells the other trigger."""
+        self.nested_trigger.on_merge(window, ctx)
+
+    def clear(self, window: W, ctx: Trigger.TriggerContext) -> None:
+        """Clears the other trigger."""
+        self.nested_trigger.clear(window, ctx)
+
+
+class ProcessingTimeoutTrigger(Trigger[T, W]):
+    """Fires when the other trigger does, or when a span of the machine's time is over.
+
+    The span begins with the first element (or each, see `of`) and ends early when the other trigger
+    fires. Windows that merge are refused, as in Flink, which has this trigger in Java only.
+    """
+
+    def __init__(
+        self,
+        nested_trigger: Trigger[T, W],
+        interval: int,
+        reset_timer_on_new_record: bool,
+        should_clear_on_timeout: bool,
+    ) -> None:
+        self._nested_trigger = _checked(nested_trigger, "ProcessingTimeoutTrigger")
+        self._interval = interval
+        self._reset_timer_on_new_record = reset_timer_on_new_record
+        self._should_clear_on_timeout = should_clear_on_timeout
+        self._timeout = ValueStateDescriptor("timeout", Types.LONG())
+
+    @staticmethod
+    def of(
+        nested_trigger: Trigger[T, W],
+        timeout: Time | Duration | timedelta | int,
+        reset_timer_on_new_record: bool = False,
+        should_clear_on_timeout: bool = True,
+    ) -> ProcessingTimeoutTrigger[T, W]:
+        """The trigger around another one.
+
+        Args:
+            nested_trigger: The other trigger.
+            timeout: The span; an int is milliseconds.
+            reset_timer_on_new_record: Whether each element begins the span anew.
+            should_clear_on_timeout: Whether a timer that fires also clears the other trigger, so
+                that, for one, a count begins again at 0.
+        """
+        return ProcessingTimeoutTrigger(
+            nested_trigger, millis_of(timeout), reset_timer_on_new_record, should_clear_on_timeout
+        )
+
+    def __repr__(self) -> str:
+        return f"TimeoutTrigger({self._nested_trigger!r})"
+
+    def on_element(
+        self, element: T, timestamp: int, window: W, ctx: Trigger.TriggerContext
+    ) -> TriggerResult:
+        """Asks the other trigger; where it doesn't fire, sees to it that the span is running."""
+        result = self._nested_trigger.on_element(element, timestamp, window, ctx)
+        if result.is_fire():
+            self.clear(window, ctx)
+            return result
+        state = ctx.get_partitioned_state(self._timeout)
+        running = state.value()
+        if running is not None and self._reset_timer_on_new_record:
+            ctx.delete_processing_time_timer(running)
+            running = None
+        if running is None:
+            end = ctx.get_current_processing_time() + self._interval
+            state.update(end)
+            ctx.register_processing_time_timer(end)
+        return result
+
+    def on_processing_time(
+        self, time: int, window: W, ctx: Trigger.TriggerContext
+    ) -> TriggerResult:
+        """Fires, whichever of the two triggers set the timer; purges if the other one says so."""
+        return self._timed_out(
+            self._nested_trigger.on_processing_time(time, window, ctx), window, ctx
+        )
+
+    def on_event_time(self, time: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
+        """Fires; purges if the other trigger says so."""
+        return self._timed_out(self._nested_trigger.on_event_time(time, window, ctx), window, ctx)
+
+    def _timed_out(
+        self, result: TriggerResult, window: W, ctx: Trigger.TriggerContext
+    ) -> TriggerResult:
+        if self._should_clear_on_timeout:
+            self.clear(window, ctx)
+        return TriggerResult.FIRE_AND_PURGE if result.is_purge() else TriggerResult.FIRE
+
+    def clear(self, window: W, ctx: Trigger.TriggerContext) -> None:
+        """Ends the span, and clears the other trigger."""
+        state = ctx.get_partitioned_state(self._timeout)
+        running = state.value()
+        if running is not None:
+            ctx.delete_processing_time_timer(running)
+            state.clear()
+        self._nested_trigger.clear(window, ctx)
+
+
+def _purging(result: TriggerResult) -> TriggerResult:
+    return TriggerResult.FIRE_AND_PURGE if result.is_fire() else result
+
+
+def _checked(trigger: Trigger[T, W] | Any, where: str) -> Trigger[T, W]:
+    if not isinstance(trigger, Trigger):
+        raise TypeError(f"{where} goes around a Trigger, not around {short_repr(trigger)}")
+    return trigger

@@ -1,14 +1,30 @@
+"""The window that holds everything, and the triggers made for it.
+
+Windows of a number of records, as PyFlink has them.
+
+A record's windows follow from how many came before it under its key, a number that the assigner keeps
+in state. So unlike Flink's count windows in Java, a window is complete when it fires: the first window
+of a sliding pair holds its full size, and nothing fires for the rest at the end of the input.
+"""
+# ruff: noqa: ARG002 - the arguments are the assigner contract's
 # ruff: noqa: ARG002 - the arguments are the contracts'
-"""The window that holds everything, and the triggers made for it."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from opchain.runtime.functions.state_descriptors import ValueStateDescriptor
+from opchain.runtime.functions.window import (
+    CountWindow,
+    CountWindowSerializer,
+    GlobalWindow,
+    GlobalWindowSerializer,
+    Window,
+)
+from opchain.runtime.types.types import Types
 from opchain.runtime.windows.assigners import WindowAssigner
+from opchain.runtime.windows.data_triggers import CountTrigger, PurgingTrigger
 from opchain.runtime.windows.triggers import Trigger, TriggerResult
-from opchain.runtime.windows.window import GlobalWindow, Window
-from opchain.runtime.windows.window_serializers import GlobalWindowSerializer
 
 
 class NeverTrigger(Trigger[Any, Window]):
@@ -89,3 +105,91 @@ class GlobalWindows(WindowAssigner[Any, GlobalWindow]):
 
     def __repr__(self) -> str:
         return "GlobalWindows()"
+
+
+class _CountWindows(WindowAssigner[Any, CountWindow]):
+    def __init__(self, window_size: int, descriptor_name: str) -> None:
+        self._window_size = _positive(window_size, "window size", self)
+        self._count = ValueStateDescriptor(descriptor_name, Types.LONG())
+
+    def _count_up(self, context: WindowAssigner.WindowAssignerContext) -> int:
+        """How many records of the key came before this one."""
+        state = context.get_runtime_context().get_state(self._count)
+        before = state.value() or 0
+        state.update(before + 1)
+        return before
+
+    def get_default_trigger(self, env: Any = None) -> PurgingTrigger[Any, CountWindow]:
+        """Fires when the window is full, and drops its contents, which nothing asks for again.
+
+        PyFlink's doesn't purge, and keeps the contents of each window for ever.
+        """
+        return PurgingTrigger(CountTrigger(self._window_size))
+
+    def get_window_serializer(self) -> CountWindowSerializer:
+        """Flink's."""
+        return CountWindowSerializer()
+
+    def is_event_time(self) -> bool:
+        """It is not."""
+        return False
+
+
+class CountTumblingWindowAssigner(_CountWindows):
+    """Windows of so many records of a key, one after the other."""
+
+    def __init__(self, window_size: int) -> None:
+        super().__init__(window_size, "tumble-count-assigner")
+
+    @staticmethod
+    def of(window_size: int) -> CountTumblingWindowAssigner:
+        """The assigner.
+
+        Raises:
+            ValueError: the size is not positive.
+        """
+        return CountTumblingWindowAssigner(window_size)
+
+    def assign_windows(
+        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
+    ) -> list[CountWindow]:
+        """The one window that is being filled."""
+        return [CountWindow(self._count_up(context) // self._window_size)]
+
+    def __repr__(self) -> str:
+        return f"CountTumblingWindowAssigner({self._window_size})"
+
+
+class CountSlidingWindowAssigner(_CountWindows):
+    """Windows of so many records of a key, one starting with every so many."""
+
+    def __init__(self, window_size: int, window_slide: int) -> None:
+        super().__init__(window_size, "slide-count-assigner")
+        self._window_slide = _positive(window_slide, "window slide", self)
+
+    @staticmethod
+    def of(window_size: int, window_slide: int) -> CountSlidingWindowAssigner:
+        """The assigner.
+
+        Raises:
+            ValueError: a number is not positive.
+        """
+        return CountSlidingWindowAssigner(window_size, window_slide)
+
+    def assign_windows(
+        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
+    ) -> list[CountWindow]:
+        """The windows that are being filled, the latest one first."""
+        position = self._count_up(context)
+        latest = position // self._window_slide
+        earliest = max(0, -((self._window_size - 1 - position) // self._window_slide))
+        return [CountWindow(number) for number in range(latest, earliest - 1, -1)]
+
+    def __repr__(self) -> str:
+        return f"CountSlidingWindowAssigner({self._window_size}, {self._window_slide})"
+
+
+def _positive(number: int, what: str, assigner: WindowAssigner[Any, Any]) -> int:
+    if number <= 0:
+        raise ValueError(f"{type(assigner).__name__}: {what} is {number}; it must be positive")
+    return number

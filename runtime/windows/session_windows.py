@@ -7,13 +7,12 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.runtime.errors import short_repr
+from opchain.runtime.functions.window import TimeWindow, TimeWindowSerializer
 from opchain.runtime.time import millis_of
-from opchain.runtime.type_variables import T, T_contra
+from opchain.runtime.types.type_variables import T, T_contra
 from opchain.runtime.windows.assigners import MergingWindowAssigner, WindowAssigner
-from opchain.runtime.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from opchain.runtime.windows.time_windows import check_timestamp
-from opchain.runtime.windows.window import TimeWindow
-from opchain.runtime.windows.window_serializers import TimeWindowSerializer
+from opchain.runtime.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

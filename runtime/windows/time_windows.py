@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.errors import short_repr
+from opchain.runtime.functions.window import TimeWindow, TimeWindowSerializer
 from opchain.runtime.time import millis_of
 from opchain.runtime.windows.assigners import WindowAssigner
-from opchain.runtime.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
-from opchain.runtime.windows.window import TimeWindow
-from opchain.runtime.windows.window_serializers import TimeWindowSerializer
+from opchain.runtime.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger
 
 if TYPE_CHECKING:
     from datetime import timedelta

@@ -18,7 +18,7 @@ from opchain.compiler.dsl.interception import StartedJob
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
-from opchain.runtime.epochs.epoch import Epoch
+from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.epochs.epoch_progress import epoch_progress
 from opchain.runtime.job.progress import CountedProgress
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from opchain.datastream import DataStream
-    from opchain.runtime.job.outcome import JobOutcome
+    from opchain.runtime.shipping.outcome import JobOutcome
 
 pytestmark = pytest.mark.browser
 

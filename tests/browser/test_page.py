@@ -12,9 +12,8 @@ from random_plans import random_plan
 
 from opchain import StreamExecutionEnvironment
 from opchain.common import Configuration
-from opchain.compiler.plan.page.in_notebook import framed
 from opchain.compiler.plan.page.numbers import page_numbers
-from opchain.compiler.plan.page.render import program_page
+from opchain.compiler.plan.page.render import framed, program_page
 
 pytestmark = pytest.mark.browser
 

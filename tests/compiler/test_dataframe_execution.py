@@ -9,7 +9,7 @@ import pytest
 from forms import job_of
 
 from opchain.common import Configuration
-from opchain.compiler.dataframe_execution import refuse_dataframes
+from opchain.compiler.execution import refuse_dataframes
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.errors import UnsupportedFeatureError
 

@@ -5,8 +5,7 @@ import logging
 import pytest
 
 from opchain.common import Configuration, WatermarkStrategy
-from opchain.compiler.execution import submit
-from opchain.compiler.live_job_settings import check_live_job_settings
+from opchain.compiler.execution import check_live_job_settings, submit
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.errors import UnsupportedFeatureError

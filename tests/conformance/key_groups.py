@@ -7,20 +7,20 @@ import struct
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.state.java_hash import java_hash_code
-from opchain.runtime.state.key_groups import (
+from opchain.runtime.state.keys.java_hash import java_hash_code
+from opchain.runtime.state.keys.key_groups import (
     default_max_parallelism,
     key_group,
     key_group_range,
     murmur_hash,
     operator_index,
 )
-from opchain.runtime.state.key_hashers import hasher_named, list_of, tuple_of
+from opchain.runtime.state.keys.key_hashers import hasher_named, list_of, tuple_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from opchain.runtime.state.java_hash import Hasher
+    from opchain.runtime.state.keys.java_hash import Hasher
 
 Comparison = tuple[str, Any, Any]
 """Which value, what was found, what Flink says."""

@@ -25,12 +25,12 @@ from opchain.runtime.functions.co_grouping import (
     JoinCoGroupFunction,
     UnionKeySelector,
 )
-from opchain.runtime.operators.specs import IntervalJoinSpec, WindowSpec
-from opchain.runtime.output_tag import OutputTag
+from opchain.runtime.program.operator_specs import IntervalJoinSpec, WindowSpec
 from opchain.runtime.testing.input_harnesses import (
     KeyedOneInputOperatorHarness,
     KeyedTwoInputOperatorHarness,
 )
+from opchain.runtime.types.output_tag import OutputTag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

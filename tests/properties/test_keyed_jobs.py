@@ -22,7 +22,7 @@ from opchain.datastream import (
 )
 from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.errors import StateError
-from opchain.runtime.state.descriptors import (
+from opchain.runtime.functions.state_descriptors import (
     ListStateDescriptor,
     MapStateDescriptor,
     ValueStateDescriptor,

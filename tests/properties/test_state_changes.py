@@ -12,27 +12,27 @@ from hypothesis import strategies as st
 from opchain.datastream.state import StateTtlConfig
 from opchain.runtime.functions.join_functions import ProcessJoinFunction
 from opchain.runtime.functions.process_functions import KeyedProcessFunction
-from opchain.runtime.functions.window_functions import ProcessWindowFunction
-from opchain.runtime.operators.specs import IntervalJoinSpec, WindowSpec
-from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
-from opchain.runtime.operators.windows.session_window_operator import SessionWindowOperator
-from opchain.runtime.operators.windows.window_operator import WindowOperator
-from opchain.runtime.state.descriptors import (
+from opchain.runtime.functions.state_descriptors import (
     ListStateDescriptor,
     MapStateDescriptor,
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
+from opchain.runtime.functions.window_functions import ProcessWindowFunction
+from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
+from opchain.runtime.operators.windows.merging_window_operator import SessionWindowOperator
+from opchain.runtime.operators.windows.window_operator import WindowOperator
+from opchain.runtime.program.operator_specs import IntervalJoinSpec, WindowSpec
 from opchain.runtime.state.operator_snapshot import with_changes
 from opchain.runtime.testing.input_harnesses import (
     KeyedOneInputOperatorHarness,
     KeyedTwoInputOperatorHarness,
 )
 from opchain.runtime.time import Duration
-from opchain.runtime.windows.count_windows import CountTrigger
+from opchain.runtime.windows.global_windows import CountTrigger
 from opchain.runtime.windows.session_windows import EventTimeSessionWindows
-from opchain.runtime.windows.time_triggers import EventTimeTrigger
 from opchain.runtime.windows.time_windows import SlidingEventTimeWindows, TumblingEventTimeWindows
+from opchain.runtime.windows.triggers import EventTimeTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -18,19 +18,21 @@ from hypothesis import strategies as st
 
 from opchain.runtime.functions.aggregate_functions import AggregateFunction
 from opchain.runtime.functions.window_functions import ProcessWindowFunction
-from opchain.runtime.operators.specs import WindowSpec
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
-from opchain.runtime.operators.windows.merging_window_operator import MergingWindowOperator
-from opchain.runtime.operators.windows.session_window_operator import SessionWindowOperator
+from opchain.runtime.operators.windows.merging_window_operator import (
+    MergingWindowOperator,
+    SessionWindowOperator,
+)
 from opchain.runtime.operators.windows.window_operator import WindowOperator
-from opchain.runtime.output_tag import OutputTag
+from opchain.runtime.program.operator_specs import WindowSpec
 from opchain.runtime.testing.input_harnesses import KeyedOneInputOperatorHarness
+from opchain.runtime.types.output_tag import OutputTag
 from opchain.runtime.windows.session_windows import (
     DynamicEventTimeSessionWindows,
     EventTimeSessionWindows,
 )
-from opchain.runtime.windows.time_triggers import EventTimeTrigger
 from opchain.runtime.windows.time_windows import SlidingEventTimeWindows, TumblingEventTimeWindows
+from opchain.runtime.windows.triggers import EventTimeTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

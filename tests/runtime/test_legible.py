@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.legible import legible
+from opchain.runtime.errors import legible
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from opchain.runtime.missing_library import MissingLibraryError, imported
+from opchain.runtime.errors import MissingLibraryError, imported
 
 
 def test_a_library_that_is_there_is_given() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from opchain.runtime.time_domain import TimeDomain
+from opchain.runtime.time import TimeDomain
 
 
 def test_there_are_two_clocks() -> None:

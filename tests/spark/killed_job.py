@@ -11,7 +11,7 @@ from opchain.datastream.connectors.file_system import BucketAssigner, FileSink
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.datastream.window import TumblingEventTimeWindows
-from opchain.runtime.spark.format_source import SparkSource
+from opchain.runtime.spark.formats import SparkSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

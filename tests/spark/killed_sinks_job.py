@@ -15,7 +15,7 @@ from opchain.datastream.connectors.file_system import BucketAssigner, FileSink
 from opchain.datastream.connectors.jdbc import JdbcConnectionOptions, JdbcSink
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
-from opchain.runtime.spark.format_source import SparkSource
+from opchain.runtime.spark.formats import SparkSource
 from opchain.spark import SparkSink
 
 if TYPE_CHECKING:

@@ -9,6 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.program.vertex_program import DRIVER, StageProgram
+from opchain.runtime.records.buffer_store import BufferStore
+from opchain.runtime.records.elements import Buffer
 from opchain.runtime.spark import exchange
 from opchain.runtime.spark.exchange import (
     addressed,
@@ -19,9 +22,6 @@ from opchain.runtime.spark.exchange import (
     to_frame,
     written_raw,
 )
-from opchain.runtime.task.buffer import Buffer
-from opchain.runtime.task.buffer_store import BufferStore
-from opchain.runtime.task.vertex_program import DRIVER, StageProgram
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

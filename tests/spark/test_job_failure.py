@@ -18,7 +18,7 @@ from opchain.runtime.spark.remote_error import ErrorSeal, ExecutorTracebackError
 
 if TYPE_CHECKING:
     from opchain.datastream import StreamExecutionEnvironment
-    from opchain.runtime.task.vertex_program import JobProgram
+    from opchain.runtime.program.vertex_program import JobProgram
 
 ABORTED = (
     "An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.\n"

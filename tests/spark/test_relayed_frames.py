@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pickle
 
+from opchain.runtime.program.vertex_program import DRIVER, RELAYED
+from opchain.runtime.records.elements import Buffer
 from opchain.runtime.spark.exchange import to_frame
 from opchain.runtime.spark.relayed_frames import BatchesOfSink, FramesForDriver, relayed_batches
-from opchain.runtime.task.buffer import Buffer
-from opchain.runtime.task.vertex_program import DRIVER, RELAYED
 
 REPORT = Buffer(DRIVER, 0, 7, 0, b"report")
 OF_SINK_3 = Buffer(RELAYED, 3, 5, 0, b"batch of operator 3, task 5")

@@ -7,9 +7,9 @@ import pytest
 from forms import Ran, job_of, seen
 
 from opchain.runtime.job.slot_resources import SlotResources
-from opchain.runtime.spark import stage_resources
+from opchain.runtime.spark import stage_line as stage_resources
 from opchain.runtime.spark.bounded_job import spark_run
-from opchain.runtime.spark.stage_resources import resource_profile, with_resources
+from opchain.runtime.spark.stage_line import resource_profile, with_resources
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

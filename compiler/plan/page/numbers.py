@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from opchain.compiler.plan.model import JobPlan
-    from opchain.runtime.metrics.job_metrics import JobMetrics
-    from opchain.runtime.metrics.operator_metrics import OperatorMetrics
-    from opchain.runtime.metrics.task_metrics import TaskMetrics
-    from opchain.runtime.metrics.vertex_metrics import VertexMetrics
+    from opchain.runtime.measurements.job_metrics import JobMetrics
+    from opchain.runtime.measurements.operator_metrics import OperatorMetrics
+    from opchain.runtime.measurements.task_metrics import TaskMetrics
+    from opchain.runtime.measurements.vertex_metrics import VertexMetrics
 
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
 _SECOND_MS = 1000

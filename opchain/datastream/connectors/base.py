@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from opchain.runtime.connectors.delivery_guarantee import DeliveryGuarantee
-from opchain.runtime.connectors.sink import Committer, Sink, SinkWriter
-from opchain.runtime.connectors.source import Source
+from opchain.runtime.functions.sink import Committer, Sink, SinkWriter
+from opchain.runtime.functions.source import Source
 
 __all__ = [
     "Committer",

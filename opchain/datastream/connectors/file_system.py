@@ -18,8 +18,8 @@ from opchain.runtime.connectors.file_source import (
     FileSourceBuilder,
     FileSplitAssignerProvider,
 )
-from opchain.runtime.connectors.files.file_format import BulkFormat, StreamFormat
-from opchain.runtime.connectors.files.malformed import MalformedRecord, MalformedRecordError
+from opchain.runtime.files.malformed import MalformedRecord, MalformedRecordError
+from opchain.runtime.formats.file_format import BulkFormat, StreamFormat
 
 __all__ = [
     "BucketAssigner",

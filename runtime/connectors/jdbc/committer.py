@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.connectors.jdbc.staging import StagedRows, connect, psycopg
 from opchain.runtime.connectors.jdbc.writer import retried
-from opchain.runtime.connectors.sink import Committer
 from opchain.runtime.errors import SinkError
+from opchain.runtime.functions.sink import Committer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions, JdbcExecutionOptions
     from opchain.runtime.connectors.jdbc.statement import Statement
-    from opchain.runtime.connectors.sink import SinkOrigin
+    from opchain.runtime.functions.sink import SinkOrigin
 
 _RUN = """\
 DO {tag}

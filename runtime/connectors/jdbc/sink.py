@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions, JdbcExecutionOptions
 from opchain.runtime.connectors.jdbc.statement import parse_statement
-from opchain.runtime.connectors.sink import Committer, Sink, SinkWriter, origin_of
-from opchain.runtime.connectors.two_phase_function import TwoPhaseSinkFunction
+from opchain.runtime.functions.sink import Committer, Sink, SinkWriter, origin_of
+from opchain.runtime.functions.source_sink_functions import TwoPhaseSinkFunction
 from opchain.runtime.types.record_types import RowTypeInfo
 
 if TYPE_CHECKING:

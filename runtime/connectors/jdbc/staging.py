@@ -13,8 +13,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.runtime.connectors.jdbc.url import connection_parameters
-from opchain.runtime.errors import SinkError
-from opchain.runtime.missing_library import imported
+from opchain.runtime.errors import SinkError, imported
 
 if TYPE_CHECKING:
     from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions

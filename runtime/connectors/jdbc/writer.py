@@ -8,8 +8,8 @@ import uuid
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from opchain.runtime.connectors.jdbc.staging import StagedRows, connect, psycopg, staging_table
-from opchain.runtime.connectors.sink import SinkWriter
 from opchain.runtime.errors import SinkError, short_repr
+from opchain.runtime.functions.sink import SinkWriter
 from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions, JdbcExecutionOptions
     from opchain.runtime.connectors.jdbc.statement import Statement
-    from opchain.runtime.connectors.sink import SinkOrigin
+    from opchain.runtime.functions.sink import SinkOrigin
 
 T = TypeVar("T")
 

@@ -22,24 +22,21 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.operators.async_wait.deadlines import Deadlines
+from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
+from opchain.runtime.operators.async_wait.calls import Deadlines, PendingCall, invocation_of
 from opchain.runtime.operators.async_wait.event_loop_thread import EventLoopThread
-from opchain.runtime.operators.async_wait.invocations import invocation_of
-from opchain.runtime.operators.async_wait.ordered_queue import OrderedQueue
-from opchain.runtime.operators.async_wait.pending_call import PendingCall
-from opchain.runtime.operators.async_wait.unordered_queue import UnorderedQueue
+from opchain.runtime.operators.async_wait.queues import OrderedQueue, UnorderedQueue
 from opchain.runtime.operators.operator import UserFunctionOperator
-from opchain.runtime.task.mailbox.task_mailbox import MailboxClosedError
-from opchain.runtime.task.record_copy import private
+from opchain.runtime.records.record_copy import private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from opchain.runtime.operators.async_wait.element_queue import ElementQueue, QueuedRecord
+    from opchain.runtime.operators.async_wait.queues import ElementQueue, QueuedRecord
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
-    from opchain.runtime.operators.specs import AsyncWaitSpec
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.program.operator_specs import AsyncWaitSpec
+    from opchain.runtime.program.vertex_program import OperatorProgram
 
 
 class AsyncWaitOperator(UserFunctionOperator):

@@ -16,34 +16,35 @@ import heapq
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
-from opchain.runtime.operators.windows.contents import BufferedContents, contents_of
+from opchain.runtime.functions.window import TimeWindow
 from opchain.runtime.operators.windows.evaluation import has_clear
-from opchain.runtime.operators.windows.keyed_window_operator import KeyedWindowOperator
+from opchain.runtime.operators.windows.window_operator import KeyedWindowOperator
 from opchain.runtime.operators.windows.window_state import (
     CONTENTS,
     TIMERS,
+    BufferedContents,
+    contents_of,
     declare_contents,
 )
-from opchain.runtime.state.key_identity import key_of
-from opchain.runtime.state.keyed_changes import KEEPS_PLACE
-from opchain.runtime.state.touched_state import newest
-from opchain.runtime.windows.time_triggers import EventTimeTrigger
+from opchain.runtime.state.keyed.keyed_changes import KEEPS_PLACE
+from opchain.runtime.state.keyed.state_table import newest
+from opchain.runtime.state.keys.key_identity import key_of
 from opchain.runtime.windows.time_windows import (
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
     check_timestamp,
 )
-from opchain.runtime.windows.window import TimeWindow
+from opchain.runtime.windows.triggers import EventTimeTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, MutableMapping
 
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
-    from opchain.runtime.operators.specs import WindowSpec
-    from opchain.runtime.state.internal_timer_service import InternalTimerService
+    from opchain.runtime.program.operator_specs import WindowSpec
+    from opchain.runtime.program.vertex_program import OperatorProgram
     from opchain.runtime.state.operator_snapshot import OperatorSnapshot
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.state.timers.internal_timer_service import InternalTimerService
 
 
 def is_aligned(spec: WindowSpec, *, is_batch: bool) -> bool:

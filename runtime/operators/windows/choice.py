@@ -8,8 +8,8 @@ from opchain.runtime.operators.windows.aligned_window_operator import (
     AlignedWindowOperator,
     is_aligned,
 )
-from opchain.runtime.operators.windows.merging_window_operator import MergingWindowOperator
-from opchain.runtime.operators.windows.session_window_operator import (
+from opchain.runtime.operators.windows.merging_window_operator import (
+    MergingWindowOperator,
     SessionWindowOperator,
     has_plain_sessions,
 )
@@ -19,9 +19,9 @@ from opchain.runtime.windows.assigners import MergingWindowAssigner
 if TYPE_CHECKING:
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
-    from opchain.runtime.operators.specs import WindowSpec
-    from opchain.runtime.operators.windows.keyed_window_operator import KeyedWindowOperator
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.operators.windows.window_operator import KeyedWindowOperator
+    from opchain.runtime.program.operator_specs import WindowSpec
+    from opchain.runtime.program.vertex_program import OperatorProgram
 
 
 def window_operator_class(spec: WindowSpec, *, is_batch: bool) -> type[KeyedWindowOperator]:

@@ -1,24 +1,123 @@
-"""The window operator for windows that merge, such as sessions.
+"""Windows that merge: which ones a key has in flight, and under which window the contents of each lie.
+
+When sessions [0, 5) and [3, 9) become [0, 9), the records of the first stay where they are: its
+window is the *state window* of the merged one, and only the other's records move there.
+
+Flink: `MergingWindowSet`.
+
+The window operator for windows that merge, such as sessions.
 
 Flink: the same `WindowOperator`, where its assigner is a `MergingWindowAssigner`.
+
+Event-time sessions with the default trigger: most records begin a session, or lengthen one.
+
+Then the session's window is replaced by a longer one, with the timers of that, and the record goes where
+the others are. The general MergingWindowOperator asks the assigner to compare all windows, and the
+trigger about each step; it takes the records for which there is more to do: those that are late, that
+touch several sessions, or one that has fired.
+
+What comes out is the same, in the same order: timers are set and taken back in the same order.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
-from opchain.runtime.constants import MIN_LONG_VALUE
+from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.errors import StreamError
-from opchain.runtime.operators.windows.merging_window_set import MergingWindowSet
 from opchain.runtime.operators.windows.window_operator import WindowOperator
+from opchain.runtime.types.type_variables import W
+from opchain.runtime.windows.assigners import MergingWindowAssigner
+from opchain.runtime.windows.session_windows import (
+    DynamicEventTimeSessionWindows,
+    EventTimeSessionWindows,
+)
+from opchain.runtime.windows.triggers import EventTimeTrigger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, MutableMapping
+    from collections.abc import Callable, Iterable, MutableMapping
+    from typing import TypeAlias
 
+    from opchain.runtime.functions.window import TimeWindow
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
-    from opchain.runtime.task.vertex_program import OperatorProgram
-    from opchain.runtime.windows.assigners import MergingWindowAssigner
+    from opchain.runtime.program.operator_specs import WindowSpec
+    from opchain.runtime.program.vertex_program import OperatorProgram
+
+
+if TYPE_CHECKING:
+    OnMerge: TypeAlias = Callable[[W, list[W], W, list[W]], None]
+    """Gets the merged window, the windows in flight that became it, its state window, and the state
+    windows whose contents are to move there."""
+
+
+class MergingWindowSet(Generic[W]):
+    """The windows in flight of one key.
+
+    `mapping` has the state window of each. It is changed in place; the caller keeps it in state.
+    """
+
+    def __init__(self, assigner: MergingWindowAssigner[Any, W], mapping: dict[W, W]) -> None:
+        self._assigner = assigner
+        self.mapping = mapping
+
+    def state_window(self, window: W) -> W | None:
+        """The window under which the contents lie, or None where the window is not in flight."""
+        return self.mapping.get(window)
+
+    def retire(self, window: W) -> None:
+        """Takes a window out."""
+        del self.mapping[window]
+
+    def add(self, window: W, on_merge: OnMerge[W]) -> W:
+        """Takes a new window in, and gives the window that it is part of from now on.
+
+        `on_merge` is called for each group of windows in flight that become one or grow; the new
+        window itself, which has no contents yet, is not among them.
+
+        A window that is in flight already stays as it is. Flink starts it afresh then, and loses the
+        contents of one that grew to just this size: possible where gaps differ by record.
+
+        Raises:
+            ValueError: The assigner merges windows that it was not asked about, or none at all.
+        """
+        if window in self.mapping:
+            return window
+        merges = _Merges[W]()
+        self._assigner.merge_windows([*self.mapping, window], merges)
+        result = window
+        is_merged = False
+        for merged, group in merges.groups.items():
+            if window in group:
+                is_merged = True
+                result = merged
+            self._merge(merged, [item for item in group if item != window], on_merge)
+        if not is_merged:
+            self.mapping[window] = window
+        return result
+
+    def _merge(self, merged: W, group: list[W], on_merge: OnMerge[W]) -> None:
+        if not group or any(item not in self.mapping for item in group):
+            raise ValueError(
+                f"{self._assigner} merges {group} into {merged}; a merge must name windows that it "
+                "was given, and one besides the new window"
+            )
+        state_windows = [self.mapping.pop(item) for item in group]
+        self.mapping[merged] = state_windows[0]
+        # A window that only swallows the new one is what it was before.
+        if group != [merged]:
+            on_merge(merged, group, state_windows[0], state_windows[1:])
+
+
+class _Merges(MergingWindowAssigner.MergeCallback[W]):
+    """Collects what an assigner reports, before anything is changed."""
+
+    def __init__(self) -> None:
+        self.groups: dict[W, list[W]] = {}
+
+    def merge(self, to_be_merged: Iterable[W], merge_result: W) -> None:
+        self.groups[merge_result] = list(dict.fromkeys(to_be_merged))
+
 
 WINDOWS = "merging-window-set"
 """The name of the state that holds a key's windows in flight, as in Flink."""
@@ -113,3 +212,63 @@ class MergingWindowOperator(WindowOperator):
                 f"{window!r}, which is over already (the {clock} is {now}); merging must not make "
                 "a window end earlier"
             )
+
+
+def has_plain_sessions(spec: WindowSpec) -> bool:
+    """Whether the operator below runs a spec."""
+    return (
+        type(spec.assigner) in (EventTimeSessionWindows, DynamicEventTimeSessionWindows)
+        and type(spec.trigger) is EventTimeTrigger
+    )
+
+
+class SessionWindowOperator(MergingWindowOperator):
+    """A shortcut for records that touch one session of their key at most, and one that has not fired."""
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        """Puts the record into its session."""
+        backend = self.backend
+        backend.set_current_key(self.select_key(value))
+        event_time = MIN_LONG_VALUE if timestamp is None else timestamp
+        (new,) = self.assigner.assign_windows(value, event_time, self.assigner_context)
+        in_flight = self.mappings.get(backend.state_key, {})
+        touched = [
+            window for window in in_flight if new.start <= window.end and window.start <= new.end
+        ]
+        earliest_end = self.timers.current_watermark + 2
+        if not touched and new.end >= earliest_end:
+            state_window = self._begin(new)
+        elif len(touched) == 1 and touched[0].end >= earliest_end:
+            state_window = self._lengthen(touched[0], new, in_flight)
+        else:
+            self.put_into((new,), value, timestamp)
+            return
+        self.contents.select(state_window)
+        self.contents.add(value, timestamp)
+
+    def _begin(self, window: TimeWindow) -> TimeWindow:
+        cleanup_time = self.lateness.cleanup_time(window)
+        self.mappings.setdefault(self.backend.state_key, {})[window] = window
+        self.timers.register_event_time_timer(window, window.end - 1)
+        self._set_cleanup(window, cleanup_time)
+        return window
+
+    def _lengthen(
+        self, window: TimeWindow, new: TimeWindow, in_flight: dict[TimeWindow, TimeWindow]
+    ) -> TimeWindow:
+        if window.start <= new.start and new.end <= window.end:
+            return in_flight[window]
+        longer = window.cover(new)
+        cleanup_time = self.lateness.cleanup_time(longer)
+        self.timers.register_event_time_timer(longer, longer.end - 1)
+        self.timers.delete_event_time_timer(window, window.end - 1)
+        if self.lateness.allowed_ms:
+            self.trigger.window = window
+            self.delete_cleanup(window)
+            self._set_cleanup(longer, cleanup_time)
+        state_window = in_flight[longer] = in_flight.pop(window)
+        return state_window
+
+    def _set_cleanup(self, window: TimeWindow, time: int) -> None:
+        if self.lateness.allowed_ms and time != MAX_LONG_VALUE:
+            self.timers.register_event_time_timer(window, time)

@@ -1,25 +1,229 @@
-"""The window operator for any assigner, trigger and evictor.
+"""What is late: when a window is over for good, and when a record that no window took is counted.
+
+Flink: `WindowOperator.cleanupTime`, `isWindowLate`, `isElementLate`.
+
+What the window operators have in common: functions, lateness, where late records go.
+
+What a trigger works with: the clocks, timers and state of the window at hand.
+
+Flink: `WindowOperator.Context`.
+
+The window operator for any assigner, trigger and evictor.
 
 Flink: `WindowOperator` and `EvictingWindowOperator`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.errors import short_repr
-from opchain.runtime.operators.windows.keyed_window_operator import KeyedWindowOperator
-from opchain.runtime.operators.windows.trigger_context import TriggerContext
-from opchain.runtime.operators.windows.window_context import AssignerContext
+from opchain.runtime.metrics.metric_group import NUM_LATE_RECORDS_DROPPED
+from opchain.runtime.operators.operator import StreamOperator
+from opchain.runtime.operators.windows.evaluation import (
+    AssignerContext,
+    WindowContext,
+    WindowEvaluation,
+)
 from opchain.runtime.operators.windows.window_state import TIMERS, declare_contents, window_state_of
-from opchain.runtime.windows.triggers import TriggerResult
+from opchain.runtime.windows.triggers import Trigger, TriggerResult
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from opchain.runtime.functions.window import Window
+    from opchain.runtime.metrics.metric_group import MetricGroup
+    from opchain.runtime.metrics.metric_types import Counter
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
-    from opchain.runtime.state.internal_timer_service import InternalTimerService
-    from opchain.runtime.task.vertex_program import OperatorProgram
+    from opchain.runtime.program.operator_specs import WindowSpec
+    from opchain.runtime.program.vertex_program import OperatorProgram
+    from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend
+    from opchain.runtime.state.timers.internal_timer_service import InternalTimerService
+
+
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """The lateness rules of one window operator; lateness exists in event time only."""
+
+    is_event_time: bool
+    allowed_ms: int
+
+    @classmethod
+    def of(cls, spec: WindowSpec) -> Lateness:
+        """The rules that a spec asks for."""
+        return cls(spec.assigner.is_event_time(), spec.allowed_lateness_ms)
+
+    def cleanup_time(self, window: Window) -> int:
+        """When the window's contents, trigger state and window state are dropped.
+
+        Raises:
+            ValueError: The window ends after the end of time. Flink's long wraps around there, and
+                the record vanishes without being counted as late.
+        """
+        last = window.max_timestamp()
+        if last > MAX_LONG_VALUE:
+            raise ValueError(
+                f"{window!r} ends after the last timestamp there is, {MAX_LONG_VALUE} ms; check the "
+                "timestamp assigner: its timestamps must be milliseconds since the epoch"
+            )
+        return min(last + self.allowed_ms, MAX_LONG_VALUE) if self.is_event_time else last
+
+    def is_window_late(self, window: Window, watermark: int) -> bool:
+        """Whether the window is over for good, so that records can't go in any more."""
+        return self.is_event_time and self.cleanup_time(window) <= watermark
+
+    def is_element_late(self, timestamp: int | None, watermark: int) -> bool:
+        """Whether a record that no window took goes to the late output, or is counted as dropped.
+
+        One that no window took for another reason (it lies between two sliding windows) is ignored
+        as long as the watermark has not passed it.
+        """
+        if timestamp is None:
+            timestamp = MIN_LONG_VALUE
+        return self.is_event_time and min(timestamp + self.allowed_ms, MAX_LONG_VALUE) <= watermark
+
+
+class KeyedWindowOperator(StreamOperator):
+    """A window operator without the windows themselves."""
+
+    makes_records = True
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        spec: WindowSpec = program.spec  # type: ignore[assignment]
+        key = program.keys[0]
+        assert key is not None
+        self.spec = spec
+        self.select_key = key.selector
+        self.backend: KeyedStateBackend = context.keyed_state
+        self.lateness = Lateness.of(spec)
+        self.evaluation = WindowEvaluation(spec, WindowContext(self), output)
+        self.late_records_dropped: Counter
+
+    @property
+    def current_key(self) -> Any:
+        """The key of the record or window at hand."""
+        return self.backend.current_key
+
+    def event_time(self) -> int:
+        """The event time reached so far, as the windows see it."""
+        return self.current_watermark
+
+    def open(self) -> None:
+        """Registers the counter, and opens the user's functions.
+
+        Flink refuses to open a reduce or aggregate function, so that it can't be rich; here it can.
+        """
+        self.late_records_dropped = self.context.metrics.counter(NUM_LATE_RECORDS_DROPPED)
+        for function in self._functions():
+            opened = getattr(function, "open", None)
+            if opened is not None:
+                opened(self.context.runtime_context)
+
+    def close(self) -> None:
+        """Closes the user's functions."""
+        for function in self._functions():
+            closed = getattr(function, "close", None)
+            if closed is not None:
+                closed()
+
+    def _functions(self) -> list[Any]:
+        spec = self.spec
+        return [item for item in (spec.reduce, spec.aggregate, spec.function) if item is not None]
+
+    def skip(self, value: Any, timestamp: int | None) -> None:
+        """Takes a record that went into no window: to the late output, or it is counted, or ignored."""
+        if self.lateness.is_element_late(timestamp, self.event_time()):
+            if self.spec.late_tag is not None:
+                self.output.collect_to(self.spec.late_tag.tag_id, value, timestamp)
+            else:
+                self.late_records_dropped.inc()
+
+
+class TriggerContext(Trigger.OnMergeContext):
+    """One object per operator: the operator sets `window` before each call, the backend has the key."""
+
+    __slots__ = ("_backend", "_metric_group", "_timers", "_trigger", "merged", "window")
+
+    def __init__(
+        self,
+        trigger: Trigger[Any, Any],
+        timers: InternalTimerService,
+        backend: KeyedStateBackend,
+        metric_group: MetricGroup,
+    ) -> None:
+        self._trigger = trigger
+        self._timers = timers
+        self._backend = backend
+        self._metric_group = metric_group
+        self.window: Any = None
+        self.merged: Sequence[Any] = ()
+
+    # What the operator asks the trigger
+
+    def on_element(self, value: Any, timestamp: int) -> TriggerResult:
+        """Asks about an element of the window at hand."""
+        return self._trigger.on_element(value, timestamp, self.window, self)
+
+    def on_event_time(self, time: int) -> TriggerResult:
+        """Asks about an event-time timer of the window at hand."""
+        return self._trigger.on_event_time(time, self.window, self)
+
+    def on_processing_time(self, time: int) -> TriggerResult:
+        """Asks about a processing-time timer of the window at hand."""
+        return self._trigger.on_processing_time(time, self.window, self)
+
+    def on_merge(self, merged: Sequence[Any]) -> None:
+        """Tells that these windows became the one at hand."""
+        self.merged = merged
+        self._trigger.on_merge(self.window, self)
+
+    def clear(self) -> None:
+        """Has the trigger clean up the window at hand."""
+        self._trigger.clear(self.window, self)
+
+    # What the trigger asks for
+
+    def get_current_processing_time(self) -> int:
+        """The task's clock."""
+        return self._timers.current_processing_time()
+
+    def get_current_watermark(self) -> int:
+        """The operator's event time."""
+        return self._timers.current_watermark
+
+    def get_metric_group(self) -> Any:
+        """The operator's."""
+        return self._metric_group
+
+    def register_processing_time_timer(self, time: int) -> None:
+        """Sets a timer of the window at hand."""
+        self._timers.register_processing_time_timer(self.window, time)
+
+    def register_event_time_timer(self, time: int) -> None:
+        """Sets a timer of the window at hand."""
+        self._timers.register_event_time_timer(self.window, time)
+
+    def delete_processing_time_timer(self, time: int) -> None:
+        """Takes back a timer of the window at hand."""
+        self._timers.delete_processing_time_timer(self.window, time)
+
+    def delete_event_time_timer(self, time: int) -> None:
+        """Takes back a timer of the window at hand."""
+        self._timers.delete_event_time_timer(self.window, time)
+
+    def get_partitioned_state(self, state_descriptor: Any) -> Any:
+        """The state of the key and window at hand."""
+        return self._backend.get_partitioned_state(self.window, state_descriptor)
+
+    def merge_partitioned_state(self, state_descriptor: Any) -> None:
+        """Unites the merged windows' states into that of the window at hand."""
+        if self.merged:
+            state = self._backend.namespaced_state(state_descriptor)
+            state.merge_namespaces(self.window, self.merged)
 
 
 class WindowOperator(KeyedWindowOperator):

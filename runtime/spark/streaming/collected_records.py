@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opchain.runtime.job.outcome import JobOutcome
+    from opchain.runtime.shipping.outcome import JobOutcome
 
 MOST_WAITING = 16
 """How many epochs' records wait for a sink; the job waits when nobody reads."""

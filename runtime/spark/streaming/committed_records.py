@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.columnar.spark_types import SparkType
 from opchain.runtime.columnar.type_mapping import columns_of
-from opchain.runtime.connectors.files.file_system import SCHEME_END, file_system_of
 from opchain.runtime.errors import GraphError
+from opchain.runtime.files.file_systems import SCHEME_END, file_system_of
 from opchain.runtime.spark.dataframes import schema_text
 from opchain.runtime.spark.session import active_or_new_session
 

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.columnar.arrow_types import arrow_schema, pyarrow
 from opchain.runtime.columnar.spark_types import SparkType
+from opchain.runtime.records.elements import MIN_WATERMARK, Buffer
 from opchain.runtime.spark.exchange import addressed
-from opchain.runtime.task.buffer import Buffer
-from opchain.runtime.task.elements import MIN_WATERMARK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from opchain.runtime.program.vertex_program import StageProgram
     from opchain.runtime.spark.remote_error import ErrorSeal
-    from opchain.runtime.task.vertex_program import StageProgram
 
 
 class Deliver:

@@ -11,7 +11,7 @@ from opchain.runtime.connectors.relayed_sink import RelayedSink
 from opchain.runtime.connectors.socket_source import SocketTextStreamFunction
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.operators.specs import LegacySourceSpec, SourceSpec
+from opchain.runtime.program.operator_specs import LegacySourceSpec, SourceSpec
 from opchain.runtime.shipping.functions import ship
 from opchain.runtime.spark.dataframe_ends import making_dataframe_of
 from opchain.runtime.spark.streaming.deliver import rows_column
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram
+    from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from opchain.runtime.spark.stage_tasks import StageTasks
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from opchain.runtime.checkpoint.epoch import Epoch
     from opchain.runtime.checkpoint.storage import CheckpointStorage
-    from opchain.runtime.epochs.epoch import Epoch
     from opchain.runtime.epochs.live_tasks import RestoredVertex
+    from opchain.runtime.program.vertex_program import StageProgram
+    from opchain.runtime.records.elements import Buffer
     from opchain.runtime.spark.stage_tasks import ShippedJob, ShippedVertex
-    from opchain.runtime.task.buffer import Buffer
-    from opchain.runtime.task.vertex_program import StageProgram
 
 
 class EpochStageTasks(StageTasks):

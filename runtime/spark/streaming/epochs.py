@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.coordinator import Acknowledgement
+from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.checkpoint.fall_back import (
     forget_replaced,
     offering_earlier,
@@ -20,7 +21,6 @@ from opchain.runtime.checkpoint.metadata import Committable, SourcePosition, che
 from opchain.runtime.checkpoint.positions import BATCH, CLOCK, TIMER, position
 from opchain.runtime.checkpoint.restore_plan import match_state, operators_of, plan_restore
 from opchain.runtime.checkpoint.source_places import bounded_sources
-from opchain.runtime.epochs.epoch import Epoch
 from opchain.runtime.epochs.epoch_progress import (
     CHECKPOINT,
     COMMIT,
@@ -33,7 +33,7 @@ from opchain.runtime.epochs.phase_clock import PhaseClock
 from opchain.runtime.epochs.restoring import operators_with_state, restored_vertices
 from opchain.runtime.errors import CheckpointError, CheckpointFailedError, CorruptCheckpointError
 from opchain.runtime.job.orphans import abort_epoch, discard_orphans
-from opchain.runtime.job.outcome import (
+from opchain.runtime.shipping.outcome import (
     JobOutcome,
     commit,
     print_lines,
@@ -60,12 +60,12 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.restore_plan import RestorePlan
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.epochs.epoch_history import EpochHistory
+    from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.spark.stage_line import StageLine
     from opchain.runtime.spark.stage_tasks import ShippedJob
     from opchain.runtime.spark.streaming.collected_records import CollectedRecords
     from opchain.runtime.spark.streaming.delivered_sources import DeliveredSource
     from opchain.runtime.spark.streaming.stream_writers import StreamWriters
-    from opchain.runtime.task.vertex_program import JobProgram
 
 _EPOCHS_BETWEEN_SWEEPS = 100
 

@@ -16,19 +16,19 @@ from opchain.runtime.columnar.arrow_types import pyarrow
 from opchain.runtime.columnar.encode import RecordEncoder
 from opchain.runtime.columnar.spark_types import SparkType
 from opchain.runtime.columnar.type_mapping import columns_of
-from opchain.runtime.connectors.sink import Committer, SinkWriter
 from opchain.runtime.errors import SinkError, short_repr
+from opchain.runtime.functions.sink import Committer, SinkWriter
 from opchain.runtime.shipping.functions import ship
 from opchain.runtime.spark.dataframe_ends import relayed_sinks, schema_of_sink
-from opchain.runtime.spark.format_sink import SparkSink
+from opchain.runtime.spark.formats import SparkSink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
+    from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.spark.stage_tasks import ShippedVertex
-    from opchain.runtime.task.vertex_program import JobProgram
 
 
 class StreamMessage(NamedTuple):

@@ -23,10 +23,9 @@ from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.epochs.progress_log import ProgressLog
-from opchain.runtime.errors import TaskFailedError
+from opchain.runtime.errors import TaskFailedError, legible
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
-from opchain.runtime.job.outcome import JobOutcome
-from opchain.runtime.legible import legible
+from opchain.runtime.shipping.outcome import JobOutcome
 from opchain.runtime.spark.bounded_job import python_executable
 from opchain.runtime.spark.job_failure import failure_of
 from opchain.runtime.spark.job_files import provide_files
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
     from opchain.runtime.epochs.epoch_history import EpochListener
     from opchain.runtime.job.dependencies import JobDependencies
     from opchain.runtime.job.slot_resources import SlotResources
-    from opchain.runtime.task.vertex_program import JobProgram
+    from opchain.runtime.program.vertex_program import JobProgram
 
 PATIENCE_S = 20.0
 """How long a job that is cancelled may go on with its epoch."""

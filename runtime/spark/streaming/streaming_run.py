@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from opchain.runtime.epochs.epoch_history import EpochListener
     from opchain.runtime.job.dependencies import JobDependencies
     from opchain.runtime.job.slot_resources import SlotResources
+    from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.spark.streaming.settings import StreamingSettings
-    from opchain.runtime.task.vertex_program import JobProgram
 
 
 _LOG = logging.getLogger("opchain.job")

@@ -1,7 +1,7 @@
 import pytest
 
 from opchain import StreamExecutionEnvironment
-from opchain.compiler.assertions.operator_names import operator_called
+from opchain.compiler.assertions.chaining import operator_called
 from opchain.compiler.plan.model import JobPlan
 from opchain.runtime.connectors.discard import DiscardingSink
 from opchain.testing import plan_of

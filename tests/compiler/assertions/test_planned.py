@@ -2,7 +2,7 @@ import pytest
 from programs import drawn
 
 from opchain import GraphError, StreamExecutionEnvironment
-from opchain.compiler.assertions.planned import program_of
+from opchain.compiler.assertions.chaining import program_of
 from opchain.testing import plan_of
 
 

@@ -16,7 +16,7 @@ from opchain.datastream.functions import (
     MapFunction,
     SinkFunction,
 )
-from opchain.runtime.operators import specs
+from opchain.runtime.program import operator_specs as specs
 
 
 def module_of(draw: Any, vertex: int = 0, form: str = "inlined", **settings: Any) -> list[str]:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from opchain.compiler.codegen.inline import expression_of
 from opchain.compiler.codegen.running_sum import running_sum
 from opchain.compiler.codegen.static_types import TupleOf
-from opchain.runtime.state.key_hashers import hash_declared_double
-from opchain.runtime.task.vertex_program import KeyProgram
+from opchain.runtime.program.vertex_program import KeyProgram
+from opchain.runtime.state.keys.key_hashers import hash_declared_double
 
 COUNTED = TupleOf((str, int))
 FIRST: Any = lambda pair: pair[0]  # noqa: E731

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from opchain.compiler.codegen.source_text import SourceText
-from opchain.runtime.task.vertex_program import NO_OPERATOR
+from opchain.runtime.program.vertex_program import NO_OPERATOR
 
 
 def test_each_line_knows_its_operator() -> None:

@@ -21,7 +21,7 @@ from opchain.compiler.codegen.static_types import (
 from opchain.runtime.connectors.collection import CollectionSource
 from opchain.runtime.connectors.sequence import NumberSequenceSource
 from opchain.runtime.connectors.text_files import TextLineSource
-from opchain.runtime.operators import specs
+from opchain.runtime.program import operator_specs as specs
 
 NAMES: dict[str, Any] = {"i": int, "f": float, "s": str, "b": bool, "p": TupleOf((str, None))}
 VALUES: dict[str, Any] = {"i": 7, "f": 0.5, "s": "a b", "b": True, "p": ("a", [1])}

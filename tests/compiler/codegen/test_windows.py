@@ -18,7 +18,7 @@ from opchain.datastream.window import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
-from opchain.runtime.windows.time_triggers import EventTimeTrigger
+from opchain.runtime.windows.triggers import EventTimeTrigger
 
 TEN = TumblingEventTimeWindows.of(10)
 

@@ -15,7 +15,7 @@ from opchain.common import Types
 from opchain.compiler.commands.epoch_table import COLUMNS, epoch_line, epoch_table
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
-from opchain.runtime.epochs.epoch import Epoch
+from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.epochs.epoch_progress import epoch_progress
 

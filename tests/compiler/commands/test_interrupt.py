@@ -14,7 +14,7 @@ from opchain.runtime.job.run import JobRun
 from opchain.runtime.job.status import JobStatus
 
 if TYPE_CHECKING:
-    from opchain.runtime.job.outcome import JobOutcome
+    from opchain.runtime.shipping.outcome import JobOutcome
 
 
 class Client:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from opchain.compiler.commands.log_output import logging_to_stderr
+from opchain.compiler.commands.run import logging_to_stderr
 
 
 @pytest.mark.parametrize(

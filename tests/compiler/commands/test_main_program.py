@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from opchain.compiler.commands.failures import CommandError
-from opchain.compiler.commands.main_program import (
+from opchain.compiler.commands.program_file import (
     as_main_program,
     check_is_python,
     prints_to_stderr,

@@ -10,19 +10,19 @@ from example_metrics import TASK
 from forms import seen
 
 from opchain.common import Configuration
-from opchain.compiler.commands.page_news import PageNews
+from opchain.compiler.commands.page_server import PageNews
 from opchain.compiler.dsl.interception import StartedJob, watching_jobs
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.epochs.epoch_history import EpochHistory
-from opchain.runtime.job.outcome import JobOutcome
 from opchain.runtime.job.progress import StageProgress
 from opchain.runtime.job.run import JobRun
+from opchain.runtime.shipping.outcome import JobOutcome
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from opchain.runtime.metrics.task_metrics import TaskMetrics
+    from opchain.runtime.measurements.task_metrics import TaskMetrics
 
 
 def no_plan(client: JobRun) -> StartedJob:

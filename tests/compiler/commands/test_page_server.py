@@ -15,8 +15,8 @@ from opchain.compiler.commands.failures import CommandError
 from opchain.compiler.commands.page_server import serving_pages
 from opchain.compiler.dsl.interception import StartedJob
 from opchain.compiler.passes.pipeline import compile_program
-from opchain.runtime.job.outcome import JobOutcome
 from opchain.runtime.job.run import JobRun
+from opchain.runtime.shipping.outcome import JobOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

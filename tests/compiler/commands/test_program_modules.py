@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from opchain.compiler.commands.program_modules import modules_beside
+from opchain.compiler.commands.submit import modules_beside
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,9 +13,8 @@ from epoch_runs import EpochRun, given
 from forms import seen
 from terminal import terminal_of
 
-from opchain.compiler.commands.progress import ProgressLog, TerminalRows
-from opchain.compiler.commands.terminal_area import TerminalArea
-from opchain.runtime.epochs.epoch import Epoch
+from opchain.compiler.commands.progress import ProgressLog, TerminalArea, TerminalRows
+from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.epochs.epoch_progress import epoch_progress
 from opchain.runtime.job.progress import StageProgress

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from opchain.compiler.commands.failures import CommandError
-from opchain.compiler.commands.shipped_packages import (
+from opchain.compiler.commands.submit import (
     archive_name,
     install_packages,
     packed_python,

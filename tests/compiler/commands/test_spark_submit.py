@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from opchain.compiler.commands.failures import CommandError
-from opchain.compiler.commands.spark_submit import (
+from opchain.compiler.commands.submit import (
     DRIVER_PYTHON,
     PYTHON,
     Submission,

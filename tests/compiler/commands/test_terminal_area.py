@@ -7,7 +7,7 @@ import sys
 import pytest
 from terminal import terminal_of
 
-from opchain.compiler.commands.terminal_area import terminal_area
+from opchain.compiler.commands.progress import terminal_area
 
 
 def test_what_the_program_prints_is_all_that_stays(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from opchain import StreamExecutionEnvironment
 from opchain.common import Configuration
-from opchain.compiler.commands.user_traceback import user_traceback
+from opchain.compiler.commands.failures import user_traceback
 from opchain.runtime.spark.remote_error import ExecutorTracebackError
 
 HERE = Path(__file__)

@@ -17,7 +17,7 @@ from opchain.datastream import (
 from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.errors import GraphError
 from opchain.runtime.functions.key_selectors import NullByteKeySelector
-from opchain.runtime.operators.specs import WindowSpec
+from opchain.runtime.program.operator_specs import WindowSpec
 
 if TYPE_CHECKING:
     from opchain.datastream.data_stream import AllWindowedStream

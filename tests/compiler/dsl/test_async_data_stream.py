@@ -18,7 +18,7 @@ from opchain.datastream.async_retry_strategies import (
     NO_RETRY_STRATEGY,
     FixedDelayRetryStrategy,
 )
-from opchain.runtime.operators.specs import AsyncWaitSpec
+from opchain.runtime.program.operator_specs import AsyncWaitSpec
 
 
 class Lookup(AsyncFunction[int, str]):

@@ -8,7 +8,7 @@ from opchain.common import Types
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.columnar.spark_types import SparkType
 from opchain.runtime.errors import GraphError
-from opchain.runtime.operators.specs import MapBatchesSpec
+from opchain.runtime.program.operator_specs import MapBatchesSpec
 
 
 def doubled(batch: Any) -> Any:

@@ -15,7 +15,7 @@ from opchain.datastream import (
 )
 from opchain.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from opchain.runtime.errors import GraphError
-from opchain.runtime.operators.specs import BroadcastProcessSpec, KeyedBroadcastProcessSpec
+from opchain.runtime.program.operator_specs import BroadcastProcessSpec, KeyedBroadcastProcessSpec
 
 RULES = MapStateDescriptor("rules", Types.STRING(), Types.LONG())
 

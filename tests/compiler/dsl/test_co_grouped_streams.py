@@ -14,7 +14,7 @@ from opchain.datastream import CoGroupFunction, DataStream, OutputTag, StreamExe
 from opchain.datastream.window import CountEvictor, CountTrigger, TumblingEventTimeWindows
 from opchain.runtime.errors import GraphError
 from opchain.runtime.functions.co_grouping import CoGroupWindowFunction, UnionKeySelector
-from opchain.runtime.operators.specs import WindowSpec
+from opchain.runtime.program.operator_specs import WindowSpec
 
 
 class Pairs(CoGroupFunction[int, str, str]):

@@ -24,8 +24,8 @@ from opchain.datastream import (
     StreamExecutionEnvironment,
 )
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
-from opchain.runtime.functions.projection import Projection
-from opchain.runtime.operators.specs import (
+from opchain.runtime.functions.field_functions import Projection
+from opchain.runtime.program.operator_specs import (
     FilterSpec,
     FlatMapSpec,
     MapSpec,

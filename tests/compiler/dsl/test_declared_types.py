@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from opchain.common import Types
-from opchain.compiler.dsl.declared_types import declared_type, type_of
+from opchain.compiler.dsl.argument_checks import declared_type, type_of
 from opchain.datastream import OutputTag, StreamExecutionEnvironment
 from opchain.datastream.connectors import DiscardingSink
 

@@ -12,7 +12,11 @@ from opchain.datastream.functions import ParallelSourceFunction
 from opchain.runtime.connectors.collection import CollectionSource
 from opchain.runtime.connectors.text_files import TextLineSource
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
-from opchain.runtime.operators.specs import InputFormatSourceSpec, LegacySourceSpec, SourceSpec
+from opchain.runtime.program.operator_specs import (
+    InputFormatSourceSpec,
+    LegacySourceSpec,
+    SourceSpec,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

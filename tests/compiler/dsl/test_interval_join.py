@@ -15,7 +15,7 @@ from opchain.datastream import (
     StreamExecutionEnvironment,
 )
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
-from opchain.runtime.operators.specs import IntervalJoinSpec
+from opchain.runtime.program.operator_specs import IntervalJoinSpec
 
 
 class Pair(ProcessJoinFunction[int, str, str]):

@@ -15,7 +15,7 @@ from opchain.datastream import (
 )
 from opchain.datastream.window import CountTrigger, TumblingEventTimeWindows
 from opchain.runtime.functions.co_grouping import CoGroupWindowFunction, JoinCoGroupFunction
-from opchain.runtime.operators.specs import WindowSpec
+from opchain.runtime.program.operator_specs import WindowSpec
 
 
 class Pair(JoinFunction[int, str, str]):

@@ -17,8 +17,13 @@ from opchain.datastream import (
 )
 from opchain.datastream.window import CountSlidingWindowAssigner, CountTumblingWindowAssigner
 from opchain.runtime.errors import GraphError
-from opchain.runtime.functions.field_aggregation import FieldAggregation
-from opchain.runtime.operators.specs import KeyedProcessSpec, ProcessSpec, ReduceSpec, WindowSpec
+from opchain.runtime.functions.field_functions import FieldAggregation
+from opchain.runtime.program.operator_specs import (
+    KeyedProcessSpec,
+    ProcessSpec,
+    ReduceSpec,
+    WindowSpec,
+)
 
 
 class PerKey(KeyedProcessFunction[int, int, int]):

@@ -6,7 +6,7 @@ from opchain.compiler.dsl.multiple_input import multiple_input
 from opchain.compiler.graph.transformation import ChainingStrategy, OperatorTransformation
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.errors import GraphError
-from opchain.runtime.operators.specs import MultiInputSpec
+from opchain.runtime.program.operator_specs import MultiInputSpec
 
 
 def test_it_is_one_operator_that_takes_sources_in(env: StreamExecutionEnvironment) -> None:

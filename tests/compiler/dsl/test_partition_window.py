@@ -6,7 +6,7 @@ import pytest
 
 from opchain.compiler.graph.transformation import ChainingStrategy, OperatorTransformation
 from opchain.datastream.functions import MapPartitionFunction
-from opchain.runtime.operators.specs import FullWindowSpec, MapPartitionSpec
+from opchain.runtime.program.operator_specs import FullWindowSpec, MapPartitionSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

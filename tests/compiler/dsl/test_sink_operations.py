@@ -10,7 +10,7 @@ from opchain.compiler.graph.transformation import OperatorTransformation, SinkTr
 from opchain.datastream.connectors.discard import DiscardingSink, DiscardingSinkFunction
 from opchain.runtime.connectors.print_sink import PrintSinkFunction
 from opchain.runtime.errors import GraphError
-from opchain.runtime.operators.specs import CollectSinkSpec, LegacySinkSpec, SinkSpec
+from opchain.runtime.program.operator_specs import CollectSinkSpec, LegacySinkSpec, SinkSpec
 
 if TYPE_CHECKING:
     from opchain.datastream import DataStream, StreamExecutionEnvironment

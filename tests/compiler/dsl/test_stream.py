@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opchain.common import Types
-from opchain.runtime.operators.specs import MapSpec
+from opchain.runtime.program.operator_specs import MapSpec
 
 if TYPE_CHECKING:
     from opchain.datastream import StreamExecutionEnvironment

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from opchain.common import Types
-from opchain.compiler.dsl.two_inputs import with_two_inputs
+from opchain.compiler.dsl.connected_streams import with_two_inputs
 from opchain.compiler.graph.transformation import OperatorTransformation
-from opchain.runtime.operators.specs import CoMapSpec
+from opchain.runtime.program.operator_specs import CoMapSpec
 
 if TYPE_CHECKING:
     from opchain.datastream import StreamExecutionEnvironment

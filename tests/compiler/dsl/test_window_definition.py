@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from opchain.common import Duration, Time
-from opchain.compiler.dsl.window_definition import WindowDefinition
+from opchain.compiler.dsl.windowed_stream import WindowDefinition
 from opchain.datastream import OutputTag, ReduceFunction, StreamExecutionEnvironment
 from opchain.datastream.window import (
     CountEvictor,

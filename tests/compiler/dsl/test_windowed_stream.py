@@ -17,7 +17,7 @@ from opchain.datastream import (
     WindowFunction,
 )
 from opchain.datastream.window import TumblingEventTimeWindows
-from opchain.runtime.operators.specs import WindowSpec
+from opchain.runtime.program.operator_specs import WindowSpec
 
 
 class Add(ReduceFunction[int]):

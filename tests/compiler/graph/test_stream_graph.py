@@ -11,7 +11,7 @@ from opchain.compiler.graph.stream_graph import (
     StreamGraph,
     StreamNode,
 )
-from opchain.runtime.operators.specs import MapSpec
+from opchain.runtime.program.operator_specs import MapSpec
 
 
 def node(number: int) -> StreamNode:

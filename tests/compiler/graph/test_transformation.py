@@ -18,7 +18,7 @@ from opchain.compiler.graph.transformation import (
 from opchain.datastream import OutputTag
 from opchain.runtime.connectors.discard import DiscardingSink
 from opchain.runtime.errors import GraphError
-from opchain.runtime.operators.specs import MapSpec, SinkSpec
+from opchain.runtime.program.operator_specs import MapSpec, SinkSpec
 
 HERE = CallSite("clicks.py", 14)
 

@@ -18,10 +18,10 @@ from opchain.datastream.functions import (
     ReduceFunction,
 )
 from opchain.runtime.errors import InternalError
-from opchain.runtime.task.vertex_program import Shipping
+from opchain.runtime.program.vertex_program import Shipping
 
 if TYPE_CHECKING:
-    from opchain.runtime.task.vertex_program import JobProgram, VertexProgram
+    from opchain.runtime.program.vertex_program import JobProgram, VertexProgram
 
 STAMPED: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
     lambda value, _: value

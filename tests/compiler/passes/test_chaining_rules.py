@@ -13,7 +13,7 @@ from opchain.compiler.graph.stream_graph import StreamEdge, StreamNode
 from opchain.compiler.graph.transformation import ChainingStrategy
 from opchain.compiler.passes.chaining_rules import CHAINING_RULES, Link, is_chained
 from opchain.compiler.settings.job_settings import JobSettings
-from opchain.runtime.operators import specs
+from opchain.runtime.program import operator_specs as specs
 
 MAP = specs.MapSpec(str)
 SOURCE: Any = specs.SourceSpec(source=None)  # type: ignore[arg-type]

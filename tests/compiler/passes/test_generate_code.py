@@ -13,7 +13,7 @@ from random_jobs import RandomJob, draw_job, random_jobs
 from opchain.common import Configuration
 from opchain.compiler.passes.generate_code import generated_code_compiles
 from opchain.runtime.errors import InternalError
-from opchain.runtime.task.vertex_program import FIRST_OUTPUT, NO_OPERATOR
+from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR
 
 
 def configured(env: Any, key: str, value: str) -> None:

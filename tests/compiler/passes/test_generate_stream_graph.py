@@ -24,7 +24,7 @@ from opchain.datastream import (
 from opchain.datastream.state import MapStateDescriptor
 from opchain.runtime.connectors.discard import CountingDiscardingSink, DiscardingSink
 from opchain.runtime.errors import GraphError, InternalError
-from opchain.runtime.operators.specs import MapSpec
+from opchain.runtime.program.operator_specs import MapSpec
 
 
 class Endless(SourceFunction[int]):

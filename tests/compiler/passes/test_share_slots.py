@@ -12,7 +12,7 @@ from opchain.common import Configuration
 from opchain.compiler.graph.execution_plan import PlacedVertex
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
-from opchain.compiler.passes.share_slots import shared_slots
+from opchain.compiler.passes.place_stages import shared_slots
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.connectors.fed_source import DataFrameSource
 

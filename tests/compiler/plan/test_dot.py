@@ -4,7 +4,7 @@ from programs import drawn
 
 from opchain import StreamExecutionEnvironment
 from opchain.compiler.passes.pipeline import compile_program
-from opchain.compiler.plan.dot import plan_dot, stream_graph_dot
+from opchain.compiler.plan.diagrams import plan_dot, stream_graph_dot
 from opchain.compiler.plan.from_plan import stream_plan
 from opchain.testing import plan_of
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 from programs import drawn
 
-from opchain.compiler.assertions.golden_files import assert_matches_golden
+from opchain.compiler.assertions.plan_golden import assert_matches_golden
 from opchain.compiler.plan.edges import edges_text
 from opchain.testing import plan_of
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.compiler.passes.pipeline import compile_program
-from opchain.compiler.plan.flink_stream_json import streaming_plan
+from opchain.compiler.plan.flink_json import streaming_plan
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.connectors.discard import DiscardingSink
 

@@ -1,4 +1,4 @@
-from opchain.compiler.plan.matching import match_operators
+from opchain.compiler.plan.diff import match_operators
 from opchain.compiler.plan.model import PlannedOperator
 
 

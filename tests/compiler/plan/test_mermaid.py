@@ -4,8 +4,8 @@ from programs import drawn
 
 from opchain import StreamExecutionEnvironment
 from opchain.compiler.passes.pipeline import compile_program
+from opchain.compiler.plan.diagrams import plan_mermaid, stream_graph_mermaid
 from opchain.compiler.plan.from_plan import stream_plan
-from opchain.compiler.plan.mermaid import plan_mermaid, stream_graph_mermaid
 from opchain.testing import plan_of
 
 

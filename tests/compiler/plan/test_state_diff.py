@@ -2,7 +2,7 @@ from collections.abc import Callable
 from typing import Any
 
 from opchain import StreamExecutionEnvironment
-from opchain.compiler.plan.matching import match_operators
+from opchain.compiler.plan.diff import match_operators
 from opchain.compiler.plan.model import JobPlan
 from opchain.compiler.plan.state_diff import StateProblem, state_problems
 from opchain.datastream import DataStream

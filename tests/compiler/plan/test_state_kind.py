@@ -6,11 +6,11 @@ from opchain.compiler.graph.call_site import UNKNOWN_CALL_SITE
 from opchain.compiler.graph.partitioner import KeyBy
 from opchain.compiler.graph.stream_graph import StreamNode
 from opchain.compiler.graph.transformation import ChainingStrategy
-from opchain.compiler.plan.state_kind import state_kind
+from opchain.compiler.plan.from_plan import state_kind
 from opchain.runtime.functions.callables import as_function
-from opchain.runtime.functions.checkpointed_function import CheckpointedFunction
 from opchain.runtime.functions.map_functions import MapFunction
-from opchain.runtime.operators import specs
+from opchain.runtime.functions.state import CheckpointedFunction
+from opchain.runtime.program import operator_specs as specs
 
 ANY = cast("Any", None)
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from opchain.compiler.settings.checkpoint_config import CheckpointConfig
-from opchain.compiler.settings.checkpointing_mode import CheckpointingMode
-from opchain.compiler.settings.externalized_checkpoint_retention import (
+from opchain.compiler.settings.checkpoint_config import CheckpointConfig, CheckpointingMode
+from opchain.compiler.settings.checkpoint_config import (
     ExternalizedCheckpointRetention as Retention,
 )
 from opchain.runtime.configuration.configuration import Configuration

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from opchain.compiler.settings import checkpoint_options
+from opchain.compiler.settings import checkpoint_config as checkpoint_options
 from opchain.runtime.configuration.options import ConfigOption
 
 # The keys and defaults of Flink 2.3's CheckpointingOptions, printed by it.

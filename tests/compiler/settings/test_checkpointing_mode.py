@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from opchain.compiler.settings.checkpointing_mode import CheckpointingMode
+from opchain.compiler.settings.checkpoint_config import CheckpointingMode
 
 
 def test_names_and_numbers_are_pyflinks() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from opchain.compiler.settings.execution_mode import RuntimeExecutionMode
+from opchain.compiler.settings.execution_config import RuntimeExecutionMode
 
 
 def test_names_and_numbers_are_pyflinks() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from opchain.compiler.settings.externalized_checkpoint_retention import (
+from opchain.compiler.settings.checkpoint_config import (
     ExternalizedCheckpointRetention,
 )
 

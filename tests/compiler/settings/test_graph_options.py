@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from opchain.common import Configuration, Duration
-from opchain.compiler.settings import graph_options as options
+from opchain.compiler.settings import pipeline_options as options
 
 
 @pytest.mark.parametrize(

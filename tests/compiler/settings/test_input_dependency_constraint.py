@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from opchain.compiler.settings.input_dependency_constraint import InputDependencyConstraint
+from opchain.compiler.settings.execution_config import InputDependencyConstraint
 
 
 def test_there_are_two() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
-from opchain.runtime.configuration.memory_size import MemorySize
+from opchain.runtime.configuration.options import MemorySize
 
 
 def builder() -> Any:

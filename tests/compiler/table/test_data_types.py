@@ -7,7 +7,7 @@ import pytest
 from opchain.common import Types
 from opchain.compiler.table.data_types import DataType, DataTypes, data_type_of
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.types.decimal_type import BigDecimalTypeInfo
+from opchain.runtime.types.time_types import BigDecimalTypeInfo
 
 
 @pytest.mark.parametrize(

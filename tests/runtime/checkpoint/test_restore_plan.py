@@ -18,8 +18,8 @@ from opchain.runtime.checkpoint.restore_plan import (
     plan_restore,
 )
 from opchain.runtime.errors import CheckpointError
-from opchain.runtime.operators.specs import MapSpec
-from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram, VertexProgram
+from opchain.runtime.program.operator_specs import MapSpec
+from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram, VertexProgram
 
 A, B, C = "a" * 32, "b" * 32, "c" * 32
 COUNT = OperatorMetadata(A, "count", "old.py:3", 0, 2, 128, uid="counts", is_keyed=True)

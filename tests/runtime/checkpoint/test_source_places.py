@@ -22,7 +22,7 @@ from opchain.runtime.errors import CheckpointError
 
 if TYPE_CHECKING:
     from opchain.datastream import StreamExecutionEnvironment
-    from opchain.runtime.task.vertex_program import JobProgram
+    from opchain.runtime.program.vertex_program import JobProgram
 
 A, B, C = "a" * 32, "b" * 32, "c" * 32
 NUMBERS = ProgramOperator(A, "numbers", "new.py:1", 1, None, source="positions")

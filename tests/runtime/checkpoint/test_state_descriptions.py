@@ -14,7 +14,7 @@ from opchain.runtime.checkpoint.state_descriptions import (
 )
 from opchain.runtime.errors import StateError
 from opchain.runtime.functions.process_functions import KeyedProcessFunction
-from opchain.runtime.state.descriptors import ListStateDescriptor, ValueStateDescriptor
+from opchain.runtime.functions.state_descriptors import ListStateDescriptor, ValueStateDescriptor
 from opchain.runtime.testing.input_harnesses import KeyedOneInputOperatorHarness
 from opchain.runtime.types.types import Types
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from opchain.runtime.checkpoint.state_file_format import MAGIC, decode, encode
 from opchain.runtime.errors import CorruptCheckpointError
-from opchain.runtime.state.key_groups import KeyGroupRange
+from opchain.runtime.state.keys.key_groups import KeyGroupRange
 from opchain.runtime.state.operator_snapshot import (
     ListMode,
     OperatorSnapshot,

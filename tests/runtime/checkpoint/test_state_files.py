@@ -21,9 +21,9 @@ from opchain.runtime.checkpoint.state_files import (
 )
 from opchain.runtime.checkpoint.storage import CheckpointStorage, checkpoint_storage
 from opchain.runtime.errors import CorruptCheckpointError, InternalError, StateError
-from opchain.runtime.operators.specs import ReduceSpec
-from opchain.runtime.state.descriptors import ListStateDescriptor, MapStateDescriptor
-from opchain.runtime.state.key_groups import KeyGroupRange, key_group, key_group_range
+from opchain.runtime.functions.state_descriptors import ListStateDescriptor, MapStateDescriptor
+from opchain.runtime.program.operator_specs import ReduceSpec
+from opchain.runtime.state.keys.key_groups import KeyGroupRange, key_group, key_group_range
 from opchain.runtime.state.operator_snapshot import (
     ListMode,
     OperatorSnapshot,

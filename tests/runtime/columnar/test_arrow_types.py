@@ -7,7 +7,7 @@ import pytest
 
 from opchain.runtime.columnar.arrow_types import arrow_schema, pyarrow
 from opchain.runtime.columnar.spark_types import SparkType
-from opchain.runtime.missing_library import MissingLibraryError
+from opchain.runtime.errors import MissingLibraryError
 
 COLUMNS = SparkType.read(
     {

@@ -8,9 +8,8 @@ from opchain.common import Types
 from opchain.runtime.columnar.spark_types import SparkType, decimal_type
 from opchain.runtime.columnar.type_mapping import columns_of, spark_type_of, type_info_of
 from opchain.runtime.errors import GraphError
-from opchain.runtime.types.decimal_type import BigDecimalTypeInfo
 from opchain.runtime.types.record_types import ExternalTypeInfo
-from opchain.runtime.types.time_types import LocalTimeTypeInfo
+from opchain.runtime.types.time_types import BigDecimalTypeInfo, LocalTimeTypeInfo
 
 LOCAL = LocalTimeTypeInfo.TimeType
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.configuration.memory_size import MemorySize
+from opchain.runtime.configuration.options import MemorySize
 
 PARSED = {
     "64 mb": (67_108_864, "64 mb"),

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.configuration.memory_size import MemorySize
-from opchain.runtime.configuration.options import ConfigOption, ConfigOptions
+from opchain.runtime.configuration.options import ConfigOption, ConfigOptions, MemorySize
 from opchain.runtime.time import Duration
 
 

@@ -11,17 +11,16 @@ from opchain.common import Encoder, Types
 from opchain.runtime.connectors.file_buckets import BucketAssigner
 from opchain.runtime.connectors.file_naming import OutputFileConfig, RollingPolicy
 from opchain.runtime.connectors.file_sink import FileSink
-from opchain.runtime.connectors.files.file_system import file_system_of, name_of
-from opchain.runtime.connectors.files.local_file_system import LocalFileSystem
-from opchain.runtime.connectors.sink import SinkOrigin
 from opchain.runtime.errors import CheckpointInUseError, UnsupportedFeatureError
-from opchain.runtime.serialization import BulkWriter, BulkWriterFactory
+from opchain.runtime.files.file_systems import LocalFileSystem, file_system_of, name_of
+from opchain.runtime.functions.sink import SinkOrigin
+from opchain.runtime.types.serialization import BulkWriter, BulkWriterFactory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from opchain.runtime.connectors.sink import SinkWriter
+    from opchain.runtime.functions.sink import SinkWriter
 
 
 class Subtask:

@@ -10,9 +10,9 @@ from opchain.runtime.connectors.file_source import (
     FileSource,
     FileSplitAssignerProvider,
 )
-from opchain.runtime.connectors.files.file_format import StreamFormat
-from opchain.runtime.connectors.files.file_range import FileRange
 from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.files.file_range import FileRange
+from opchain.runtime.formats.file_format import StreamFormat
 from opchain.runtime.formats.text_lines import TextLineFormat
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from opchain.common import Configuration, Encoder, Types, WatermarkStrategy
 from opchain.datastream import OutputTag, RuntimeExecutionMode, StreamExecutionEnvironment
 from opchain.datastream.connectors.file_system import MalformedRecord, MalformedRecordError
 from opchain.datastream.formats.avro import AvroInputFormat
-from opchain.runtime.connectors.files.file_range import FileRange
+from opchain.runtime.files.file_range import FileRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

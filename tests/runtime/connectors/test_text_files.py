@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from opchain.runtime.connectors.files import line_blocks
 from opchain.runtime.connectors.text_files import FileRange, TextLineSource
+from opchain.runtime.files import line_blocks
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from forms import seen
 from opchain.common import Types, WatermarkStrategy
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
-from opchain.runtime.epochs.epoch import Epoch
+from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.epochs.epoch_progress import EpochProgress, epoch_progress
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from opchain.common import Time, Types, WatermarkStrategy
 from opchain.datastream.functions import KeyedProcessFunction, SinkFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.datastream.window import TumblingEventTimeWindows
-from opchain.runtime.connectors.sink import Sink
 from opchain.runtime.epochs.replay import recorded_epoch, replay
 from opchain.runtime.errors import CheckpointError
+from opchain.runtime.functions.sink import Sink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,7 +10,7 @@ from format_values import NESTED, SCALARS, rows
 from hypothesis import given, settings
 
 from opchain.common import Row, Types
-from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.errors import MissingLibraryError, UnsupportedFeatureError
 from opchain.runtime.formats.arrow_types import (
     arrow_array,
     arrow_schema,
@@ -19,7 +19,6 @@ from opchain.runtime.formats.arrow_types import (
     python_values,
 )
 from opchain.runtime.formats.row_values import columns_of_rows
-from opchain.runtime.missing_library import MissingLibraryError
 from opchain.table import DataTypes
 
 pa = pytest.importorskip("pyarrow")

@@ -9,10 +9,9 @@ import pytest
 from file_records import read, source_of, write
 
 from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.formats.avro_files import AvroBulkWriters, AvroReaders
 from opchain.runtime.formats.avro_parquet import AvroParquetReaders, AvroParquetWriters
-from opchain.runtime.formats.avro_reader import AvroReaders
 from opchain.runtime.formats.avro_schema import AvroSchema, GenericRecordAvroTypeInfo
-from opchain.runtime.formats.avro_writer import AvroBulkWriters
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,11 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opchain.datastream import OutputTag
-from opchain.runtime.connectors.files.malformed import MalformedRecordError
-from opchain.runtime.formats import avro_reader
-from opchain.runtime.formats.avro_reader import AvroInputFormat, AvroReaders
+from opchain.runtime.files.malformed import MalformedRecordError
+from opchain.runtime.formats import avro_files as avro_reader
+from opchain.runtime.formats.avro_files import AvroBulkWriters, AvroInputFormat, AvroReaders
 from opchain.runtime.formats.avro_schema import AvroSchema, GenericRecordAvroTypeInfo
-from opchain.runtime.formats.avro_writer import AvroBulkWriters
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 import pytest
 from file_records import read, source_of, write
 
-from opchain.runtime.formats.avro_reader import AvroReaders
+from opchain.runtime.formats.avro_files import AvroBulkWriters, AvroReaders
 from opchain.runtime.formats.avro_schema import AvroSchema
-from opchain.runtime.formats.avro_writer import AvroBulkWriters
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from opchain.common import Row, Types
 from opchain.datastream import OutputTag
-from opchain.runtime.connectors.files.malformed import MalformedRecord, MalformedRecordError
+from opchain.runtime.files.malformed import MalformedRecord, MalformedRecordError
 from opchain.runtime.formats.csv_reader import CsvReaderFormat
 from opchain.runtime.formats.csv_schema import CsvSchema, CsvSchemaBuilder
 from opchain.runtime.formats.csv_writer import CsvBulkWriters

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opchain.common import Row, Types
-from opchain.runtime.connectors.files.malformed import MalformedRecordError
+from opchain.runtime.files.malformed import MalformedRecordError
 from opchain.runtime.formats.json_lines import JsonLinesEncoder, JsonReaderFormat, json_decoder
 from opchain.table import DataTypes
 

@@ -7,8 +7,7 @@ from file_records import source_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.formats.line_batch import LineBatch, whole_text
-from opchain.runtime.formats.text_lines import TextLineFormat
+from opchain.runtime.formats.text_lines import LineBatch, TextLineFormat, whole_text
 
 if TYPE_CHECKING:
     from pathlib import Path

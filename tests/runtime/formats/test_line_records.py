@@ -6,14 +6,14 @@ import pytest
 from file_records import Reader, read, source_of
 
 from opchain.datastream import OutputTag
-from opchain.runtime.connectors.files.malformed import MalformedRecord, MalformedRecordError
+from opchain.runtime.files.malformed import MalformedRecord, MalformedRecordError
 from opchain.runtime.formats.line_records import LineRecordsFormat, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from opchain.runtime.connectors.files.file_range import FileRange
+    from opchain.runtime.files.file_range import FileRange
 
 
 class Numbers(LineRecordsFormat[int]):

@@ -8,9 +8,8 @@ import pytest
 from file_records import write
 
 from opchain.common import Configuration, Row, Types
-from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.errors import MissingLibraryError, UnsupportedFeatureError
 from opchain.runtime.formats.parquet_writer import ParquetBulkWriters
-from opchain.runtime.missing_library import MissingLibraryError
 
 if TYPE_CHECKING:
     from pathlib import Path

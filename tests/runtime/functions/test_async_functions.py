@@ -10,7 +10,7 @@ from opchain.runtime.functions.async_functions import (
     AsyncFunction,
     AsyncFunctionDescriptor,
 )
-from opchain.runtime.functions.async_retry_strategies import NO_RETRY_STRATEGY
+from opchain.runtime.functions.async_retry import NO_RETRY_STRATEGY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

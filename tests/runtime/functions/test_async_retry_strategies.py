@@ -5,11 +5,7 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.functions.async_retry_predicates import (
-    empty_result_predicate,
-    has_exception_predicate,
-)
-from opchain.runtime.functions.async_retry_strategies import (
+from opchain.runtime.functions.async_retry import (
     NO_RETRY_STRATEGY,
     AsyncRetryPredicate,
     AsyncRetryStrategy,
@@ -19,6 +15,8 @@ from opchain.runtime.functions.async_retry_strategies import (
     FixedDelayRetryStrategyBuilder,
     NoRetryStrategy,
     RetryPredicate,
+    empty_result_predicate,
+    has_exception_predicate,
 )
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.functions.broadcast_process_functions import (
+from opchain.runtime.functions.process_functions import (
     BaseBroadcastProcessFunction,
     BroadcastProcessFunction,
     KeyedBroadcastProcessFunction,

@@ -7,10 +7,13 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from opchain.runtime.functions.aggregate_functions import AggregateFunction, ReduceFunction
+from opchain.runtime.functions.aggregate_functions import (
+    AggregateFunction,
+    DeltaFunction,
+    ReduceFunction,
+)
 from opchain.runtime.functions.async_functions import AsyncFunction
 from opchain.runtime.functions.callables import as_function, name_of
-from opchain.runtime.functions.delta_function import DeltaFunction
 from opchain.runtime.functions.join_functions import CoGroupFunction, FlatJoinFunction, JoinFunction
 from opchain.runtime.functions.key_selectors import KeySelector, Partitioner
 from opchain.runtime.functions.map_functions import FilterFunction, FlatMapFunction, MapFunction

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.functions.checkpointed_function import (
+from opchain.runtime.functions.source_sink_functions import SinkFunction
+from opchain.runtime.functions.state import (
     CheckpointedFunction,
     CheckpointListener,
     FunctionInitializationContext,
     FunctionSnapshotContext,
 )
-from opchain.runtime.functions.source_sink_functions import SinkFunction
 
 
 class Counting(SinkFunction[int], CheckpointedFunction, CheckpointListener):

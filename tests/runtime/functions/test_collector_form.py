@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.functions.collector_form import Collector, accept_collectors
+from opchain.runtime.functions.callables import Collector, accept_collectors
 from opchain.runtime.functions.join_functions import JoinFunction
 from opchain.runtime.functions.map_functions import FlatMapFunction
 

@@ -10,7 +10,7 @@ from opchain.datastream.functions import (
     KeyedProcessFunction,
     ProcessFunction,
 )
-from opchain.runtime.functions.on_timer import has_on_timer
+from opchain.runtime.functions.process_functions import has_on_timer
 
 
 class WithTimers:

@@ -10,7 +10,7 @@ from opchain.runtime.functions.process_functions import (
     KeyedProcessFunction,
     ProcessFunction,
 )
-from opchain.runtime.output_tag import OutputTag
+from opchain.runtime.types.output_tag import OutputTag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

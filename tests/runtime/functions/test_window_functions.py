@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from opchain.runtime.functions.window import TimeWindow
 from opchain.runtime.functions.window_functions import (
     AllWindowFunction,
     PassThroughAllWindowFunction,
@@ -12,7 +13,6 @@ from opchain.runtime.functions.window_functions import (
     ProcessWindowFunction,
     WindowFunction,
 )
-from opchain.runtime.windows.window import TimeWindow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -3,7 +3,7 @@ from __future__ import annotations
 from operator import itemgetter
 
 from opchain.common import Row
-from opchain.runtime.functions.with_key import WithKey
+from opchain.runtime.functions.key_selectors import WithKey
 
 
 def test_a_record_gets_its_key() -> None:

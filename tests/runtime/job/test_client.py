@@ -7,8 +7,7 @@ import pytest
 from opchain.runtime.job.client import JobClient
 from opchain.runtime.job.completable_future import CompletableFuture
 from opchain.runtime.job.execution_result import JobExecutionResult
-from opchain.runtime.job.id import JobID
-from opchain.runtime.job.status import JobStatus
+from opchain.runtime.job.status import JobID, JobStatus
 
 JOB = JobID("0" * 32)
 

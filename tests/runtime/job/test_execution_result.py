@@ -5,9 +5,9 @@ import pickle
 import pytest
 
 from opchain.runtime.job.execution_result import JobExecutionResult
-from opchain.runtime.job.id import JobID
-from opchain.runtime.metrics.job_metrics import JobMetrics
-from opchain.runtime.metrics.merge_accumulators import AccumulatorError, FailedAccumulator
+from opchain.runtime.job.status import JobID
+from opchain.runtime.measurements.job_metrics import JobMetrics
+from opchain.runtime.metrics.accumulators import AccumulatorError, FailedAccumulator
 
 JOB = JobID("0" * 31 + "1")
 RESULT = JobExecutionResult(JOB, 77, {"words": 5, "lines": 2})

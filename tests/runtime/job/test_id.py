@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from opchain.runtime.job.id import JobID
+from opchain.runtime.job.status import JobID
 
 HEX = "0123456789abcdef" * 2
 

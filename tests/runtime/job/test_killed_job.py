@@ -16,7 +16,7 @@ from postgres_server import postgres_server
 from opchain.runtime.connectors.jdbc.options import JdbcExecutionOptions
 from opchain.runtime.connectors.jdbc.statement import parse_statement
 from opchain.runtime.connectors.jdbc.writer import JdbcWriter
-from opchain.runtime.connectors.sink import SinkOrigin
+from opchain.runtime.functions.sink import SinkOrigin
 
 PAGE = (Path(__file__).parents[3] / "docs" / "faults.md").read_text("utf-8")
 SECTION = PAGE.partition("## What a killed bounded job leaves")[2].partition("\n## ")[0]

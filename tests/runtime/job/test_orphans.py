@@ -6,8 +6,8 @@ import pytest
 from forms import job_of
 
 from opchain.runtime.connectors.discard import DiscardingSink
-from opchain.runtime.connectors.sink import Committer, SinkOrigin
-from opchain.runtime.connectors.two_phase_function import TwoPhaseSinkFunction
+from opchain.runtime.functions.sink import Committer, SinkOrigin
+from opchain.runtime.functions.source_sink_functions import TwoPhaseSinkFunction
 from opchain.runtime.job.orphans import (
     abort_epoch,
     can_have_orphans,

@@ -4,7 +4,7 @@ from typing import Any
 
 from forms import job_of
 
-from opchain.runtime.job.stage_name import stage_name, vertex_name
+from opchain.runtime.job.progress import stage_name, vertex_name
 
 
 def test_a_stage_names_its_vertices_with_their_parallelism() -> None:

@@ -9,12 +9,12 @@ from forms import Ran, job_of, notes_of, seen
 from opchain.common import WatermarkStrategy
 from opchain.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
-from opchain.runtime.job.outcome import read_outcome
 from opchain.runtime.job.status import JobStatus
 from opchain.runtime.local import live_run
 from opchain.runtime.local.job import local_run
 from opchain.runtime.local.live_run import LiveRun, endless_sources
 from opchain.runtime.local.stop_switch import StopSwitch
+from opchain.runtime.shipping.outcome import read_outcome
 from opchain.runtime.task.stream_task import TaskEnvironment
 
 PATIENCE_S = 60

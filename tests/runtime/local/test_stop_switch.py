@@ -11,7 +11,7 @@ from opchain.datastream import AsyncDataStream, AsyncFunction
 from opchain.runtime.job.status import JobStatus
 from opchain.runtime.local.job import local_run
 from opchain.runtime.local.stop_switch import JobStoppedError, StopSwitch
-from opchain.runtime.task.mailbox import MailboxProcessor
+from opchain.runtime.mailbox import MailboxProcessor
 
 
 class FakeTask:

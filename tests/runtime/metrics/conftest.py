@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from opchain.runtime.measurements.task_metrics import OperatorCounts, TaskMetrics
 from opchain.runtime.metrics.histogram import HistogramValue
-from opchain.runtime.metrics.task_metrics import OperatorCounts, TaskMetrics
-from opchain.runtime.operators.specs import MapSpec
-from opchain.runtime.task.vertex_program import JobProgram, OperatorProgram, VertexProgram
+from opchain.runtime.program.operator_specs import MapSpec
+from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram, VertexProgram
 
 MakeTask = Callable[..., TaskMetrics]
 MakeOperator = Callable[..., OperatorCounts]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pickle
 
-from opchain.runtime.metrics.counter import Counter
+from opchain.runtime.metrics.metric_types import Counter
 
 
 def test_a_counter_counts_up_and_down() -> None:

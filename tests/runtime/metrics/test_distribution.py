@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.metrics.distribution import Distribution, DistributionValue
+from opchain.runtime.metrics.metric_types import Distribution, DistributionValue
 
 numbers = st.lists(st.integers(-(10**6), 10**6))
 

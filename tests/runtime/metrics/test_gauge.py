@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.metrics.gauge import Gauge, GaugeFailure, GaugeValue
+from opchain.runtime.metrics.metric_types import Gauge, GaugeFailure, GaugeValue
 
 
 @pytest.mark.parametrize("value", [7, -2.5, "text", True, None, 10**30])

@@ -6,9 +6,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.metrics.accumulators import Histogram, ListAccumulator, LongCounter
-from opchain.runtime.metrics.merge_accumulators import (
+from opchain.runtime.metrics.accumulators import (
     FailedAccumulator,
+    Histogram,
+    ListAccumulator,
+    LongCounter,
     SentAccumulator,
     merge_accumulators,
 )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.metrics.meter import Meter, MeterValue
+from opchain.runtime.metrics.metric_types import Meter, MeterValue
 
 
 class Clock:

@@ -2,12 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from opchain.runtime.metrics.counter import Counter
-from opchain.runtime.metrics.distribution import Distribution
-from opchain.runtime.metrics.gauge import Gauge
 from opchain.runtime.metrics.histogram import Histogram
-from opchain.runtime.metrics.meter import Meter
-from opchain.runtime.metrics.metric import Metric
+from opchain.runtime.metrics.metric_types import Counter, Distribution, Gauge, Meter, Metric
 
 
 def test_a_metric_is_a_contract() -> None:

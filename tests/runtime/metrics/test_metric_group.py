@@ -4,12 +4,15 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.metrics.counter import Counter
-from opchain.runtime.metrics.distribution import Distribution, DistributionValue
-from opchain.runtime.metrics.gauge import GaugeValue
 from opchain.runtime.metrics.histogram import Histogram
-from opchain.runtime.metrics.meter import Meter
 from opchain.runtime.metrics.metric_group import MetricGroup
+from opchain.runtime.metrics.metric_types import (
+    Counter,
+    Distribution,
+    DistributionValue,
+    GaugeValue,
+    Meter,
+)
 
 
 def group() -> MetricGroup:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from opchain.runtime.metrics import metric_names
+from opchain.runtime.metrics import metric_group as metric_names
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.metrics.distribution import DistributionValue
-from opchain.runtime.metrics.gauge import GaugeFailure
+from opchain.runtime.measurements.operator_metrics import PerSubtask
 from opchain.runtime.metrics.histogram import HistogramValue
-from opchain.runtime.metrics.merge_values import PerSubtask
-from opchain.runtime.metrics.meter import MeterValue
-from opchain.runtime.metrics.plain_values import plain_value, plain_values
+from opchain.runtime.metrics.metric_types import (
+    DistributionValue,
+    GaugeFailure,
+    MeterValue,
+    plain_value,
+    plain_values,
+)
 
 
 @pytest.mark.parametrize("value", [3, 0.5, "text", True, None])

@@ -15,7 +15,7 @@ from opchain.datastream import (
     TimeDomain,
 )
 from opchain.runtime.errors import StateError
-from opchain.runtime.state.descriptors import MapStateDescriptor, ValueStateDescriptor
+from opchain.runtime.functions.state_descriptors import MapStateDescriptor, ValueStateDescriptor
 from opchain.testing import KeyedTwoInputOperatorHarness, TwoInputOperatorHarness
 
 if TYPE_CHECKING:

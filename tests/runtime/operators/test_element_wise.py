@@ -7,7 +7,7 @@ import pytest
 from opchain.common import Types
 from opchain.datastream.functions import FilterFunction, FlatMapFunction, MapFunction
 from opchain.datastream.state import ValueStateDescriptor
-from opchain.runtime.operators import specs
+from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.testing.input_harnesses import (
     KeyedOneInputOperatorHarness,
     OneInputOperatorHarness,

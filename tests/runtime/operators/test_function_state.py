@@ -8,12 +8,12 @@ import pytest
 
 from opchain.datastream import MapFunction
 from opchain.runtime.errors import StateError
-from opchain.runtime.functions.checkpointed_function import (
+from opchain.runtime.functions.state import (
     CheckpointedFunction,
     FunctionInitializationContext,
     FunctionSnapshotContext,
 )
-from opchain.runtime.state.descriptors import ListStateDescriptor, ValueStateDescriptor
+from opchain.runtime.functions.state_descriptors import ListStateDescriptor, ValueStateDescriptor
 from opchain.testing import KeyedOneInputOperatorHarness, ManualClock, OneInputOperatorHarness
 
 BUFFER: ListStateDescriptor[Any] = ListStateDescriptor("buffer")

@@ -6,9 +6,9 @@ import pytest
 
 from opchain.runtime.functions.join_functions import ProcessJoinFunction
 from opchain.runtime.operators.interval_join import TimeBuffer
-from opchain.runtime.operators.specs import IntervalJoinSpec
-from opchain.runtime.output_tag import OutputTag
+from opchain.runtime.program.operator_specs import IntervalJoinSpec
 from opchain.runtime.testing.input_harnesses import KeyedTwoInputOperatorHarness
+from opchain.runtime.types.output_tag import OutputTag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

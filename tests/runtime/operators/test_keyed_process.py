@@ -18,7 +18,7 @@ from opchain.datastream import (
 )
 from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.errors import StateError
-from opchain.runtime.state.descriptors import ListStateDescriptor, ValueStateDescriptor
+from opchain.runtime.functions.state_descriptors import ListStateDescriptor, ValueStateDescriptor
 from opchain.testing import (
     EmittedRecord,
     EmittedWatermark,

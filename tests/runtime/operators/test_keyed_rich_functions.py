@@ -16,7 +16,7 @@ from opchain.datastream import (
     ReduceFunction,
 )
 from opchain.runtime.errors import StateError
-from opchain.runtime.state.descriptors import ValueStateDescriptor
+from opchain.runtime.functions.state_descriptors import ValueStateDescriptor
 from opchain.testing import (
     KeyedOneInputOperatorHarness,
     KeyedTwoInputOperatorHarness,

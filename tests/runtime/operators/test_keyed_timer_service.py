@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.operators.keyed_timer_service import KeyedTimerService
-from opchain.runtime.state.keyed_backend import VOID
+from opchain.runtime.operators.keyed_process import KeyedTimerService
+from opchain.runtime.state.keyed.keyed_backend import VOID
 
 
 class Recorder:

@@ -8,7 +8,7 @@ from forms import FORMS, failure_of, notes_of, run_form, seen
 
 from opchain.common import Row, Types, WatermarkStrategy
 from opchain.datastream.functions import MapBatchesFunction
-from opchain.runtime.operators.specs import MapBatchesSpec
+from opchain.runtime.program.operator_specs import MapBatchesSpec
 from opchain.testing import OneInputOperatorHarness
 
 if TYPE_CHECKING:

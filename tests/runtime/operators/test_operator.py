@@ -7,7 +7,7 @@ from forms import failure_of
 
 from opchain.datastream.functions import CoMapFunction, MapFunction
 from opchain.runtime.operators.operator import Output, StreamOperator
-from opchain.runtime.task.elements import LatencyMarker
+from opchain.runtime.records.elements import LatencyMarker
 from opchain.runtime.testing.captured_output import EmittedRecord, EmittedWatermark
 from opchain.runtime.testing.input_harnesses import OneInputOperatorHarness, TwoInputOperatorHarness
 

@@ -9,7 +9,7 @@ from opchain.common import WatermarkStrategy
 from opchain.datastream.functions import ProcessFunction, ReduceFunction
 from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.operators.reduce import ABSENT
-from opchain.runtime.operators.specs import ReduceSpec
+from opchain.runtime.program.operator_specs import ReduceSpec
 from opchain.runtime.testing.input_harnesses import KeyedOneInputOperatorHarness
 
 

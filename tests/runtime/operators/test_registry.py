@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pytest
 
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.operators import specs
 from opchain.runtime.operators.registry import BATCH_OPERATORS, OPERATORS
+from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.testing.input_harnesses import OneInputOperatorHarness
 
 DRAWN_ONLY = {specs.OperatorSpec, specs.SinkSpec}

@@ -6,9 +6,9 @@ import pytest
 from forms import FORMS, job_of, run_form
 
 from opchain.datastream.functions import SinkFunction
-from opchain.runtime.connectors.sink import Committer, Sink, SinkWriter
+from opchain.runtime.functions.sink import Committer, Sink, SinkWriter
 from opchain.runtime.local.job import local_run
-from opchain.runtime.operators import specs
+from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.testing.input_harnesses import OneInputOperatorHarness
 
 if TYPE_CHECKING:

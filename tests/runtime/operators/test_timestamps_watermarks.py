@@ -18,8 +18,8 @@ from opchain.common.watermark_strategy import (
 from opchain.datastream.functions import ProcessFunction
 from opchain.runtime.connectors.collection import CollectionSource
 from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
-from opchain.runtime.operators.specs import TimestampsWatermarksSpec
 from opchain.runtime.operators.timestamps_watermarks import WatermarkEmitter
+from opchain.runtime.program.operator_specs import TimestampsWatermarksSpec
 from opchain.runtime.testing.captured_output import (
     CapturedOutput,
     EmittedRecord,

@@ -7,8 +7,8 @@ import pytest
 from forms import job_of
 
 from opchain.runtime.errors import GraphError, InternalError, UnpicklableFunctionError
+from opchain.runtime.program.vertex_program import VertexProgram
 from opchain.runtime.shipping.functions import ship, ship_vertices, shipped_task, unship
-from opchain.runtime.task.vertex_program import VertexProgram
 
 LOCK = threading.Lock()
 

@@ -9,7 +9,7 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from opchain.runtime.shipping.unpicklable import find_unpicklable
+from opchain.runtime.shipping.functions import find_unpicklable
 
 HEADER = struct.Struct("<i")  # cannot be pickled
 

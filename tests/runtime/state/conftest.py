@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.state.hash_map_backend import HashMapKeyedStateBackend
+from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +57,7 @@ def state_backend(
     if getattr(request, "param", "hashmap") == "hashmap":
         yield
         return
-    from opchain.runtime.state.rocksdb_backend import RocksDBKeyedStateBackend  # noqa: PLC0415
+    from opchain.runtime.state.rocksdb.rocksdb_backend import RocksDBKeyedStateBackend  # noqa: PLC0415
 
     made: list[RocksDBKeyedStateBackend] = []
     folder = str(tmp_path_factory.getbasetemp() / "state")

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.state.key_groups import key_group_range
+from opchain.runtime.state.keys.key_groups import key_group_range
 from opchain.runtime.state.operator_snapshot import (
     ListMode,
     OperatorSnapshot,

@@ -6,7 +6,7 @@ import pytest
 
 from opchain.common import Types
 from opchain.runtime.errors import StateError
-from opchain.runtime.state.descriptors import ListStateDescriptor, MapStateDescriptor
+from opchain.runtime.functions.state_descriptors import ListStateDescriptor, MapStateDescriptor
 from opchain.runtime.state.operator_snapshot import ListMode
 from opchain.runtime.state.operator_state import SubtaskStateStore
 

@@ -11,26 +11,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opchain.runtime.errors import LostBufferError
-from opchain.runtime.operators.specs import OperatorSpec
-from opchain.runtime.task.buffer_store import BufferStore
-from opchain.runtime.task.elements import (
-    EndOfInput,
-    RecordBatch,
-    Watermark,
-    WatermarkStatus,
-)
-from opchain.runtime.task.input_gate import InputGate
-from opchain.runtime.task.record_writer import RecordWriter
-from opchain.runtime.task.vertex_program import (
+from opchain.runtime.program.operator_specs import OperatorSpec
+from opchain.runtime.program.vertex_program import (
     InputProgram,
     KeyProgram,
     OperatorProgram,
     OutputProgram,
     Shipping,
 )
+from opchain.runtime.records.buffer_store import BufferStore
+from opchain.runtime.records.elements import (
+    EndOfInput,
+    RecordBatch,
+    Watermark,
+    WatermarkStatus,
+)
+from opchain.runtime.task.input.input_gate import InputGate
+from opchain.runtime.task.output.record_writer import RecordWriter
 
 if TYPE_CHECKING:
-    from opchain.runtime.task.buffer import Buffer
+    from opchain.runtime.records.elements import Buffer
 
 OPERATOR = OperatorProgram(0, "source", "cbc357ccb763df28", "job.py:1", OperatorSpec(), -1)
 

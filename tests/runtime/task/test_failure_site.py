@@ -19,8 +19,8 @@ from opchain.datastream.functions import (
     SourceFunction,
 )
 from opchain.runtime.connectors.sequence import NumberSequenceSource
-from opchain.runtime.connectors.sink import Sink, SinkWriter
-from opchain.runtime.connectors.source import Source
+from opchain.runtime.functions.sink import Sink, SinkWriter
+from opchain.runtime.functions.source import Source
 from opchain.runtime.operators.context import TaskInfo
 from opchain.runtime.task.failure_site import add_failure_site
 

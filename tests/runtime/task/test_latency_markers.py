@@ -9,18 +9,18 @@ from forms import FORMS, job_of
 
 from opchain.datastream.functions import SourceFunction
 from opchain.runtime.metrics.histogram import HistogramValue
-from opchain.runtime.task.elements import LatencyMarker, RecordBatch
+from opchain.runtime.program.vertex_program import DRIVER
+from opchain.runtime.records.elements import LatencyMarker, RecordBatch
+from opchain.runtime.records.wire import decode
 from opchain.runtime.task.report import read_items
 from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
-from opchain.runtime.task.vertex_program import DRIVER
-from opchain.runtime.task.wire import decode
 from opchain.runtime.testing.manual_clock import ManualClock
 
 if TYPE_CHECKING:
     from opchain.datastream import StreamExecutionEnvironment
-    from opchain.runtime.metrics.task_metrics import TaskMetrics
-    from opchain.runtime.task.buffer import Buffer
-    from opchain.runtime.task.vertex_program import JobProgram
+    from opchain.runtime.measurements.task_metrics import TaskMetrics
+    from opchain.runtime.program.vertex_program import JobProgram
+    from opchain.runtime.records.elements import Buffer
 
 
 def two_vertices(interval_ms: int) -> Any:

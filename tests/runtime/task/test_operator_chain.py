@@ -14,23 +14,23 @@ from opchain.datastream.functions import (
     ProcessFunction,
     SinkFunction,
 )
-from opchain.runtime.connectors.sink import Sink, SinkWriter
 from opchain.runtime.constants import MAX_LONG_VALUE
-from opchain.runtime.task.elements import (
+from opchain.runtime.functions.sink import Sink, SinkWriter
+from opchain.runtime.records.elements import (
     EndOfInput,
     LatencyMarker,
     RecordBatch,
     Watermark,
     WatermarkStatus,
 )
+from opchain.runtime.records.wire import decode
 from opchain.runtime.task.stream_task import StreamTask
-from opchain.runtime.task.wire import decode
 
 if TYPE_CHECKING:
     from opchain.datastream import StreamExecutionEnvironment
-    from opchain.runtime.task.buffer import Buffer
+    from opchain.runtime.program.vertex_program import JobProgram
+    from opchain.runtime.records.elements import Buffer
     from opchain.runtime.task.operator_chain import OperatorChain
-    from opchain.runtime.task.vertex_program import JobProgram
 
 SIDE = OutputTag("side")
 Draw = Callable[["StreamExecutionEnvironment"], Any]

@@ -4,20 +4,23 @@ from typing import Any
 
 import pytest
 
+from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
 from opchain.runtime.operators.context import TaskInfo
-from opchain.runtime.operators.specs import MapSpec
-from opchain.runtime.state.internal_timer_service import BatchTimerService, InternalTimerService
-from opchain.runtime.state.key_groups import key_group_range
-from opchain.runtime.state.key_hashers import hasher_named
-from opchain.runtime.state.key_identity import PLAIN_CLASSES
-from opchain.runtime.task.mailbox.mailbox_processor import MailboxProcessor
-from opchain.runtime.task.operator_services import operator_context
-from opchain.runtime.task.vertex_program import (
+from opchain.runtime.program.operator_specs import MapSpec
+from opchain.runtime.program.vertex_program import (
     InputProgram,
     KeyProgram,
     OperatorProgram,
     VertexProgram,
 )
+from opchain.runtime.state.keys.key_groups import key_group_range
+from opchain.runtime.state.keys.key_hashers import hasher_named
+from opchain.runtime.state.keys.key_identity import PLAIN_CLASSES
+from opchain.runtime.state.timers.internal_timer_service import (
+    BatchTimerService,
+    InternalTimerService,
+)
+from opchain.runtime.task.operator_services import operator_context
 from opchain.runtime.testing.manual_clock import ManualClock
 
 

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from opchain.runtime.errors import UnpicklableRecordError, WireFormatError
+from opchain.runtime.measurements.task_metrics import TaskMetrics
 from opchain.runtime.metrics.histogram import HistogramValue
-from opchain.runtime.metrics.task_metrics import TaskMetrics
+from opchain.runtime.program.vertex_program import DRIVER
+from opchain.runtime.records.wire import PayloadKind, kind_of
 from opchain.runtime.task.report import (
     ITEMS_PER_BUFFER,
     DriverChannel,
@@ -16,11 +18,9 @@ from opchain.runtime.task.report import (
     read_records,
     record_key,
 )
-from opchain.runtime.task.vertex_program import DRIVER
-from opchain.runtime.task.wire import PayloadKind, kind_of
 
 if TYPE_CHECKING:
-    from opchain.runtime.task.buffer import Buffer
+    from opchain.runtime.records.elements import Buffer
 
 
 HISTOGRAM = HistogramValue()

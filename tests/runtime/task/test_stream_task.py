@@ -7,8 +7,8 @@ import pytest
 from forms import job_of
 
 from opchain.datastream.functions import SourceFunction
-from opchain.runtime.task.mailbox.mailbox_executor import YieldNotAllowedError
-from opchain.runtime.task.mailbox.period_timer import PeriodTimer
+from opchain.runtime.mailbox.mailbox_executor import YieldNotAllowedError
+from opchain.runtime.mailbox.period_timer import PeriodTimer
 from opchain.runtime.task.report import TaskReport, read_items
 from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
 from opchain.runtime.testing.manual_clock import ManualClock
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from opchain.datastream import StreamExecutionEnvironment
-    from opchain.runtime.task.buffer import Buffer
+    from opchain.runtime.records.elements import Buffer
 
 
 def two_vertices(env: StreamExecutionEnvironment) -> None:

@@ -26,11 +26,10 @@ from opchain.runtime.metrics.accumulators import (
     IntCounter,
     LongCounter,
 )
-from opchain.runtime.metrics.operator_group import operator_group
 from opchain.runtime.operators.context import TaskInfo
-from opchain.runtime.operators.specs import MapSpec
-from opchain.runtime.task.task_runtime_context import TaskRuntimeContext
-from opchain.runtime.task.vertex_program import OperatorProgram, VertexProgram
+from opchain.runtime.program.operator_specs import MapSpec
+from opchain.runtime.program.vertex_program import OperatorProgram, VertexProgram
+from opchain.runtime.task.operator_services import TaskRuntimeContext, operator_group
 
 if TYPE_CHECKING:
     from opchain.runtime.functions.function import RuntimeContext

@@ -18,9 +18,9 @@ from opchain.datastream import (
     ProcessFunction,
     ReduceFunction,
 )
-from opchain.runtime.functions.map_partition_function import MapPartitionFunction
-from opchain.runtime.operators import specs
-from opchain.runtime.state.descriptors import MapStateDescriptor
+from opchain.runtime.functions.map_functions import MapPartitionFunction
+from opchain.runtime.functions.state_descriptors import MapStateDescriptor
+from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.testing.function_specs import spec_of
 
 KINDS: list[tuple[Any, Any]] = [

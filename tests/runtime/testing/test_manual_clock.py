@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from opchain.runtime.task.mailbox import MailboxExecutor, TaskMailbox
+from opchain.runtime.mailbox import MailboxExecutor, TaskMailbox
 from opchain.runtime.testing.manual_clock import ManualClock, ManualProcessingTimeService
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from opchain.datastream import KeyedProcessFunction, MapFunction, ProcessFunction
 from opchain.datastream.functions import SinkFunction
-from opchain.runtime.operators.specs import FilterSpec
-from opchain.runtime.state.descriptors import ValueStateDescriptor
+from opchain.runtime.functions.state_descriptors import ValueStateDescriptor
+from opchain.runtime.program.operator_specs import FilterSpec
 from opchain.testing import (
     EmittedWatermark,
     KeyedOneInputOperatorHarness,

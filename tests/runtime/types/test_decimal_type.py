@@ -4,8 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from opchain.runtime.connectors.printed_form import printer_of
-from opchain.runtime.types.decimal_type import BigDecimalTypeInfo
+from opchain.runtime.types.printed_form import printer_of
+from opchain.runtime.types.time_types import BigDecimalTypeInfo
 from opchain.runtime.types.types import Types
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.types.result_type_queryable import ResultTypeQueryable
+from opchain.runtime.types.type_information import ResultTypeQueryable
 from opchain.runtime.types.types import Types
 
 

@@ -5,7 +5,7 @@ from io import BytesIO
 
 import pytest
 
-from opchain.runtime.types.type_serializer import TypeSerializer, VoidNamespaceSerializer, void
+from opchain.runtime.types.type_information import TypeSerializer, VoidNamespaceSerializer, void
 
 
 class IntegerSerializer(TypeSerializer[int]):

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.runtime.constants import MIN_LONG_VALUE
-from opchain.runtime.state.descriptors import ReducingStateDescriptor, StateDescriptor
-from opchain.runtime.state.state import ReducingState, ValueState
+from opchain.runtime.functions.state import ReducingState, ValueState
+from opchain.runtime.functions.state_descriptors import ReducingStateDescriptor, StateDescriptor
 from opchain.runtime.windows.triggers import Trigger, TriggerResult
 
 if TYPE_CHECKING:
-    from opchain.runtime.windows.window import Window
+    from opchain.runtime.functions.window import Window
 
 
 class MemoryValue(ValueState[Any]):

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from opchain.runtime.functions.window import TimeWindow
 from opchain.runtime.windows.assigners import MergingWindowAssigner, WindowAssigner
 from opchain.runtime.windows.data_triggers import CountTrigger
-from opchain.runtime.windows.window import TimeWindow
 
 
 class PerDecade(WindowAssigner):  # type: ignore[type-arg]

@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opchain.runtime.functions.window import CountWindow, CountWindowSerializer
 from opchain.runtime.windows.assigners import WindowAssigner
-from opchain.runtime.windows.count_windows import (
+from opchain.runtime.windows.global_windows import (
     CountSlidingWindowAssigner,
     CountTumblingWindowAssigner,
 )
-from opchain.runtime.windows.window import CountWindow
-from opchain.runtime.windows.window_serializers import CountWindowSerializer
 
 
 class OneKey(WindowAssigner.WindowAssignerContext):

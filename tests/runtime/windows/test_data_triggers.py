@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.functions.delta_function import DeltaFunction
+from opchain.runtime.functions.aggregate_functions import DeltaFunction
+from opchain.runtime.functions.window import GlobalWindow, TimeWindow
 from opchain.runtime.windows.data_triggers import CountTrigger, DeltaTrigger
-from opchain.runtime.windows.window import GlobalWindow, TimeWindow
 
 WINDOW = GlobalWindow.get()
 

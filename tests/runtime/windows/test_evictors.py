@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from opchain.runtime.functions.window import GlobalWindow
 from opchain.runtime.time import Duration
 from opchain.runtime.windows.evictors import (
     CountEvictor,
@@ -13,7 +14,6 @@ from opchain.runtime.windows.evictors import (
     TimeEvictor,
     TimestampedValue,
 )
-from opchain.runtime.windows.window import GlobalWindow
 
 EVERY = "-5 1 2 3 4 9"
 

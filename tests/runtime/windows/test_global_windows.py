@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from opchain.runtime.constants import MAX_LONG_VALUE
+from opchain.runtime.functions.window import GlobalWindow
 from opchain.runtime.windows.global_windows import EndOfStreamTrigger, GlobalWindows, NeverTrigger
-from opchain.runtime.windows.window import GlobalWindow
 
 WINDOW = GlobalWindow.get()
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opchain.runtime.constants import MIN_LONG_VALUE
+from opchain.runtime.functions.window import TimeWindow
 from opchain.runtime.time import Time
 from opchain.runtime.windows.assigners import MergingWindowAssigner, WindowAssigner
 from opchain.runtime.windows.session_windows import (
@@ -17,8 +18,7 @@ from opchain.runtime.windows.session_windows import (
     ProcessingTimeSessionWindows,
     SessionWindowTimeGapExtractor,
 )
-from opchain.runtime.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
-from opchain.runtime.windows.window import TimeWindow
+from opchain.runtime.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger
 
 
 class At(WindowAssigner.WindowAssignerContext):

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opchain.runtime.functions.window import TimeWindow
 from opchain.runtime.time import Duration, Time
-from opchain.runtime.windows.time_triggers import (
+from opchain.runtime.windows.triggers import (
     ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,
     EventTimeTrigger,
     ProcessingTimeTrigger,
+    TriggerResult,
 )
-from opchain.runtime.windows.triggers import TriggerResult
-from opchain.runtime.windows.window import TimeWindow
 
 WINDOW = TimeWindow(0, 10)
 

@@ -9,19 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opchain.runtime.constants import MIN_LONG_VALUE
+from opchain.runtime.functions.window import TimeWindowSerializer
 from opchain.runtime.time import Duration, Time
 from opchain.runtime.windows.assigners import WindowAssigner
-from opchain.runtime.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from opchain.runtime.windows.time_windows import (
     SlidingEventTimeWindows,
     SlidingProcessingTimeWindows,
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
-from opchain.runtime.windows.window_serializers import TimeWindowSerializer
+from opchain.runtime.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger
 
 if TYPE_CHECKING:
-    from opchain.runtime.windows.window import TimeWindow
+    from opchain.runtime.functions.window import TimeWindow
 
 
 class At(WindowAssigner.WindowAssignerContext):

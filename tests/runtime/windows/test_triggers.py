@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from opchain.runtime.functions.window import TimeWindow
 from opchain.runtime.windows.triggers import Trigger, TriggerResult
-from opchain.runtime.windows.window import TimeWindow
 
 
 class First(Trigger):  # type: ignore[type-arg]

@@ -5,17 +5,22 @@ from typing import Any
 
 import pytest
 
+from opchain.runtime.functions.window import TimeWindow
 from opchain.runtime.time import Duration
-from opchain.runtime.windows.data_triggers import CountTrigger, DeltaTrigger
+from opchain.runtime.windows.data_triggers import (
+    CountTrigger,
+    DeltaTrigger,
+    ProcessingTimeoutTrigger,
+    PurgingTrigger,
+)
 from opchain.runtime.windows.global_windows import NeverTrigger
-from opchain.runtime.windows.time_triggers import (
+from opchain.runtime.windows.triggers import (
     ContinuousEventTimeTrigger,
     EventTimeTrigger,
     ProcessingTimeTrigger,
+    Trigger,
+    TriggerResult,
 )
-from opchain.runtime.windows.triggers import Trigger, TriggerResult
-from opchain.runtime.windows.window import TimeWindow
-from opchain.runtime.windows.wrapping_triggers import ProcessingTimeoutTrigger, PurgingTrigger
 
 WINDOW = TimeWindow(0, 1000)
 

@@ -18,7 +18,7 @@ from opchain.datastream.connectors.file_system import BucketAssigner, FileSink
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.runtime.errors import CheckpointError, StreamError
-from opchain.runtime.spark.format_source import SparkSource
+from opchain.runtime.spark.formats import SparkSource
 from opchain.runtime.spark.streaming.lost_input import IGNORED
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from opchain.datastream.functions import MapFunction
 from opchain.runtime.checkpoint.local_storage import LocalStorage
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.errors import CheckpointError
-from opchain.runtime.functions.checkpointed_function import CheckpointedFunction
+from opchain.runtime.functions.state import CheckpointedFunction
 from opchain.spark import SparkSource
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.datastream.window import TumblingEventTimeWindows
-from opchain.runtime.spark.format_source import SparkSource
+from opchain.runtime.spark.formats import SparkSource
 
 
 class Count(KeyedProcessFunction):

@@ -18,7 +18,7 @@ from opchain.datastream.connectors.jdbc import JdbcSink
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.runtime.errors import RecordSchemaError, SinkError, UnsupportedFeatureError
-from opchain.runtime.spark.format_source import SparkSource
+from opchain.runtime.spark.formats import SparkSource
 from opchain.spark import SparkSink
 
 pytest.importorskip("pyspark")

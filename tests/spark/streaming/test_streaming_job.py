@@ -75,7 +75,7 @@ def write(folder: Path, name: str, words: list[str]) -> None:
 
 
 def words_of(env: StreamExecutionEnvironment, folder: Path) -> DataStream[str]:
-    from opchain.runtime.spark.format_source import SparkSource  # noqa: PLC0415
+    from opchain.runtime.spark.formats import SparkSource  # noqa: PLC0415
 
     source = SparkSource(
         "json",

@@ -9,8 +9,7 @@ from programs import drawn
 
 from opchain import StreamExecutionEnvironment
 from opchain.common import Configuration
-from opchain.compiler.plan.page.in_notebook import ShownPlan, ShownText, framed
-from opchain.compiler.plan.page.render import program_page
+from opchain.compiler.plan.page.render import ShownPlan, ShownText, framed, program_page
 
 
 def test_a_notebook_shows_the_job_graph_as_its_page() -> None:

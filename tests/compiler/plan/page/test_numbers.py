@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from opchain.compiler.plan.page.numbers import page_numbers
+from opchain.runtime.measurements.job_metrics import JobMetrics
+from opchain.runtime.measurements.operator_metrics import OperatorMetrics
+from opchain.runtime.measurements.task_metrics import OperatorCounts, TaskMetrics
+from opchain.runtime.measurements.vertex_metrics import VertexMetrics
 from opchain.runtime.metrics.histogram import HistogramValue
-from opchain.runtime.metrics.job_metrics import JobMetrics
-from opchain.runtime.metrics.operator_metrics import OperatorMetrics
-from opchain.runtime.metrics.task_metrics import OperatorCounts, TaskMetrics
-from opchain.runtime.metrics.vertex_metrics import VertexMetrics
 
 LEAST, GREATEST = -(2**63), 2**63 - 1
 

@@ -19,7 +19,7 @@ from opchain.compiler.plan import page as package
 from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.page.render import SCRIPTS, plan_page, program_page
 from opchain.runtime.errors import StreamError
-from opchain.runtime.metrics.job_metrics import JobMetrics
+from opchain.runtime.measurements.job_metrics import JobMetrics
 
 if TYPE_CHECKING:
     from pathlib import Path

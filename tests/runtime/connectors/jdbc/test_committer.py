@@ -9,8 +9,8 @@ from opchain.runtime.connectors.jdbc.committer import JdbcCommitter
 from opchain.runtime.connectors.jdbc.options import JdbcExecutionOptions
 from opchain.runtime.connectors.jdbc.statement import parse_statement
 from opchain.runtime.connectors.jdbc.writer import JdbcWriter
-from opchain.runtime.connectors.sink import SinkOrigin
 from opchain.runtime.errors import CheckpointInUseError, SinkError
+from opchain.runtime.functions.sink import SinkOrigin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

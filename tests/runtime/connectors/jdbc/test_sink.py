@@ -10,7 +10,7 @@ from opchain.common import Configuration, Row, Types
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.connectors.jdbc import JdbcConnectionOptions, JdbcExecutionOptions, JdbcSink
 from opchain.runtime.errors import SinkError
-from opchain.runtime.job.outcome import commit
+from opchain.runtime.shipping.outcome import commit
 
 if TYPE_CHECKING:
     from pathlib import Path

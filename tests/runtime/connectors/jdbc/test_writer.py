@@ -11,8 +11,8 @@ from opchain.common import Row
 from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions, JdbcExecutionOptions
 from opchain.runtime.connectors.jdbc.statement import parse_statement
 from opchain.runtime.connectors.jdbc.writer import JdbcWriter
-from opchain.runtime.connectors.sink import SinkOrigin
 from opchain.runtime.errors import SinkError
+from opchain.runtime.functions.sink import SinkOrigin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opchain.runtime.functions.async_functions import AsyncFunction
-from opchain.runtime.functions.async_retry_strategies import (
+from opchain.runtime.functions.async_retry import (
     FixedDelayRetryStrategy,
 )
-from opchain.runtime.task.elements import LatencyMarker
+from opchain.runtime.records.elements import LatencyMarker
 
 Benches = Callable[..., Bench]
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.operators.async_wait.deadlines import Deadlines
-from opchain.runtime.task.mailbox import MailboxProcessor
+from opchain.runtime.mailbox import MailboxProcessor
+from opchain.runtime.operators.async_wait.calls import Deadlines
 from opchain.runtime.testing.manual_clock import ManualProcessingTimeService
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.operators.async_wait.element_queue import QueuedMark, QueuedRecord
+from opchain.runtime.operators.async_wait.queues import QueuedMark, QueuedRecord
 
 
 @pytest.mark.parametrize("results", [[], ["x"], ["x", "y"]])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.runtime.functions.async_functions import AsyncBatchFunction, AsyncFunction
-from opchain.runtime.operators.async_wait.invocations import invocation_of
+from opchain.runtime.operators.async_wait.calls import invocation_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

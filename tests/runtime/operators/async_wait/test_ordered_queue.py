@@ -3,7 +3,7 @@ from __future__ import annotations
 from element_queue_trace import STEPS, Step, Trace
 from hypothesis import given
 
-from opchain.runtime.operators.async_wait.ordered_queue import OrderedQueue
+from opchain.runtime.operators.async_wait.queues import OrderedQueue
 
 
 @given(STEPS)

@@ -10,7 +10,7 @@ import pytest
 from async_wait_bench import Bench
 
 from opchain.runtime.functions.async_functions import AsyncBatchFunction, AsyncFunction
-from opchain.runtime.functions.async_retry_strategies import (
+from opchain.runtime.functions.async_retry import (
     ExponentialBackoffDelayRetryStrategy,
     FixedDelayRetryStrategy,
 )

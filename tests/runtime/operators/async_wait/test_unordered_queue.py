@@ -3,7 +3,7 @@ from __future__ import annotations
 from element_queue_trace import STEPS, Step, Trace
 from hypothesis import given
 
-from opchain.runtime.operators.async_wait.unordered_queue import UnorderedQueue
+from opchain.runtime.operators.async_wait.queues import UnorderedQueue
 
 
 def between_watermarks(kinds: list[str], numbers: list[int]) -> list[set[int] | int]:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.runtime.functions.window_functions import ProcessWindowFunction
-from opchain.runtime.operators.specs import WindowSpec
-from opchain.runtime.output_tag import OutputTag
+from opchain.runtime.program.operator_specs import WindowSpec
 from opchain.runtime.testing.input_harnesses import KeyedOneInputOperatorHarness
+from opchain.runtime.types.output_tag import OutputTag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

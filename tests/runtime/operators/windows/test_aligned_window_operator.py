@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from opchain.runtime.functions.window import TimeWindow
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
 from opchain.runtime.operators.windows.window_operator import WindowOperator
-from opchain.runtime.windows.time_triggers import EventTimeTrigger
 from opchain.runtime.windows.time_windows import SlidingEventTimeWindows, TumblingEventTimeWindows
-from opchain.runtime.windows.window import TimeWindow
+from opchain.runtime.windows.triggers import EventTimeTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Callable

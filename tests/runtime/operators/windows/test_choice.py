@@ -5,26 +5,27 @@ from typing import Any
 import pytest
 
 from opchain.runtime.functions.window_functions import ProcessWindowFunction
-from opchain.runtime.operators.specs import WindowSpec
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
 from opchain.runtime.operators.windows.choice import window_operator_class
-from opchain.runtime.operators.windows.merging_window_operator import MergingWindowOperator
-from opchain.runtime.operators.windows.session_window_operator import SessionWindowOperator
+from opchain.runtime.operators.windows.merging_window_operator import (
+    MergingWindowOperator,
+    SessionWindowOperator,
+)
 from opchain.runtime.operators.windows.window_operator import WindowOperator
-from opchain.runtime.windows.count_windows import CountTumblingWindowAssigner
+from opchain.runtime.program.operator_specs import WindowSpec
+from opchain.runtime.windows.data_triggers import PurgingTrigger
 from opchain.runtime.windows.evictors import CountEvictor
-from opchain.runtime.windows.global_windows import GlobalWindows
+from opchain.runtime.windows.global_windows import CountTumblingWindowAssigner, GlobalWindows
 from opchain.runtime.windows.session_windows import (
     EventTimeSessionWindows,
     ProcessingTimeSessionWindows,
 )
-from opchain.runtime.windows.time_triggers import EventTimeTrigger
 from opchain.runtime.windows.time_windows import (
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
-from opchain.runtime.windows.wrapping_triggers import PurgingTrigger
+from opchain.runtime.windows.triggers import EventTimeTrigger
 
 TEN = TumblingEventTimeWindows.of(10)
 

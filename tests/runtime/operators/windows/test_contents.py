@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from opchain.runtime.functions.aggregate_functions import AggregateFunction
-from opchain.runtime.operators.specs import WindowSpec
-from opchain.runtime.operators.windows.contents import (
+from opchain.runtime.operators.windows.window_state import (
     AggregatedContents,
     BufferedContents,
     Contents,
     ReducedContents,
     contents_of,
 )
+from opchain.runtime.program.operator_specs import WindowSpec
 from opchain.runtime.windows.time_windows import TumblingEventTimeWindows
 
 

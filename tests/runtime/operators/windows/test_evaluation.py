@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.runtime.functions.aggregate_functions import AggregateFunction
+from opchain.runtime.functions.window import TimeWindow
 from opchain.runtime.functions.window_functions import (
     AllWindowFunction,
     PassThroughWindowFunction,
@@ -13,10 +14,9 @@ from opchain.runtime.functions.window_functions import (
     WindowFunction,
 )
 from opchain.runtime.operators.windows.evaluation import has_clear
-from opchain.runtime.output_tag import OutputTag
-from opchain.runtime.windows.time_triggers import EventTimeTrigger
+from opchain.runtime.types.output_tag import OutputTag
 from opchain.runtime.windows.time_windows import TumblingEventTimeWindows
-from opchain.runtime.windows.window import TimeWindow
+from opchain.runtime.windows.triggers import EventTimeTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -6,8 +6,8 @@ import pytest
 
 from opchain.runtime.functions.aggregate_functions import AggregateFunction, ReduceFunction
 from opchain.runtime.functions.window_functions import WindowFunction
-from opchain.runtime.windows.time_triggers import EventTimeTrigger
 from opchain.runtime.windows.time_windows import TumblingEventTimeWindows
+from opchain.runtime.windows.triggers import EventTimeTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

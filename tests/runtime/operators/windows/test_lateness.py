@@ -5,13 +5,13 @@ import pytest
 from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.functions.aggregate_functions import ReduceFunction
 from opchain.runtime.functions.callables import as_function
-from opchain.runtime.operators.specs import WindowSpec
-from opchain.runtime.operators.windows.lateness import Lateness
+from opchain.runtime.functions.window import GlobalWindow, TimeWindow
+from opchain.runtime.operators.windows.window_operator import Lateness
+from opchain.runtime.program.operator_specs import WindowSpec
 from opchain.runtime.windows.time_windows import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
-from opchain.runtime.windows.window import GlobalWindow, TimeWindow
 
 EVENT, PROCESSING = True, False
 

@@ -6,24 +6,23 @@ import pytest
 
 from opchain.runtime.errors import StateError, StreamError
 from opchain.runtime.functions.aggregate_functions import AggregateFunction
+from opchain.runtime.functions.state_descriptors import ValueStateDescriptor
+from opchain.runtime.functions.window import TimeWindow
 from opchain.runtime.functions.window_functions import ProcessWindowFunction
 from opchain.runtime.operators.windows.merging_window_operator import WINDOWS, MergingWindowOperator
-from opchain.runtime.state.descriptors import ValueStateDescriptor
-from opchain.runtime.windows.data_triggers import CountTrigger
+from opchain.runtime.windows.data_triggers import CountTrigger, PurgingTrigger
 from opchain.runtime.windows.session_windows import (
     EventTimeSessionWindows,
     ProcessingTimeSessionWindows,
     SessionWindowTimeGapExtractor,
 )
-from opchain.runtime.windows.time_triggers import ContinuousEventTimeTrigger, EventTimeTrigger
-from opchain.runtime.windows.window import TimeWindow
-from opchain.runtime.windows.wrapping_triggers import PurgingTrigger
+from opchain.runtime.windows.triggers import ContinuousEventTimeTrigger, EventTimeTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from opchain.runtime.output_tag import OutputTag
     from opchain.runtime.testing.input_harnesses import KeyedOneInputOperatorHarness
+    from opchain.runtime.types.output_tag import OutputTag
 
     Windows = Callable[..., KeyedOneInputOperatorHarness]
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.operators.windows.merging_window_set import MergingWindowSet
+from opchain.runtime.functions.window import TimeWindow
+from opchain.runtime.operators.windows.merging_window_operator import MergingWindowSet
 from opchain.runtime.windows.assigners import MergingWindowAssigner
 from opchain.runtime.windows.session_windows import (
     DynamicEventTimeSessionWindows,
     EventTimeSessionWindows,
 )
-from opchain.runtime.windows.window import TimeWindow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

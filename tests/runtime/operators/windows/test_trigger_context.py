@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.runtime.errors import StateError
-from opchain.runtime.state.descriptors import ReducingStateDescriptor, ValueStateDescriptor
+from opchain.runtime.functions.state_descriptors import (
+    ReducingStateDescriptor,
+    ValueStateDescriptor,
+)
+from opchain.runtime.functions.window import TimeWindow
 from opchain.runtime.windows.session_windows import EventTimeSessionWindows
 from opchain.runtime.windows.time_windows import SlidingEventTimeWindows, TumblingEventTimeWindows
 from opchain.runtime.windows.triggers import Trigger, TriggerResult
-from opchain.runtime.windows.window import TimeWindow
 
 if TYPE_CHECKING:
     from collections.abc import Callable

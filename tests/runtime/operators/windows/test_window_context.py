@@ -6,21 +6,21 @@ import pytest
 
 from opchain.runtime.functions.aggregate_functions import AggregateFunction
 from opchain.runtime.functions.function import RuntimeContext
-from opchain.runtime.functions.window_functions import (
-    ProcessAllWindowFunction,
-    ProcessWindowFunction,
-)
-from opchain.runtime.state.descriptors import (
+from opchain.runtime.functions.state_descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
+from opchain.runtime.functions.window import TimeWindow
+from opchain.runtime.functions.window_functions import (
+    ProcessAllWindowFunction,
+    ProcessWindowFunction,
+)
 from opchain.runtime.windows.assigners import WindowAssigner
-from opchain.runtime.windows.time_triggers import EventTimeTrigger
 from opchain.runtime.windows.time_windows import TumblingEventTimeWindows
-from opchain.runtime.windows.window import TimeWindow
+from opchain.runtime.windows.triggers import EventTimeTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -5,32 +5,37 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.runtime.constants import MAX_LONG_VALUE
+from opchain.runtime.functions.window import CountWindow, GlobalWindow, TimeWindow
 from opchain.runtime.operators.windows.window_operator import WindowOperator
-from opchain.runtime.windows.count_windows import (
+from opchain.runtime.windows.data_triggers import (
+    CountTrigger,
+    DeltaTrigger,
+    ProcessingTimeoutTrigger,
+    PurgingTrigger,
+)
+from opchain.runtime.windows.global_windows import (
     CountSlidingWindowAssigner,
     CountTumblingWindowAssigner,
-)
-from opchain.runtime.windows.data_triggers import CountTrigger, DeltaTrigger
-from opchain.runtime.windows.global_windows import GlobalWindows
-from opchain.runtime.windows.time_triggers import (
-    ContinuousEventTimeTrigger,
-    ContinuousProcessingTimeTrigger,
-    EventTimeTrigger,
+    GlobalWindows,
 )
 from opchain.runtime.windows.time_windows import (
     SlidingProcessingTimeWindows,
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
-from opchain.runtime.windows.triggers import Trigger, TriggerResult
-from opchain.runtime.windows.window import CountWindow, GlobalWindow, TimeWindow
-from opchain.runtime.windows.wrapping_triggers import ProcessingTimeoutTrigger, PurgingTrigger
+from opchain.runtime.windows.triggers import (
+    ContinuousEventTimeTrigger,
+    ContinuousProcessingTimeTrigger,
+    EventTimeTrigger,
+    Trigger,
+    TriggerResult,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.runtime.output_tag import OutputTag
     from opchain.runtime.testing.input_harnesses import KeyedOneInputOperatorHarness
+    from opchain.runtime.types.output_tag import OutputTag
 
     Windows = Callable[..., KeyedOneInputOperatorHarness]
 

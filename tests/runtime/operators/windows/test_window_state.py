@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.runtime.functions.aggregate_functions import AggregateFunction
-from opchain.runtime.windows.data_triggers import CountTrigger
+from opchain.runtime.windows.data_triggers import CountTrigger, PurgingTrigger
 from opchain.runtime.windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
 from opchain.runtime.windows.global_windows import GlobalWindows
 from opchain.runtime.windows.session_windows import EventTimeSessionWindows
 from opchain.runtime.windows.time_windows import TumblingEventTimeWindows
-from opchain.runtime.windows.wrapping_triggers import PurgingTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Callable

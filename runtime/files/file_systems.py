@@ -1,0 +1,325 @@
+"""Where files lie: on the machine's own disks, or wherever fsspec reaches.
+
+Files on the machine's own disks.
+
+Files of other machines: object stores, HDFS, SFTP and whatever else fsspec reaches.
+
+Credentials and options come from fsspec's own configuration (its `conf` folder, or variables such as
+FSSPEC_S3_KEY), which executors must have too.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from urllib.parse import unquote, urlsplit
+
+from opchain.runtime.errors import MissingLibraryError, imported
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+SCHEME_END = "://"
+
+
+class FileStatus(NamedTuple):
+    """A file and its size in bytes."""
+
+    path: str
+    size: int
+
+
+class FolderContent(NamedTuple):
+    """What lies directly in a folder; both sorted by path."""
+
+    files: list[FileStatus]
+    folders: list[str]
+
+
+class FileSystem(ABC):
+    """What sources and sinks need of a place for files. Flink: FileSystem.
+
+    Paths are absolute: those that `qualified_path` gives.
+    """
+
+    @abstractmethod
+    def status(self, path: str) -> FileStatus | None:
+        """The file at a path; None where there is none, or a folder."""
+
+    @abstractmethod
+    def content(self, folder: str) -> FolderContent | None:
+        """What lies in a folder, as of now; None where there is no such folder."""
+
+    @abstractmethod
+    def matches(self, pattern: str) -> list[str]:
+        """The files and folders that a pattern of *, ?, [..] and ** matches, sorted."""
+
+    @abstractmethod
+    def open_input(self, path: str) -> BinaryIO:
+        """A file for reading, which can seek."""
+
+    @abstractmethod
+    def create(self, path: str) -> BinaryIO:
+        """A new file for writing, in a folder that is made where it is missing."""
+
+    @abstractmethod
+    def make_folder(self, path: str) -> None:
+        """Makes a folder, and those above it, unless it is there."""
+
+    @abstractmethod
+    def complete(self, stream: BinaryIO) -> None:
+        """Closes what `create` gave; then all of it outlives a crash."""
+
+    @abstractmethod
+    def delete(self, path: str) -> None:
+        """Removes a file."""
+
+    @abstractmethod
+    def publish(self, hidden: str, names: Iterable[str]) -> None:
+        """Gives a complete file the first of the names (paths) that is free.
+
+        No reader sees half a file under its new name. Called again, also after an interruption, it
+        ends with the file under one of the names, once.
+        """
+
+
+def qualified_path(path: str | os.PathLike[str]) -> str:
+    """An absolute path, since executors may work in another folder, or a URL as it is.
+
+    Raises:
+        TypeError: It is no path.
+    """
+    text = os.fspath(path)
+    if not isinstance(text, str):
+        raise TypeError(f"the path {text!r} is bytes; it must be a str or a Path")
+    if urlsplit(text).scheme == "file":
+        text = unquote(urlsplit(text).path)
+    elif SCHEME_END in text:
+        return text
+    return os.path.abspath(text)  # noqa: PTH100 - str paths throughout: they travel to executors
+
+
+def file_system_of(path: str) -> FileSystem:
+    """The file system of a qualified path.
+
+    Raises:
+        MissingLibraryError: The path is a URL, and fsspec (or what it needs for it) is not installed.
+    """
+    if SCHEME_END in path:
+        from opchain.runtime.files.file_systems import (  # noqa: PLC0415 - as needed
+            fsspec_file_system,
+        )
+
+        return fsspec_file_system(path)
+    from opchain.runtime.files.file_systems import (  # noqa: PLC0415 - likewise
+        LocalFileSystem,
+    )
+
+    return LocalFileSystem()
+
+
+def joined(folder: str, *names: str) -> str:
+    """A path below a folder; the same for local paths and URLs."""
+    return "/".join((folder.rstrip("/"), *names))
+
+
+def name_of(path: str) -> str:
+    """The last part of a path."""
+    return path.rstrip("/").rpartition("/")[2]
+
+
+_BUFFER_SIZE = 1 << 20
+
+
+class LocalFileSystem(FileSystem):
+    """The file system that the process sees; paths are plain."""
+
+    def status(self, path: str) -> FileStatus | None:
+        """The file at a path."""
+        is_file = os.path.isfile(path)  # noqa: PTH113 - str paths throughout: they travel
+        return FileStatus(path, os.path.getsize(path)) if is_file else None  # noqa: PTH202
+
+    def content(self, folder: str) -> FolderContent | None:
+        """What lies in a folder."""
+        if not os.path.isdir(folder):  # noqa: PTH112
+            return None
+        files: list[FileStatus] = []
+        folders: list[str] = []
+        with os.scandir(folder) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                if entry.is_dir():
+                    folders.append(entry.path)
+                else:
+                    # Gone since it was listed, as hidden names are when they are committed; or a link
+                    # to nothing, as editors' locks are.
+                    with suppress(FileNotFoundError):
+                        files.append(FileStatus(entry.path, entry.stat().st_size))
+        return FolderContent(files, folders)
+
+    def matches(self, pattern: str) -> list[str]:
+        """The files and folders that a pattern matches."""
+        return sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - of any absolute pattern
+
+    def open_input(self, path: str) -> BinaryIO:
+        """A file for reading."""
+        return open(path, "rb")  # noqa: PTH123 - the caller closes it
+
+    def create(self, path: str) -> BinaryIO:
+        """A new file; FileExistsError where there is one."""
+        self.make_folder(os.path.dirname(path))  # noqa: PTH120
+        return open(path, "xb", buffering=_BUFFER_SIZE)  # noqa: PTH123 - the caller closes it
+
+    def make_folder(self, path: str) -> None:
+        """Makes a folder."""
+        os.makedirs(path, exist_ok=True)  # noqa: PTH103
+
+    def complete(self, stream: BinaryIO) -> None:
+        """Syncs and closes."""
+        stream.flush()
+        os.fsync(stream.fileno())
+        stream.close()
+
+    def delete(self, path: str) -> None:
+        """Removes a file."""
+        os.unlink(path)  # noqa: PTH108
+
+    def publish(self, hidden: str, names: Iterable[str]) -> None:
+        """Links the file under its name, then removes the hidden name: either name shows all of it."""
+        if not os.path.exists(hidden):  # noqa: PTH110
+            return
+        try:
+            next(name for name in names if _named(hidden, name))
+        except FileNotFoundError:
+            if os.path.exists(hidden):  # noqa: PTH110
+                raise
+            # Else a driver that has replaced this one has named it meanwhile.
+
+
+def _named(hidden: str, name: str) -> bool:
+    """Gives a file its name; says False where another file has it."""
+    try:
+        # A link fails where the name is taken; a rename would replace the other file.
+        os.link(hidden, name)
+    except FileExistsError:
+        if not os.path.samefile(hidden, name):  # noqa: PTH121 - the same: interrupted behind the link
+            return False
+    except OSError:  # a file system without links
+        if os.path.lexists(name):
+            return False
+        os.rename(hidden, name)  # noqa: PTH104
+        return True
+    os.unlink(hidden)  # noqa: PTH108
+    return True
+
+
+_NOTE_END = b"\n"
+_FOLDER = ".folder"
+
+
+def fsspec_file_system(url: str) -> FsspecFileSystem:
+    """The file system of a URL.
+
+    Raises:
+        MissingLibraryError: fsspec is not installed, or not what it needs for this kind of URL.
+        ValueError: fsspec knows no such kind of URL.
+    """
+    fsspec = imported("fsspec", "files", f"the path '{url}'")
+    try:
+        file_system, _ = fsspec.core.url_to_fs(url)
+    except ImportError as error:
+        raise MissingLibraryError(f"the path '{url}' cannot be reached: {error}") from error
+    except ValueError as error:
+        raise ValueError(f"the path '{url}' is of no kind that fsspec knows ({error})") from error
+    return FsspecFileSystem(file_system)
+
+
+class FsspecFileSystem(FileSystem):
+    """A file system of fsspec; paths are URLs."""
+
+    def __init__(self, file_system: Any) -> None:
+        self._fs = file_system
+
+    def status(self, path: str) -> FileStatus | None:
+        """The file at a URL."""
+        self._fs.invalidate_cache()
+        if not self._fs.isfile(path):
+            return None
+        return FileStatus(path, self._fs.size(path))
+
+    def content(self, folder: str) -> FolderContent | None:
+        """What lies in a folder, without what an earlier look has found."""
+        self._fs.invalidate_cache()
+        if not self._fs.isdir(folder):
+            return None
+        own = self._url(self._fs._strip_protocol(folder))  # noqa: SLF001 - fsspec's way to compare
+        files: list[FileStatus] = []
+        folders: list[str] = []
+        for entry in sorted(self._fs.ls(folder, detail=True), key=lambda entry: entry["name"]):
+            url = self._url(entry["name"])
+            if entry["type"] == "directory":
+                folders.append(url)
+            elif url != own:  # object stores may keep an empty object in place of a folder
+                files.append(FileStatus(url, entry["size"]))
+        return FolderContent(files, folders)
+
+    def matches(self, pattern: str) -> list[str]:
+        """The files and folders that a pattern matches."""
+        self._fs.invalidate_cache()
+        return sorted(map(self._url, self._fs.glob(pattern)))
+
+    def open_input(self, path: str) -> BinaryIO:
+        """A file for reading."""
+        return cast("BinaryIO", self._fs.open(path, "rb"))
+
+    def create(self, path: str) -> BinaryIO:
+        """A new file. Its name must be one that nobody else takes: an older file is replaced."""
+        self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
+        return cast("BinaryIO", self._fs.open(path, "wb"))
+
+    def make_folder(self, path: str) -> None:
+        """Makes a folder; where there are only files, an empty one whose name hides it."""
+        self._fs.makedirs(path, exist_ok=True)
+        self._fs.invalidate_cache()
+        if not self._fs.isdir(path):
+            self._fs.pipe_file(f"{path.rstrip('/')}/{_FOLDER}", b"")
+
+    def complete(self, stream: BinaryIO) -> None:
+        """Closes: an upload is over then."""
+        stream.close()
+
+    def delete(self, path: str) -> None:
+        """Removes a file."""
+        self._fs.rm_file(path)
+
+    def publish(self, hidden: str, names: Iterable[str]) -> None:
+        """Moves the file, having noted where to.
+
+        There is no link that fails where a name is taken, and a move may be a copy: interrupted, it
+        leaves two files, of which the next attempt could not tell whose the named one is. So the name
+        is noted beside the hidden file first, and the next attempt moves to the same one.
+        """
+        note = f"{hidden}.name"
+        self._fs.invalidate_cache()
+        if self._fs.exists(hidden):
+            name = self._noted(note)
+            if name is None:
+                name = next(name for name in names if not self._fs.exists(name))
+                self._fs.pipe_file(note, name.encode() + _NOTE_END)
+            self._fs.mv(hidden, name)
+        if self._fs.exists(note):
+            self._fs.rm_file(note)
+
+    def _noted(self, note: str) -> str | None:
+        """The name that an interrupted attempt has chosen; a note without end was interrupted itself."""
+        if not self._fs.exists(note):
+            return None
+        text: bytes = self._fs.cat_file(note)
+        return text.removesuffix(_NOTE_END).decode() if text.endswith(_NOTE_END) else None
+
+    def _url(self, name: str) -> str:
+        url: str = self._fs.unstrip_protocol(name)
+        return url

@@ -1,0 +1,231 @@
+"""Avro files, read block by block; the marker behind each block lets several subtasks read one file.
+
+Avro files, written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+from opchain.runtime.connectors.file_source import FileSource
+from opchain.runtime.errors import imported
+from opchain.runtime.files.file_systems import file_system_of
+from opchain.runtime.files.malformed import MalformedRecord
+from opchain.runtime.formats.avro_schema import AvroSchema, GenericRecordAvroTypeInfo
+from opchain.runtime.formats.file_format import StreamFormat
+from opchain.runtime.formats.line_records import reason_of
+from opchain.runtime.types.serialization import BulkWriter, BulkWriterFactory
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Sequence
+
+    from opchain.runtime.files.file_range import FileRange
+    from opchain.runtime.files.malformed import MalformedRecords
+    from opchain.runtime.types.type_information import TypeInformation
+
+
+_SEARCH_SIZE = 1 << 16
+_MARKER_SIZE = 16
+_VARINT_BYTES = 10
+
+
+class AvroReaders:
+    """Makes formats for FileSource. PyFlink has AvroInputFormat only; the name follows Parquet's."""
+
+    @staticmethod
+    def for_generic_record(schema: AvroSchema | None = None) -> AvroRecordFormat:
+        """Records as dicts, with the fields of the schema, or of each file where there is none."""
+        return AvroRecordFormat(schema)
+
+
+class AvroInputFormat(FileSource[dict[str, Any]]):
+    """The records of Avro files, for `env.create_input()`. Flink: AvroInputFormat of PyFlink.
+
+    Args:
+        path: A file, a folder, or a pattern.
+        schema: What records have; files may have been written with an older one.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], schema: AvroSchema) -> None:
+        super().__init__(AvroRecordFormat(schema), path)
+
+
+class AvroRecordFormat(StreamFormat[dict[str, Any]]):
+    """Reads records as dicts.
+
+    What cannot be decoded is malformed block by block: the records of a block that is skipped are all
+    counted. Flink: AvroInputFormat, which stops reading a file at such a block.
+    """
+
+    def __init__(self, schema: AvroSchema | None) -> None:
+        self.schema = schema
+
+    def can_be_cut(self, path: str) -> bool:  # noqa: ARG002 - all of them; they are compressed inside
+        """Always, between blocks."""
+        return True
+
+    def get_produced_type(self) -> TypeInformation[Any] | None:
+        """Records of the schema."""
+        return None if self.schema is None else GenericRecordAvroTypeInfo(self.schema)
+
+    def read(
+        self, part: FileRange, batch_size: int, malformed: MalformedRecords
+    ) -> Iterator[Sequence[dict[str, Any]]]:
+        """The records of the blocks whose preceding marker begins in the range."""
+        fastavro = imported("fastavro", "files", f"reading the Avro file '{part.path}'")
+        schema = None if self.schema is None else self.schema.parsed()
+        with file_system_of(part.path).open_input(part.path) as file:
+            header = _read_header(fastavro, file)
+            position = _block_behind(file, header, part.start)
+            stop = None if part.stop is None else _block_behind(file, header, part.stop)
+            blocks: Iterator[Any] | None = None
+            begin = position
+            while stop is None or position < stop:
+                if blocks is None:
+                    begin = position
+                    blocks = fastavro.block_reader(_Section(header.data, file, begin, stop), schema)
+                try:
+                    block = next(blocks, None)
+                    records = [] if block is None else list(block)
+                except Exception as error:  # noqa: BLE001 - of all kinds: the file's bytes made it
+                    place = f"block at byte {position}"
+                    record = MalformedRecord(part.path, place, "an Avro block", reason_of(error))
+                    malformed.take(record, error, _count_at(file, position))
+                    position, blocks = _block_behind(file, header, position), None
+                    continue
+                if block is None:
+                    return
+                position = begin + block.offset - len(header.data) + block.size
+                for first in range(0, len(records), batch_size):
+                    yield records[first : first + batch_size]
+
+
+class _Header(NamedTuple):
+    """The bytes of a file's header, the last of which are its marker."""
+
+    data: bytes
+
+    @property
+    def marker(self) -> bytes:
+        return self.data[-_MARKER_SIZE:]
+
+
+class _Section:
+    """A file of the header and some of the blocks, to be read from its beginning on."""
+
+    def __init__(self, header: bytes, file: BinaryIO, start: int, stop: int | None) -> None:
+        self._header = header
+        self._file = file
+        self._left = None if stop is None else stop - start
+        self._position = 0
+        file.seek(start)
+
+    def read(self, size: int) -> bytes:
+        """The next bytes; fewer at the end."""
+        begin, self._position = self._position, self._position + size
+        if begin < len(self._header):
+            return self._header[begin : self._position]
+        if self._left is not None:
+            size = min(size, self._left)
+            self._left -= size
+        return self._file.read(size)
+
+    def tell(self) -> int:
+        """How many bytes were read."""
+        return self._position
+
+
+def _read_header(fastavro: Any, file: BinaryIO) -> _Header:
+    fastavro.block_reader(file)
+    end = file.tell()
+    file.seek(0)
+    return _Header(file.read(end))
+
+
+def _block_behind(file: BinaryIO, header: _Header, position: int) -> int:
+    """Where the block begins before which a marker lies that begins here or later; else the end."""
+    first = len(header.data) - _MARKER_SIZE
+    if position <= first:
+        return len(header.data)
+    file.seek(position)
+    kept = b""
+    while chunk := file.read(_SEARCH_SIZE):
+        window = kept + chunk
+        found = window.find(header.marker)
+        if found >= 0:
+            return position - len(kept) + found + _MARKER_SIZE
+        position += len(chunk)
+        kept = window[-(_MARKER_SIZE - 1) :]
+    return position
+
+
+def _count_at(file: BinaryIO, position: int) -> int:
+    """How many records a block says it has; 1 where it says nonsense."""
+    file.seek(position)
+    number = 0
+    for index, byte in enumerate(file.read(_VARINT_BYTES)):
+        number |= (byte & 0x7F) << (7 * index)
+        if not byte & 0x80:
+            break
+    count = (number >> 1) ^ -(number & 1)
+    return count if count > 0 else 1
+
+
+class AvroBulkWriters:
+    """Makes factories for FileSink. Flink: AvroBulkWriters of PyFlink."""
+
+    @staticmethod
+    def for_generic_record(schema: AvroSchema) -> AvroBulkWriterFactory:
+        """Writes dicts (or what behaves like them) with the fields of the schema."""
+        return AvroBulkWriterFactory(schema)
+
+
+class AvroBulkWriterFactory(BulkWriterFactory[Any]):
+    """Makes writers of Avro files, uncompressed as Flink's."""
+
+    def __init__(self, schema: AvroSchema) -> None:
+        self.schema = schema
+
+    def create(self, stream: BinaryIO) -> AvroBulkWriter:
+        """A writer into the open file.
+
+        Raises:
+            MissingLibraryError: fastavro is not installed.
+        """
+        return AvroBulkWriter(self.schema, stream)
+
+
+class AvroBulkWriter(BulkWriter[Any]):
+    """Gathers records to blocks."""
+
+    def __init__(self, schema: AvroSchema, stream: BinaryIO) -> None:
+        fastavro_write = imported("fastavro.write", "files", "writing Avro")
+        # Any marker will do that is not in the data by chance: this one is the same in every run.
+        marker = hashlib.md5(schema.text.encode(), usedforsecurity=False).digest()
+        self._writer = fastavro_write.Writer(stream, schema.parsed(), sync_marker=marker)
+
+    def add_element(self, element: Any) -> None:
+        """Takes one record.
+
+        Raises:
+            ValueError: It is none of the schema.
+        """
+        try:
+            self._writer.write(element)
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise ValueError(f"{element!r} is no record of the Avro schema: {error!r}") from error
+
+    def add_batch(self, elements: Sequence[Any]) -> None:
+        """Takes records."""
+        for element in elements:
+            self.add_element(element)
+
+    def flush(self) -> None:
+        """Writes the block that gathers."""
+        self._writer.flush()
+
+    def finish(self) -> None:
+        """Writes the last block."""
+        self._writer.flush()

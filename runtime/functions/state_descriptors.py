@@ -1,0 +1,183 @@
+"""Descriptors: the name, type and settings of a state, by which a function asks for it.
+
+Flink compares descriptors by kind and name. Here the type and the time to live count as well, so that
+one name used for two different states is found; functions can't be compared, and don't count.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from typing import TYPE_CHECKING, Any, Generic
+
+from opchain.runtime.functions.aggregate_functions import AggregateFunction, ReduceFunction
+from opchain.runtime.functions.callables import as_function
+from opchain.runtime.functions.state import (
+    AggregatingState,
+    ListState,
+    MapState,
+    ReducingState,
+    ValueState,
+)
+from opchain.runtime.types.type_variables import ACC, IN_contra, K, OUT_co, S_co, T, V
+from opchain.runtime.types.types import Types
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opchain.runtime.functions.state_ttl import StateTtlConfig
+    from opchain.runtime.types.type_information import TypeInformation
+
+
+class StateDescriptor(ABC, Generic[S_co]):
+    """The name of a state, unique in its operator, and the type of what it holds.
+
+    Args:
+        name: The name; not empty.
+        type_info: The type of what is held, or None for any object.
+    """
+
+    def __init__(self, name: str, type_info: TypeInformation[Any] | None = None) -> None:
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"the name of a state is {name!r}; it must be a non-empty string")
+        self._name = name
+        self._type_info = Types.PICKLED_BYTE_ARRAY() if type_info is None else type_info
+        self._ttl_config: StateTtlConfig | None = None
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return self._name
+
+    @property
+    def type_info(self) -> TypeInformation[Any]:
+        """The type of what is held: of the value, the list, the map, or the accumulator."""
+        return self._type_info
+
+    @property
+    def ttl_config(self) -> StateTtlConfig | None:
+        """The time to live, or None where the state lives for ever."""
+        return self._ttl_config
+
+    def get_name(self) -> str:
+        """The name."""
+        return self._name
+
+    def enable_time_to_live(self, ttl_config: StateTtlConfig) -> None:
+        """Makes the state expire; call it before the state is asked for."""
+        self._ttl_config = ttl_config
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, StateDescriptor) or type(self) is not type(other):
+            return NotImplemented
+        return (self._name, self._type_info, self._ttl_config) == (
+            other._name,
+            other._type_info,
+            other._ttl_config,
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self._name))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._name!r}, {self._type_info!r})"
+
+
+class ValueStateDescriptor(StateDescriptor[ValueState[T]], Generic[T]):
+    """Describes one value.
+
+    Args:
+        name: The name; not empty.
+        value_type_info: The value's type, or None for any object.
+    """
+
+    def __init__(self, name: str, value_type_info: TypeInformation[T] | None = None) -> None:
+        super().__init__(name, value_type_info)
+
+
+class ListStateDescriptor(StateDescriptor[ListState[T]], Generic[T]):
+    """Describes a list.
+
+    Args:
+        name: The name; not empty.
+        elem_type_info: The type of an element, or None for any object.
+    """
+
+    def __init__(self, name: str, elem_type_info: TypeInformation[T] | None = None) -> None:
+        super().__init__(name, Types.LIST(elem_type_info or Types.PICKLED_BYTE_ARRAY()))
+
+
+class MapStateDescriptor(StateDescriptor[MapState[K, V]], Generic[K, V]):
+    """Describes a map, also one of broadcast state.
+
+    Args:
+        name: The name; not empty.
+        key_type_info: The type of a key, or None for any object.
+        value_type_info: The type of a value, or None for any object.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        key_type_info: TypeInformation[K] | None = None,
+        value_type_info: TypeInformation[V] | None = None,
+    ) -> None:
+        pickled = Types.PICKLED_BYTE_ARRAY()
+        super().__init__(name, Types.MAP(key_type_info or pickled, value_type_info or pickled))
+
+
+class ReducingStateDescriptor(StateDescriptor[ReducingState[T]], Generic[T]):
+    """Describes one value that takes in others.
+
+    Args:
+        name: The name; not empty.
+        reduce_function: A ReduceFunction, or a callable of two values; its `open` is not called.
+        type_info: The value's type, or None for any object.
+
+    Raises:
+        TypeError: `reduce_function` is neither.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reduce_function: ReduceFunction[T] | Callable[[T, T], T],
+        type_info: TypeInformation[T] | None = None,
+    ) -> None:
+        super().__init__(name, type_info)
+        self._reduce_function: ReduceFunction[T] = as_function(
+            ReduceFunction, reduce_function, f"reducing state {name!r}"
+        )
+
+    def get_reduce_function(self) -> ReduceFunction[T]:
+        """What combines two values."""
+        return self._reduce_function
+
+
+class AggregatingStateDescriptor(
+    StateDescriptor[AggregatingState[IN_contra, OUT_co]], Generic[IN_contra, ACC, OUT_co]
+):
+    """Describes an accumulator.
+
+    Args:
+        name: The name; not empty.
+        agg_function: What accumulates; its `open` is not called.
+        state_type_info: The accumulator's type, or None for any object.
+
+    Raises:
+        TypeError: `agg_function` is not an AggregateFunction.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        agg_function: AggregateFunction[IN_contra, ACC, OUT_co],
+        state_type_info: TypeInformation[ACC] | None = None,
+    ) -> None:
+        super().__init__(name, state_type_info)
+        self._agg_function = as_function(
+            AggregateFunction, agg_function, f"aggregating state {name!r}"
+        )
+
+    def get_agg_function(self) -> AggregateFunction[IN_contra, ACC, OUT_co]:
+        """What accumulates."""
+        return self._agg_function

@@ -1,0 +1,244 @@
+"""Windows: the buckets that records are grouped into.
+
+Windows are keys of state and of timers: they are never changed, equal by value, hash the same in every
+process, and sort, so that whatever goes through several windows goes in a fixed order.
+
+Windows as bytes, in Flink's formats: big-endian 64-bit numbers.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.constants import MAX_LONG_VALUE
+from opchain.runtime.types.type_information import TypeSerializer
+from opchain.runtime.types.type_variables import T
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from io import BytesIO
+
+    from opchain.runtime.windows.assigners import MergingWindowAssigner
+
+
+class Window(ABC):
+    """A bucket of records with a last timestamp, after which all of them have come.
+
+    A window of your own must be immutable, hashable, comparable with `<`, and must pickle.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def max_timestamp(self) -> int:
+        """The last timestamp, in milliseconds, that still belongs to the window."""
+
+
+class TimeWindow(Window):
+    """The timestamps from `start` to just before `end`, in milliseconds.
+
+    >>> TimeWindow(0, 10).max_timestamp()
+    9
+    """
+
+    __slots__ = ("end", "start")
+
+    def __init__(self, start: int, end: int) -> None:
+        self.start = start
+        self.end = end
+
+    def max_timestamp(self) -> int:
+        """The last timestamp inside."""
+        return self.end - 1
+
+    def intersects(self, other: TimeWindow) -> bool:
+        """Whether the windows overlap or touch: in Flink [0, 5) and [5, 9) do intersect."""
+        return self.start <= other.end and self.end >= other.start
+
+    def cover(self, other: TimeWindow) -> TimeWindow:
+        """The smallest window that holds both."""
+        return TimeWindow(min(self.start, other.start), max(self.end, other.end))
+
+    @staticmethod
+    def get_window_start_with_offset(timestamp: int, offset: int, window_size: int) -> int:
+        """The start of the window that holds a timestamp, also before the epoch.
+
+        >>> [TimeWindow.get_window_start_with_offset(t, 0, 10) for t in (-1, 0, 9, 10)]
+        [-10, 0, 0, 10]
+        """
+        return timestamp - (timestamp - offset) % window_size
+
+    @staticmethod
+    def merge_windows(
+        windows: Iterable[TimeWindow], callback: MergingWindowAssigner.MergeCallback[TimeWindow]
+    ) -> None:
+        """Reports each group of windows that overlap or touch, and the window that covers the group.
+
+        Windows belong to a group also through others. A window that stands alone is not reported.
+        Groups come by start, and their windows sorted; Flink gives them as an unordered set.
+        """
+        for group in _groups(sorted(set(windows))):
+            if len(group) > 1:
+                callback.merge(group, TimeWindow(group[0].start, max(w.end for w in group)))
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not TimeWindow:
+            return NotImplemented
+        return self.start == other.start and self.end == other.end
+
+    def __lt__(self, other: TimeWindow) -> bool:
+        if not isinstance(other, TimeWindow):
+            return NotImplemented
+        return (self.start, self.end) < (other.start, other.end)
+
+    def __le__(self, other: TimeWindow) -> bool:
+        if not isinstance(other, TimeWindow):
+            return NotImplemented
+        return (self.start, self.end) <= (other.start, other.end)
+
+    def __hash__(self) -> int:
+        return hash((self.start, self.end))
+
+    def __repr__(self) -> str:
+        return f"TimeWindow(start={self.start}, end={self.end})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TimeWindow, (self.start, self.end)
+
+
+class CountWindow(Window):
+    """The window of a number; its end is no time."""
+
+    __slots__ = ("id",)
+
+    def __init__(self, id: int) -> None:  # noqa: A002 - PyFlink's name
+        self.id = id
+
+    def max_timestamp(self) -> int:
+        """The end of time."""
+        return MAX_LONG_VALUE
+
+    def __eq__(self, other: object) -> bool:
+        return self.id == other.id if type(other) is CountWindow else NotImplemented
+
+    def __lt__(self, other: CountWindow) -> bool:
+        return self.id < other.id if isinstance(other, CountWindow) else NotImplemented
+
+    def __le__(self, other: CountWindow) -> bool:
+        return self.id <= other.id if isinstance(other, CountWindow) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __repr__(self) -> str:
+        return f"CountWindow(id={self.id})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CountWindow, (self.id,)
+
+
+class GlobalWindow(Window):
+    """The one window that holds everything."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def get() -> GlobalWindow:
+        """The window."""
+        return _GLOBAL_WINDOW
+
+    def max_timestamp(self) -> int:
+        """The end of time."""
+        return MAX_LONG_VALUE
+
+    def __eq__(self, other: object) -> bool:
+        return True if type(other) is GlobalWindow else NotImplemented
+
+    def __lt__(self, other: GlobalWindow) -> bool:
+        return False if isinstance(other, GlobalWindow) else NotImplemented
+
+    def __le__(self, other: GlobalWindow) -> bool:
+        return True if isinstance(other, GlobalWindow) else NotImplemented
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return "GlobalWindow"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return GlobalWindow.get, ()
+
+
+_GLOBAL_WINDOW = GlobalWindow()
+
+
+def _groups(windows: list[TimeWindow]) -> list[list[TimeWindow]]:
+    """Sorted windows, in groups without a gap."""
+    groups: list[list[TimeWindow]] = []
+    end = None
+    for window in windows:
+        if end is None or window.start > end:
+            groups.append([window])
+            end = window.end
+        else:
+            groups[-1].append(window)
+            end = max(end, window.end)
+    return groups
+
+
+_START_AND_END = struct.Struct(">qq")
+_ID = struct.Struct(">q")
+
+
+class TimeWindowSerializer(TypeSerializer[TimeWindow]):
+    """Start and end, 16 bytes."""
+
+    def serialize(self, element: TimeWindow, stream: BytesIO) -> None:
+        """Appends the window."""
+        stream.write(_START_AND_END.pack(element.start, element.end))
+
+    def deserialize(self, stream: BytesIO) -> TimeWindow:
+        """Takes a window off the stream."""
+        return TimeWindow(*_START_AND_END.unpack(stream.read(_START_AND_END.size)))
+
+
+class CountWindowSerializer(TypeSerializer[CountWindow]):
+    """The number, 8 bytes."""
+
+    def serialize(self, element: CountWindow, stream: BytesIO) -> None:
+        """Appends the window."""
+        stream.write(_ID.pack(element.id))
+
+    def deserialize(self, stream: BytesIO) -> CountWindow:
+        """Takes a window off the stream."""
+        return CountWindow(*_ID.unpack(stream.read(_ID.size)))
+
+
+class GlobalWindowSerializer(TypeSerializer[GlobalWindow]):
+    """One zero byte."""
+
+    def serialize(self, element: GlobalWindow, stream: BytesIO) -> None:  # noqa: ARG002 - there is one
+        """Appends the window."""
+        stream.write(b"\0")
+
+    def deserialize(self, stream: BytesIO) -> GlobalWindow:
+        """Takes a window off the stream."""
+        stream.read(1)
+        return GlobalWindow.get()
+
+
+class PickledWindowSerializer(TypeSerializer[T]):
+    """Any window, as a pickle."""
+
+    def serialize(self, element: T, stream: BytesIO) -> None:
+        """Appends the window."""
+        pickle.dump(element, stream)
+
+    def deserialize(self, stream: BytesIO) -> T:
+        """Takes a window off the stream."""
+        window: T = pickle.load(stream)
+        return window

@@ -1,0 +1,91 @@
+"""How one task does everything in one thread: records, timers, checkpoints, answers from outside.
+
+    any thread --MailboxExecutor.execute--> TaskMailbox --MailboxProcessor.turn--> the task's thread
+                                                            one default action per turn
+
+- A `Mail` is an action with a priority; the `TaskMailbox` queues it.
+- The `MailboxProcessor` is the loop: a bounded amount of mail, then one default action, which
+  processes a buffer of input and may ask its `Controller` to suspend it or to end the loop.
+- A `MailboxExecutor` is how an operator sends mail, and how it waits (`yield_`) without blocking the
+  operators downstream of it.
+- A `ProcessingTimeService` gives an operator the time, and its timers as mail; all those of a task
+  share the thread of one `SystemTimerService`.
+- A `LegacySourceThread` runs a source that blocks, beside a loop whose mail runs under the lock of a
+  `SynchronizedTaskActionExecutor`.
+- `MailboxMetrics` says what the loop did, and how long the task was busy, idle, back-pressured.
+
+    processor = MailboxProcessor(process_one_buffer)
+    while processor.turn():         # in the generator that a Spark task is
+        yield from full_buffers()
+    processor.prepare_close()
+    processor.drain()
+    processor.close()               # in a finally
+
+No Spark in here, and nothing but the standard library. Flink: the package
+org.apache.flink.streaming.runtime.tasks.mailbox and its neighbours.
+"""
+
+from opchain.runtime.mailbox.default_action import Controller, DefaultAction, Suspension
+from opchain.runtime.mailbox.legacy_source_thread import (
+    LegacySourceContext,
+    LegacySourceThread,
+    SourceCancelledError,
+)
+from opchain.runtime.mailbox.mail import MAX_PRIORITY, MIN_PRIORITY, Mail
+from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor, YieldNotAllowedError
+from opchain.runtime.mailbox.mailbox_metrics import MailboxMetrics, MailboxStatistics
+from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
+from opchain.runtime.mailbox.period_timer import PeriodTimer
+from opchain.runtime.mailbox.processing_time_service import (
+    MailboxProcessingTimeService,
+    ProcessingTimeCallback,
+    ProcessingTimeService,
+    SystemProcessingTimeService,
+    TimerHandle,
+)
+from opchain.runtime.mailbox.task_action_executor import (
+    IMMEDIATE,
+    ImmediateTaskActionExecutor,
+    SynchronizedTaskActionExecutor,
+    TaskActionExecutor,
+)
+from opchain.runtime.mailbox.task_mailbox import (
+    MailboxClosedError,
+    MailboxState,
+    NotMailboxThreadError,
+    TaskMailbox,
+)
+from opchain.runtime.mailbox.timer_service import SystemTimerService, TimerService
+
+__all__ = [
+    "IMMEDIATE",
+    "MAX_PRIORITY",
+    "MIN_PRIORITY",
+    "Controller",
+    "DefaultAction",
+    "ImmediateTaskActionExecutor",
+    "LegacySourceContext",
+    "LegacySourceThread",
+    "Mail",
+    "MailboxClosedError",
+    "MailboxExecutor",
+    "MailboxMetrics",
+    "MailboxProcessingTimeService",
+    "MailboxProcessor",
+    "MailboxState",
+    "MailboxStatistics",
+    "NotMailboxThreadError",
+    "PeriodTimer",
+    "ProcessingTimeCallback",
+    "ProcessingTimeService",
+    "SourceCancelledError",
+    "Suspension",
+    "SynchronizedTaskActionExecutor",
+    "SystemProcessingTimeService",
+    "SystemTimerService",
+    "TaskActionExecutor",
+    "TaskMailbox",
+    "TimerHandle",
+    "TimerService",
+    "YieldNotAllowedError",
+]

@@ -1,0 +1,169 @@
+"""A source that blocks in `run(ctx)`: on a thread of its own, meeting the mailbox under its lock.
+
+Such a source cannot be asked for its next buffer, so it cannot be a default action. Its default
+action starts the thread and suspends itself, and from then on the task's thread only runs mail. All
+mail runs under the lock of a SynchronizedTaskActionExecutor, the source delivers each element under
+the same lock, and whatever else it does together with that (moving its offset) it does while holding
+`ctx.lock`. A snapshot, which is mail, sees both or neither.
+
+How the source ended comes as mail too: its end, its error, or that it was cancelled.
+
+Flink: SourceStreamTask and its LegacySourceFunctionThread, which interrupts the thread to cancel it.
+Python cannot interrupt a thread; a cancelled source meets SourceCancelledError at its next element.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opchain.runtime.mailbox.default_action import Controller
+    from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
+    from opchain.runtime.mailbox.task_action_executor import SynchronizedTaskActionExecutor
+
+E = TypeVar("E")
+
+
+class SourceCancelledError(BaseException):
+    """The task of a source was cancelled; leaves `run`, past any `except Exception` in it."""
+
+
+class LegacySourceContext(Generic[E]):
+    """What `run` gets.
+
+    Attributes:
+        lock: Holds up the task while held. Flink: getCheckpointLock.
+    """
+
+    __slots__ = ("_deliver", "_is_cancelled", "lock")
+
+    def __init__(
+        self, lock: threading.RLock, deliver: Callable[[E], object], is_cancelled: threading.Event
+    ) -> None:
+        self.lock = lock
+        self._deliver = deliver
+        self._is_cancelled = is_cancelled
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the source should return from `run`."""
+        return self._is_cancelled.is_set()
+
+    def wait_until_cancelled(self, timeout_s: float | None = None) -> bool:
+        """Pause, until the timeout or until the source is cancelled; True in the second case."""
+        return self._is_cancelled.wait(timeout_s)
+
+    def collect(self, element: E) -> None:
+        """Deliver one element while holding the lock.
+
+        Raises:
+            SourceCancelledError: The task was cancelled; the element is not delivered.
+        """
+        with self.lock:
+            # Looked at under the lock: a source that was waiting for it delivers nothing more.
+            if self._is_cancelled.is_set():
+                raise SourceCancelledError
+            self._deliver(element)
+
+
+class LegacySourceThread(Generic[E]):
+    """Runs one source beside its task.
+
+    Args:
+        name: Names the thread and the mail.
+        run: The source's loop. It returns at its end, or when cancelled.
+        deliver: Gets each element, in the source's thread and under the lock.
+        processor: The task's loop, whose default action is, or calls, `default_action`.
+        action_executor: What the processor runs its mail with.
+        cancel: Asks `run` to return. Called at most once, in the thread that cancels.
+        on_finished: Runs as mail once `run` has returned without being cancelled, before the loop is
+            completed. Flink: endInput.
+
+    Attributes:
+        error: What `run` raised, if it did; also if the task was cancelled or had ended by then, so
+            that the loop does not raise it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        run: Callable[[LegacySourceContext[E]], object],
+        deliver: Callable[[E], object],
+        *,
+        processor: MailboxProcessor,
+        action_executor: SynchronizedTaskActionExecutor,
+        cancel: Callable[[], object] | None = None,
+        on_finished: Callable[[], object] | None = None,
+    ) -> None:
+        self.error: BaseException | None = None
+        self._name = name
+        self._run = run
+        self._processor = processor
+        self._executor = processor.mailbox_executor()
+        self._cancel = cancel
+        self._on_finished = on_finished
+        self._is_cancelled = threading.Event()
+        self._cancel_once = threading.Lock()
+        self._context = LegacySourceContext(action_executor.lock, deliver, self._is_cancelled)
+        self._thread = threading.Thread(
+            target=self._run_to_the_end, name=f"legacy source '{name}'", daemon=True
+        )
+
+    def default_action(self, controller: Controller) -> None:
+        """Start the source and suspend the default action; a cancelled source ends the loop instead."""
+        controller.suspend_default_action()
+        if self._is_cancelled.is_set():
+            controller.all_actions_completed()
+        else:
+            self._thread.start()
+
+    def cancel(self) -> None:
+        """Make the source end: at the latest with the next element that it collects.
+
+        The loop is then completed, without `on_finished`. From any thread, any number of times.
+        """
+        with self._cancel_once:
+            if self._is_cancelled.is_set():
+                return
+            self._is_cancelled.set()
+        if self._cancel is not None:
+            self._cancel()
+
+    def join(self, timeout_s: float | None = None) -> bool:
+        """Wait for the source's thread; whether it has ended, or was never started.
+
+        Not from mail: the source may be waiting for the lock that the mail holds.
+        """
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _run_to_the_end(self) -> None:
+        try:
+            self._run(self._context)
+        except SourceCancelledError:
+            pass
+        except BaseException as error:  # noqa: BLE001 - the task raises it
+            self.error = error
+        try:
+            self._tell_the_task()
+        except MailboxClosedError:
+            # The task has ended, for a reason of its own that is already known: nobody is waiting.
+            return
+
+    def _tell_the_task(self) -> None:
+        # What a source raises because its connections were closed under it is no failure.
+        if self.error is None or self._is_cancelled.is_set():
+            self._executor.execute(self._complete, f"end of legacy source '{self._name}'")
+        else:
+            self._processor.report_error(self.error)
+
+    def _complete(self) -> None:
+        if self._on_finished is not None and not self._is_cancelled.is_set():
+            self._on_finished()
+        self._processor.all_actions_completed()

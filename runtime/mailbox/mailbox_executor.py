@@ -1,0 +1,173 @@
+"""The way into a mailbox: from any thread, run this in the task's thread.
+
+An executor carries a priority, that of one operator or of the task. What it sends has that priority,
+and while its operator waits (`yield_`, `try_yield`) only mail of that priority or above runs: that of
+the operator itself and of those downstream of it.
+
+Flink: MailboxExecutor. Where Flink's `yield` wraps a checked exception, here the exception of a mail
+leaves `yield_` as it is.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from opchain.runtime.errors import StreamError
+from opchain.runtime.mailbox.mail import Mail
+from opchain.runtime.mailbox.task_action_executor import IMMEDIATE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opchain.runtime.mailbox.task_action_executor import TaskActionExecutor
+    from opchain.runtime.mailbox.task_mailbox import TaskMailbox
+
+T = TypeVar("T")
+
+
+class YieldNotAllowedError(StreamError, RuntimeError):
+    """An operator waited for mail in a task whose operators must not."""
+
+
+class MailboxExecutor:
+    """Sends actions to one mailbox, and runs its mail while an operator waits.
+
+    Args:
+        mailbox: Where mail goes.
+        priority: Index of the operator in its chain, or MIN_PRIORITY for the task.
+        action_executor: Runs the actions, perhaps under a lock.
+        run_mail: Runs a mail taken while waiting; MailboxProcessor counts it there.
+        allow_yield: Whether an operator may wait. Not in a task with a legacy source, whose thread
+            stands still while a mail holds the lock.
+    """
+
+    __slots__ = ("_action_executor", "_allow_yield", "_mailbox", "_run_mail", "priority")
+
+    def __init__(
+        self,
+        mailbox: TaskMailbox,
+        priority: int,
+        action_executor: TaskActionExecutor = IMMEDIATE,
+        *,
+        run_mail: Callable[[Mail], None] = Mail.run,
+        allow_yield: bool = True,
+    ) -> None:
+        self.priority = priority
+        self._mailbox = mailbox
+        self._action_executor = action_executor
+        self._run_mail = run_mail
+        self._allow_yield = allow_yield
+
+    def execute(
+        self,
+        command: Callable[[], object],
+        description: str,
+        *,
+        deferrable: bool = False,
+        urgent: bool = False,
+    ) -> None:
+        """Run a command in the task's thread, after the mail that is waiting now.
+
+        An exception that it raises fails the task.
+
+        Args:
+            command: What to run; what it returns is ignored.
+            description: Named by the error if the command fails.
+            deferrable: Whether no waiting operator may run it.
+            urgent: Whether it runs before mail that is not urgent.
+
+        Raises:
+            MailboxClosedError: The task is ending. Flink: RejectedExecutionException.
+        """
+        self._mailbox.put(
+            Mail(command, self.priority, description, self._action_executor, deferrable, urgent)
+        )
+
+    def submit(
+        self,
+        command: Callable[[], T],
+        description: str,
+        *,
+        deferrable: bool = False,
+        urgent: bool = False,
+    ) -> Future[T]:
+        """Run a command in the task's thread and get what it returns or raises through a future.
+
+        An exception that it raises does not fail the task, so the future must be looked at. In the
+        task's thread itself, wait for it with `yield_`: its `result()` would wait for ever. If the
+        task ends first, the future is cancelled.
+
+        Raises:
+            MailboxClosedError: The task is ending. Flink: RejectedExecutionException.
+        """
+        future: Future[T] = Future()
+        self._mailbox.put(
+            Mail(
+                partial(_complete, future, command),
+                self.priority,
+                description,
+                self._action_executor,
+                deferrable,
+                urgent,
+                on_drop=future.cancel,
+            )
+        )
+        return future
+
+    def yield_(self) -> None:
+        """Run the next mail that this operator may run, waiting until there is one.
+
+        Raises:
+            NotMailboxThreadError: The caller is not the task's thread.
+            MailboxClosedError: There is no such mail and none can come.
+            YieldNotAllowedError: The task has a legacy source.
+        """
+        self._require_yield_allowed()
+        self._run_mail(self._mailbox.take(self.priority))
+
+    def try_yield(self) -> bool:
+        """Run the next mail that this operator may run; False if there is none.
+
+        Raises:
+            NotMailboxThreadError: The caller is not the task's thread.
+            MailboxClosedError: The mailbox is closed.
+            YieldNotAllowedError: The task has a legacy source.
+        """
+        self._require_yield_allowed()
+        mail = self._mailbox.try_take(self.priority)
+        if mail is None:
+            return False
+        self._run_mail(mail)
+        return True
+
+    def should_interrupt(self) -> bool:
+        """Whether a long action should give way because mail is waiting, of whatever priority.
+
+        Raises:
+            NotMailboxThreadError: The caller is not the task's thread.
+        """
+        return self._mailbox.has_mail()
+
+    def _require_yield_allowed(self) -> None:
+        if not self._allow_yield:
+            raise YieldNotAllowedError(
+                f"the operator at position {self.priority} of its chain waits for mail, which would "
+                "block the legacy source in the same task: start a new chain at this operator"
+            )
+
+
+def _complete(future: Future[T], command: Callable[[], T]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = command()
+    except Exception as error:  # noqa: BLE001 - whoever holds the future gets it
+        future.set_exception(error)
+    except BaseException as error:
+        # An exit or an interrupt is meant for the thread that it happened in.
+        future.set_exception(error)
+        raise
+    else:
+        future.set_result(result)

@@ -1,0 +1,341 @@
+"""The loop of a task: mail first, then one default action, again and again.
+
+The loop exists in one form, `turn`, and two drivers: a generator calls it between the buffers that
+it yields (a task on Spark), `run_mailbox_loop` calls it until the end.
+
+With no mail, a turn costs one flag, `TaskMailbox.has_new_mail`, besides the default action itself
+(benchmarks/mailbox.py measures it). Everything else is kept off that path:
+
+- whoever wants to change the course of the loop sends mail, which raises that flag;
+- a suspended default action is replaced by one that waits for mail, a completed one by nothing;
+- "does the loop go on" is one attribute, returned and not looked at.
+
+A turn runs at most the mail that was waiting when it began, so that mail which sends itself again,
+such as a timer that re-arms itself, cannot keep the input waiting.
+
+Flink: MailboxProcessor. There a suspended default action keeps the loop in its mail until it is
+resumed; here the turn ends after that mail, so that a generator can yield what the mail emitted.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING
+
+from opchain.runtime.errors import InternalError
+from opchain.runtime.mailbox.mail import MAX_PRIORITY, MIN_PRIORITY, Mail
+from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor
+from opchain.runtime.mailbox.mailbox_metrics import MailboxMetrics
+from opchain.runtime.mailbox.task_action_executor import IMMEDIATE
+from opchain.runtime.mailbox.task_mailbox import (
+    MailboxClosedError,
+    MailboxState,
+    TaskMailbox,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opchain.runtime.mailbox.default_action import Controller, DefaultAction, Suspension
+    from opchain.runtime.mailbox.period_timer import PeriodTimer
+    from opchain.runtime.mailbox.task_action_executor import TaskActionExecutor
+
+
+class MailboxProcessor:
+    """Runs one task's mail and default action in the thread that creates it.
+
+    It is open, then `prepare_close` (no more mail comes in), `drain` (what is waiting runs), `close`.
+    To the default action it is the Controller.
+
+    Args:
+        default_action: Does a bounded amount of work without blocking. Under a lock only if it takes
+            the lock itself.
+        mailbox: The mailbox of this thread; a new one if not given.
+        action_executor: Runs every mail, perhaps under a lock.
+        allow_yield: Whether the operators' executors may wait for mail.
+
+    Attributes:
+        metrics: Written as the loop goes, read from any thread.
+    """
+
+    __slots__ = (
+        "_action",
+        "_action_executor",
+        "_allow_yield",
+        "_default_action",
+        "_goes_on",
+        "_is_completed",
+        "_mailbox",
+        "_suspension",
+        "metrics",
+    )
+
+    def __init__(
+        self,
+        default_action: DefaultAction,
+        *,
+        mailbox: TaskMailbox | None = None,
+        action_executor: TaskActionExecutor = IMMEDIATE,
+        allow_yield: bool = True,
+    ) -> None:
+        self._mailbox = TaskMailbox() if mailbox is None else mailbox
+        self._action_executor = action_executor
+        self._allow_yield = allow_yield
+        self.metrics = MailboxMetrics(self._mailbox.clock_ns)
+        self._default_action = default_action
+        self._suspension: _Suspension | None = None
+        self._action: DefaultAction = default_action  # or what stands in for it
+        self._goes_on = True  # false from the mail that ends the loop to the end of that turn
+        self._is_completed = False  # for good; implies that the loop does not go on
+
+    # The loop
+
+    def turn(self) -> bool:
+        """Run the mail waiting now, then at most one default action; False when the loop is to end.
+
+        While the default action is suspended, blocks until there is mail. After a turn has returned
+        False because of `suspend`, the next one goes on where it stopped; after
+        `all_actions_completed` every turn returns False and runs nothing.
+
+        Raises:
+            BaseException: Whatever mail or default action raise, and what `report_error` was given.
+            NotMailboxThreadError: There is mail, and the caller is not the mailbox thread.
+        """
+        if self._mailbox.has_new_mail:
+            self._run_mail_then_default_action()
+        else:
+            self._action(self)
+        return self._goes_on or self._end()
+
+    def run_mailbox_loop(self) -> None:
+        """Take turns until the loop is suspended or completed; call it again after a suspension.
+
+        Raises:
+            BaseException: As `turn`.
+            NotMailboxThreadError: The caller is not the mailbox thread.
+            MailboxClosedError: The mailbox is not open.
+        """
+        self._mailbox.require_mailbox_thread("run the mailbox loop")
+        if self._mailbox.state is not MailboxState.OPEN:
+            raise MailboxClosedError(
+                f"cannot run the mailbox loop: the mailbox is {self._mailbox.state.value}"
+            )
+        while self.turn():
+            pass
+
+    def run_mailbox_step(self) -> bool:
+        """Run one mail, or one default action if there is none; False if there was nothing to run.
+
+        For tests: it never blocks, and so leaves a suspended default action alone.
+        """
+        self._mailbox.require_mailbox_thread("run a step of the mailbox loop")
+        if self._is_completed:
+            return False
+        if self._mailbox.create_batch() and (mail := self._mailbox.try_take_from_batch()):
+            self._run_mail(mail)
+        elif self._suspension is None:
+            self._default_action(self)
+        else:
+            return False
+        self._goes_on = not self._is_completed
+        return True
+
+    # Control, from any thread
+
+    def suspend(self) -> None:
+        """End the loop before its next mail or default action; it can be run again.
+
+        Does nothing once the mailbox takes no more mail.
+        """
+        self._send_control_mail(self._suspend_loop, "suspend the mailbox loop")
+
+    def all_actions_completed(self) -> None:
+        """End the loop before its next mail or default action, for good.
+
+        Does nothing once the mailbox takes no more mail.
+        """
+        self._send_control_mail(self._complete_loop, "complete the mailbox loop")
+
+    def report_error(self, error: BaseException) -> None:
+        """Fail the loop with this very error, before any other mail runs.
+
+        The mail left behind is dropped by `close`.
+
+        Raises:
+            MailboxClosedError: The mailbox takes no more mail, so that the error, which is its cause,
+                would be lost.
+        """
+
+        def fail() -> None:
+            raise error
+
+        reporter = threading.current_thread().name
+        try:
+            self._mailbox.put_first(
+                Mail(fail, MAX_PRIORITY, f"error reported by thread '{reporter}'")
+            )
+        except MailboxClosedError as closed:
+            raise closed from error
+
+    def mailbox_executor(self, priority: int = MIN_PRIORITY) -> MailboxExecutor:
+        """A way into this mailbox.
+
+        Args:
+            priority: Index of the operator in its chain; without it, the executor of the task itself
+                (Flink: getMainMailboxExecutor).
+        """
+        return MailboxExecutor(
+            self._mailbox,
+            priority,
+            self._action_executor,
+            run_mail=self._run_mail,
+            allow_yield=self._allow_yield,
+        )
+
+    def measure_anew(self) -> None:
+        """Let the metrics begin now."""
+        self.metrics = MailboxMetrics(self._mailbox.clock_ns)
+
+    # The default action, from the mailbox thread
+
+    def suspend_default_action(self, timer: PeriodTimer | None = None) -> Suspension:
+        """See Controller.
+
+        Raises:
+            NotMailboxThreadError: The caller is not the mailbox thread.
+            InternalError: It is suspended already.
+        """
+        self._mailbox.require_mailbox_thread("suspend the default action")
+        if self._suspension is not None:
+            raise InternalError(
+                "the default action is suspended already, and was suspended again without a resume"
+            )
+        self._suspension = _Suspension(self._resume, timer)
+        if not self._is_completed:
+            self._action = self._wait_for_mail
+        return self._suspension
+
+    @property
+    def is_default_action_available(self) -> bool:
+        """Whether the default action is not suspended."""
+        return self._suspension is None
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether the loop has ended for good."""
+        return self._is_completed
+
+    # The end, from the mailbox thread
+
+    def prepare_close(self) -> None:
+        """Let no more mail in. Flink: prepareClose."""
+        self._mailbox.quiesce()
+
+    def drain(self) -> None:
+        """Run the mail that is waiting; mail sent meanwhile is left alone.
+
+        If a mail fails, those behind it stay in the mailbox, for `close` to drop.
+        """
+        for _ in range(self._mailbox.size()):
+            mail = self._mailbox.try_take(MIN_PRIORITY)
+            if mail is None:  # run by a mail before it, which waited
+                return
+            self._run_mail(mail)
+
+    def close(self) -> list[Mail]:
+        """Close the mailbox, cancel what was submitted and has not run, and return the mail dropped.
+
+        Raises:
+            Exception: What dropping a mail raised; all the others are dropped nevertheless.
+        """
+        dropped = self._mailbox.close()
+        with ExitStack() as every_one:
+            for mail in reversed(dropped):
+                every_one.callback(mail.drop)
+        return dropped
+
+    # Parts of a turn
+
+    def _run_mail_then_default_action(self) -> None:
+        if self._is_completed:
+            return
+        # Only what is waiting now: see the module's docstring.
+        for _ in range(self._mailbox.create_batch()):
+            mail = self._mailbox.try_take_from_batch()
+            if mail is None:  # run by a mail before it, which waited
+                break
+            self._run_mail(mail)
+            if not self._goes_on:
+                return
+        if self._suspension is None:
+            self._default_action(self)
+
+    def _run_mail(self, mail: Mail) -> None:
+        self.metrics.count(mail)
+        mail.run()
+
+    def _wait_for_mail(self, _: Controller) -> None:
+        assert self._suspension is not None
+        timer = self._suspension.timer
+        if timer is None:
+            self._mailbox.wait_for_mail()
+        else:
+            with timer:
+                self._mailbox.wait_for_mail()
+        self._run_mail_then_default_action()
+
+    def _end(self) -> bool:
+        self._goes_on = not self._is_completed
+        return False
+
+    # Control mail
+
+    def _suspend_loop(self) -> None:
+        self._goes_on = False
+
+    def _complete_loop(self) -> None:
+        self._goes_on = False
+        self._is_completed = True
+        self._action = _do_nothing
+
+    def _resume(self, suspension: _Suspension) -> None:
+        if self._mailbox.is_mailbox_thread():
+            self._resume_default_action(suspension)
+        else:
+            self._send_control_mail(
+                partial(self._resume_default_action, suspension), "resume the default action"
+            )
+
+    def _resume_default_action(self, suspension: _Suspension) -> None:
+        if self._suspension is suspension:
+            self._suspension = None
+            if not self._is_completed:
+                self._action = self._default_action
+
+    def _send_control_mail(self, command: Callable[[], None], description: str) -> None:
+        def put_if_open() -> None:
+            if self._mailbox.state is MailboxState.OPEN:
+                self._mailbox.put_first(Mail(command, MAX_PRIORITY, description))
+
+        # Together, so that the mailbox cannot be closed between the look and the put.
+        self._mailbox.run_exclusively(put_if_open)
+
+
+class _Suspension:
+    """One suspension of the default action."""
+
+    __slots__ = ("_resume", "timer")
+
+    def __init__(self, resume: Callable[[_Suspension], None], timer: PeriodTimer | None) -> None:
+        self._resume = resume
+        self.timer = timer
+
+    def resume(self) -> None:
+        """See Suspension."""
+        self._resume(self)
+
+
+def _do_nothing(_: Controller) -> None:
+    """Stand in for the default action once the loop has completed."""

@@ -1,0 +1,233 @@
+"""Timers of an operator: callbacks at a time of the clock, which arrive as mail.
+
+Each operator has its own service, with the executor of its own priority; all services of a task share
+one TimerService, which has the thread. The callback therefore runs in the task's thread, between two
+default actions or while a downstream operator waits, and needs no lock.
+
+Flink: ProcessingTimeService and ProcessingTimeServiceImpl. There a timer that is cancelled after its
+mail was put fires nevertheless; here it does not. There the delay of `schedule_with_fixed_delay`
+counts from the putting of the mail; here from the end of the callback.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
+from opchain.runtime.mailbox.timer_service import SystemTimerService
+
+if TYPE_CHECKING:
+    from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor
+    from opchain.runtime.mailbox.timer_queue import ScheduledCall
+    from opchain.runtime.mailbox.timer_service import TimerService
+
+ProcessingTimeCallback = Callable[[int], object]
+"""Gets the time that the timer was for, which is not later than the current time."""
+
+
+class TimerHandle(Protocol):
+    """A registered timer."""
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether `cancel` has kept it from firing again."""
+
+    def cancel(self) -> bool:
+        """Do not fire (again); False if it has fired for the last time or is cancelled already.
+
+        When called in the task's thread, the callback is not run afterwards.
+        """
+
+
+class ProcessingTimeService(Protocol):
+    """The clock of an operator, and its timers. Times and spans are in milliseconds."""
+
+    def current_processing_time(self) -> int:
+        """Milliseconds since the Unix epoch."""
+
+    def register_timer(self, at_ms: int, callback: ProcessingTimeCallback) -> TimerHandle:
+        """Call back once when the clock has reached this time; soon, if it has passed already."""
+
+    def schedule_at_fixed_rate(
+        self, callback: ProcessingTimeCallback, initial_delay_ms: int, period_ms: int
+    ) -> TimerHandle:
+        """Call back after a delay and then every period; periods missed are made up for."""
+
+    def schedule_with_fixed_delay(
+        self, callback: ProcessingTimeCallback, initial_delay_ms: int, period_ms: int
+    ) -> TimerHandle:
+        """Call back after a delay, and again a period after each callback has returned."""
+
+    def quiesce(self) -> None:
+        """Fire no more; timers registered later never fire. Mail already put still runs."""
+
+
+class MailboxProcessingTimeService:
+    """Delivers the calls of a timer service as mail of one operator.
+
+    Args:
+        timers: The clock, shared by the operators of a task.
+        executor: Sends the mail, with the operator's priority.
+    """
+
+    def __init__(self, timers: TimerService, executor: MailboxExecutor) -> None:
+        self._timers = timers
+        self._executor = executor
+        # Taken by the timer thread before the mailbox's lock; nothing is called while holding it that
+        # would take another. Re-entrant, because a manual clock calls back within call_at.
+        self._lock = threading.RLock()
+        self._is_quiesced = False
+
+    def current_processing_time(self) -> int:
+        """See ProcessingTimeService; also after `quiesce`."""
+        return self._timers.current_processing_time()
+
+    def register_timer(self, at_ms: int, callback: ProcessingTimeCallback) -> TimerHandle:
+        """See ProcessingTimeService."""
+        return self._start(_Timer(self._cancel, callback), at_ms)
+
+    def schedule_at_fixed_rate(
+        self, callback: ProcessingTimeCallback, initial_delay_ms: int, period_ms: int
+    ) -> TimerHandle:
+        """See ProcessingTimeService.
+
+        Raises:
+            ValueError: The period is not positive.
+        """
+        _require_positive(period_ms)
+        return self._start(
+            _Timer(self._cancel, callback, rate_ms=period_ms),
+            self.current_processing_time() + initial_delay_ms,
+        )
+
+    def schedule_with_fixed_delay(
+        self, callback: ProcessingTimeCallback, initial_delay_ms: int, period_ms: int
+    ) -> TimerHandle:
+        """See ProcessingTimeService.
+
+        Raises:
+            ValueError: The period is not positive.
+        """
+        _require_positive(period_ms)
+        return self._start(
+            _Timer(self._cancel, callback, delay_ms=period_ms),
+            self.current_processing_time() + initial_delay_ms,
+        )
+
+    def quiesce(self) -> None:
+        """See ProcessingTimeService.
+
+        Flink's returns a future that completes when no timer is firing; here that is so on return.
+        """
+        with self._lock:
+            self._is_quiesced = True
+
+    def _start(self, timer: _Timer, at_ms: int) -> TimerHandle:
+        with self._lock:
+            self._arm(timer, at_ms)
+        return timer
+
+    def _arm(self, timer: _Timer, at_ms: int) -> None:
+        if self._is_quiesced or timer.is_cancelled:
+            return
+        call = self._timers.call_at(at_ms, partial(self._deliver, timer, at_ms))
+        # A call made at once has armed a repeated timer for its next time already.
+        if call.is_waiting:
+            timer.call = call
+
+    def _deliver(self, timer: _Timer, at_ms: int) -> None:
+        """Put the mail; in the thread of the timers."""
+        with self._lock:
+            if self._is_quiesced or timer.is_cancelled:
+                return
+            try:
+                self._executor.execute(
+                    partial(self._fire, timer, at_ms), f"processing-time timer at {at_ms}"
+                )
+            except MailboxClosedError:
+                # The task ended before its timers were quiesced: nobody is left to fire for.
+                self._is_quiesced = True
+            if timer.rate_ms is not None:
+                self._arm(timer, at_ms + timer.rate_ms)
+
+    def _fire(self, timer: _Timer, at_ms: int) -> None:
+        """Run the callback; as mail, in the task's thread."""
+        if timer.is_cancelled:
+            return
+        if timer.rate_ms is None and timer.delay_ms is None:
+            timer.has_fired = True
+        timer.callback(at_ms)
+        if timer.delay_ms is not None:
+            self._start(timer, self.current_processing_time() + timer.delay_ms)
+
+    def _cancel(self, timer: _Timer) -> bool:
+        with self._lock:
+            if timer.is_cancelled or timer.has_fired:
+                return False
+            timer.is_cancelled = True
+            if timer.call is not None:
+                self._timers.cancel(timer.call)
+            return True
+
+
+class SystemProcessingTimeService(MailboxProcessingTimeService):
+    """Timers by the system's clock.
+
+    Args:
+        executor: Sends the mail, with the operator's priority.
+        timers: The timers of the task, to share their thread; its own if not given.
+    """
+
+    def __init__(self, executor: MailboxExecutor, timers: SystemTimerService | None = None) -> None:
+        self._own_timers: SystemTimerService | None = None
+        if timers is None:
+            timers = self._own_timers = SystemTimerService()
+        super().__init__(timers, executor)
+
+    def shutdown(self) -> None:
+        """Fire no more, and end the timers' thread unless it is shared."""
+        self.quiesce()
+        if self._own_timers is not None:
+            self._own_timers.shutdown()
+
+
+class _Timer:
+    """A TimerHandle: one callback, and the call it is waiting for."""
+
+    __slots__ = (
+        "_cancel",
+        "call",
+        "callback",
+        "delay_ms",
+        "has_fired",
+        "is_cancelled",
+        "rate_ms",
+    )
+
+    def __init__(
+        self,
+        cancel: Callable[[_Timer], bool],
+        callback: ProcessingTimeCallback,
+        *,
+        rate_ms: int | None = None,
+        delay_ms: int | None = None,
+    ) -> None:
+        self._cancel = cancel
+        self.callback = callback
+        self.rate_ms = rate_ms
+        self.delay_ms = delay_ms
+        self.call: ScheduledCall | None = None
+        self.has_fired = False  # for the last time
+        self.is_cancelled = False
+
+    def cancel(self) -> bool:
+        """See TimerHandle."""
+        return self._cancel(self)
+
+
+def _require_positive(period_ms: int) -> None:
+    if period_ms <= 0:
+        raise ValueError(f"the period of a timer is {period_ms} ms: it must be positive")

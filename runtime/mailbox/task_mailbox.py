@@ -1,0 +1,304 @@
+"""The mailbox: any thread puts mail, the one thread that owns the mailbox takes it.
+
+Mail leaves in this order: what was put first (`put_first`, urgent mail), then the batch, then the
+queue. The queue is shared and locked. The batch belongs to the mailbox thread: `create_batch` moves
+into it what is waiting now, and it is emptied without the lock. Nothing that is put later joins a
+batch, which is what bounds the mail of one turn.
+
+`has_new_mail` is the one thing that the loop reads per turn when there is no mail, so it is a plain
+attribute. It is raised after a mail is in, and lowered before looking whether mail is left. A put
+from another thread therefore either is seen by that look or raises the flag again: mail never waits
+behind a lowered flag.
+
+Flink: TaskMailboxImpl. There a mail put first joins the batch or the queue, depending on the calling
+thread, and sometimes ends up behind the rest of a batch; here it is always next. There `take` on a
+quiesced, empty mailbox waits for ever; here it raises, because nobody can put mail any more.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from enum import Enum
+from typing import TYPE_CHECKING, TypeVar
+
+from opchain.runtime.errors import StreamError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opchain.runtime.mailbox.mail import Mail
+
+T = TypeVar("T")
+
+
+class MailboxClosedError(StreamError, RuntimeError):
+    """The mailbox no longer allows the operation.
+
+    Flink: MailboxClosedException, which its MailboxExecutor turns into a RejectedExecutionException.
+    """
+
+
+class NotMailboxThreadError(StreamError, RuntimeError):
+    """A thread other than the mailbox's own asked for what only that thread may do.
+
+    Flink: IllegalStateException.
+    """
+
+
+class MailboxState(Enum):
+    """What a mailbox allows; it only ever moves down this list."""
+
+    OPEN = "open"
+    """Mail goes in and out."""
+    QUIESCED = "quiesced"
+    """Mail goes out only."""
+    CLOSED = "closed"
+    """Neither."""
+
+
+class TaskMailbox:
+    """The mail of one task, bound to the thread that creates it.
+
+    Only `put`, `put_first`, `run_exclusively`, `size` and `state` are for other threads; every other
+    method raises NotMailboxThreadError there.
+
+    Args:
+        clock_ns: Stamps mail as it is put, in nanoseconds from any origin.
+
+    Attributes:
+        has_new_mail: False only if there is no mail. For the mailbox thread to read, and for nobody
+            to write.
+        clock_ns: The clock given.
+    """
+
+    __slots__ = (
+        "_batch",
+        "_lock",
+        "_not_empty",
+        "_queue",
+        "_state",
+        "_thread_id",
+        "_thread_name",
+        "_urgent",
+        "clock_ns",
+        "has_new_mail",
+    )
+
+    def __init__(self, clock_ns: Callable[[], int] = time.monotonic_ns) -> None:
+        self.clock_ns = clock_ns
+        self.has_new_mail = False
+        self._thread_id = threading.get_ident()
+        self._thread_name = threading.current_thread().name
+        self._state = MailboxState.OPEN
+        # Re-entrant, so that what run_exclusively runs may put.
+        self._lock = threading.RLock()
+        self._not_empty = threading.Condition(self._lock)
+        self._urgent: deque[Mail] = deque()  # filled under the lock, emptied by the mailbox thread
+        self._batch: deque[Mail] = deque()  # touched by the mailbox thread alone
+        self._queue: deque[Mail] = deque()  # touched under the lock alone
+
+    @property
+    def state(self) -> MailboxState:
+        """Whether mail may be put and taken."""
+        return self._state
+
+    def is_mailbox_thread(self) -> bool:
+        """Whether the caller is the thread that may take mail."""
+        return threading.get_ident() == self._thread_id
+
+    def has_mail(self) -> bool:
+        """Whether any mail is waiting, of whatever priority."""
+        self.require_mailbox_thread("look for mail")
+        return bool(self._urgent or self._batch or self._queue)
+
+    def size(self) -> int:
+        """How many mails are waiting, those of the batch included."""
+        with self._lock:
+            return len(self._urgent) + len(self._batch) + len(self._queue)
+
+    # Putting, from any thread
+
+    def put(self, mail: Mail) -> None:
+        """Add mail behind all other mail, or behind all other urgent mail if it is urgent.
+
+        Raises:
+            MailboxClosedError: The mailbox is quiesced or closed.
+        """
+        with self._lock:
+            self._accept(mail)
+            (self._urgent if mail.urgent else self._queue).append(mail)
+            self._announce()
+
+    def put_first(self, mail: Mail) -> None:
+        """Add mail before all other mail.
+
+        Raises:
+            MailboxClosedError: The mailbox is quiesced or closed.
+        """
+        with self._lock:
+            self._accept(mail)
+            self._urgent.appendleft(mail)
+            self._announce()
+
+    def run_exclusively(self, action: Callable[[], T]) -> T:
+        """Run an action while nobody else can put mail or move the state, and return its result.
+
+        For doing several things at once, such as looking at the state and then putting.
+        """
+        with self._lock:
+            return action()
+
+    # Taking, from the mailbox thread
+
+    def take(self, priority: int) -> Mail:
+        """Remove the oldest mail of at least this priority, waiting until there is one.
+
+        Raises:
+            MailboxClosedError: The mailbox is closed; or it is quiesced and holds no such mail, so that
+                waiting would never end.
+        """
+        self._check_may_take()
+        with self._lock:
+            while (mail := self._remove_oldest(priority)) is None:
+                self._wait(f"mail of priority {priority} or above")
+            return mail
+
+    def try_take(self, priority: int) -> Mail | None:
+        """Remove the oldest mail of at least this priority; None if there is none.
+
+        Raises:
+            MailboxClosedError: The mailbox is closed.
+        """
+        self._check_may_take()
+        if not self.has_new_mail:
+            return None
+        with self._lock:
+            return self._remove_oldest(priority)
+
+    def create_batch(self) -> int:
+        """Move all waiting mail into the batch, behind what is left there, and return how much it holds.
+
+        `take` and `try_take` see the same mail in the same order as before. Flink's returns a boolean.
+        """
+        self.require_mailbox_thread("create a batch")
+        if not self.has_new_mail:
+            return 0
+        with self._lock:
+            self._batch.extend(self._queue)
+            self._queue.clear()
+            self._lower_flag_if_empty()
+            return len(self._urgent) + len(self._batch)
+
+    def try_take_from_batch(self) -> Mail | None:
+        """Remove the next mail of the batch, or mail that was put first; None if there is neither.
+
+        Raises:
+            MailboxClosedError: The mailbox is closed.
+        """
+        self._check_may_take()
+        if self._urgent:
+            mail = self._urgent.popleft()
+        elif self._batch:
+            mail = self._batch.popleft()
+        else:
+            return None
+        if not self._batch:
+            self._lower_flag_if_empty()
+        return mail
+
+    def wait_for_mail(self) -> None:
+        """Return as soon as any mail is waiting, without taking it.
+
+        Raises:
+            MailboxClosedError: No mail is waiting and none can come, because the mailbox is not open.
+        """
+        self._check_may_take()
+        with self._lock:
+            while not self.has_mail():
+                self._wait("mail")
+
+    # The end
+
+    def drain(self) -> list[Mail]:
+        """Remove and return all mail, the next one first."""
+        self.require_mailbox_thread("drain the mailbox")
+        with self._lock:
+            mails = [*self._urgent, *self._batch, *self._queue]
+            self._urgent.clear()
+            self._batch.clear()
+            self._queue.clear()
+            self.has_new_mail = False
+            return mails
+
+    def quiesce(self) -> None:
+        """Accept no more mail; what is waiting can still be taken. Does nothing once closed."""
+        self.require_mailbox_thread("quiesce the mailbox")
+        with self._lock:
+            if self._state is MailboxState.OPEN:
+                self._state = MailboxState.QUIESCED
+
+    def close(self) -> list[Mail]:
+        """Accept no more mail and give none out; returns the mail that was still waiting."""
+        self.require_mailbox_thread("close the mailbox")
+        with self._lock:
+            self._state = MailboxState.CLOSED
+            return self.drain()
+
+    # What the methods above share
+
+    def require_mailbox_thread(self, purpose: str) -> None:
+        """Return only in the mailbox thread.
+
+        Args:
+            purpose: What the caller wants to do, for the message.
+
+        Raises:
+            NotMailboxThreadError: The caller is another thread.
+        """
+        if threading.get_ident() != self._thread_id:
+            raise NotMailboxThreadError(
+                f"thread '{threading.current_thread().name}' cannot {purpose}: only the task's thread "
+                f"'{self._thread_name}' can. Send the work there with MailboxExecutor.execute"
+            )
+
+    def _check_may_take(self) -> None:
+        self.require_mailbox_thread("take mail")
+        if self._state is MailboxState.CLOSED:
+            raise MailboxClosedError("cannot take mail: the mailbox is closed, its task has ended")
+
+    def _accept(self, mail: Mail) -> None:
+        if self._state is not MailboxState.OPEN:
+            raise MailboxClosedError(
+                f"cannot put mail {mail}: the mailbox is {self._state.value}, its task is ending"
+            )
+        mail.put_at_ns = self.clock_ns()
+
+    def _announce(self) -> None:
+        self.has_new_mail = True
+        self._not_empty.notify()
+
+    def _wait(self, awaited: str) -> None:
+        # Only the mailbox thread, which is here, moves the state: it cannot change while waiting.
+        if self._state is not MailboxState.OPEN:
+            raise MailboxClosedError(
+                f"cannot wait for {awaited}: none is left and the mailbox is {self._state.value}, "
+                "so none can come"
+            )
+        self._not_empty.wait()
+
+    def _remove_oldest(self, priority: int) -> Mail | None:
+        for line in (self._urgent, self._batch, self._queue):
+            for position, mail in enumerate(line):
+                if mail.visible_priority >= priority:
+                    del line[position]
+                    self._lower_flag_if_empty()
+                    return mail
+        return None
+
+    def _lower_flag_if_empty(self) -> None:
+        # In this order, also without the lock: see the module's docstring.
+        self.has_new_mail = False
+        if self._urgent or self._batch or self._queue:
+            self.has_new_mail = True

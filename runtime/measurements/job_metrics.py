@@ -1,0 +1,210 @@
+"""What a job counted, by vertex and operator: what `JobExecutionResult.metrics` is.
+
+What the tasks of an unbounded job have counted over all epochs of this run so far.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.measurements.operator_metrics import OperatorMetrics
+from opchain.runtime.measurements.vertex_metrics import VertexMetrics
+from opchain.runtime.metrics.accumulators import SentAccumulator, merge_accumulators
+from opchain.runtime.metrics.metric_types import plain_values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from opchain.runtime.measurements.task_metrics import OperatorCounts, TaskMetrics
+    from opchain.runtime.program.vertex_program import JobProgram, VertexProgram
+
+
+@dataclass(frozen=True)
+class JobMetrics:
+    """The numbers of a finished job; `print(metrics)` shows them as a table.
+
+    `rich.print(metrics)` shows the table as wide and as colourful as the terminal.
+    """
+
+    vertices: tuple[VertexMetrics, ...] = ()
+
+    @property
+    def operators(self) -> tuple[OperatorMetrics, ...]:
+        """The operators of all vertices, in the order of the plan."""
+        return tuple(operator for vertex in self.vertices for operator in vertex.operators)
+
+    def operator(self, name: str) -> OperatorMetrics:
+        """The operator of this name, uid or operator id.
+
+        Raises:
+            KeyError: There is none, or several have the name.
+        """
+        fields = ("name", "uid", "operator_id")
+        found: OperatorMetrics = _only(name, "operator", self.operators, fields)
+        return found
+
+    def vertex(self, name: str) -> VertexMetrics:
+        """The vertex of this name or id.
+
+        Raises:
+            KeyError: There is none, or several have the name.
+        """
+        found: VertexMetrics = _only(name, "vertex", self.vertices, ("name", "id"))
+        return found
+
+    def table(self) -> str:
+        """The table as plain text, as wide as it needs to be."""
+        from opchain.runtime.measurements.table import plain_table  # noqa: PLC0415 - loads rich
+
+        return plain_table(self)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All numbers by Flink's names, as what JSON knows: for files, dashboards and plans."""
+        return {
+            "vertices": [
+                {
+                    "id": vertex.id,
+                    "name": vertex.name,
+                    "parallelism": vertex.parallelism,
+                    "skew": vertex.skew,
+                    "metrics": plain_values(vertex.values()),
+                    "operators": [
+                        {
+                            "id": operator.operator_id,
+                            "name": operator.name,
+                            "call_site": operator.call_site,
+                            "metrics": plain_values(operator.values()),
+                        }
+                        for operator in vertex.operators
+                    ],
+                }
+                for vertex in self.vertices
+            ]
+        }
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def __repr__(self) -> str:
+        return f"<JobMetrics: {len(self.vertices)} vertices, {len(self.operators)} operators>"
+
+    def __rich__(self) -> Any:
+        """What rich prints."""
+        from opchain.runtime.measurements.table import rich_table  # noqa: PLC0415 - loads rich
+
+        return rich_table(self)
+
+
+def merge_task_metrics(job: JobProgram, tasks: Mapping[int, TaskMetrics]) -> JobMetrics:
+    """The metrics of a job from those of its tasks, by task number; all of them are there."""
+    return JobMetrics(tuple(_merge_vertex(vertex, tasks) for vertex in job.vertices))
+
+
+def metrics_so_far(job: JobProgram, tasks: Mapping[int, TaskMetrics]) -> JobMetrics:
+    """The metrics of a job that runs, from those of its tasks that are done; vertices without any are left out."""
+    found = []
+    for vertex in job.vertices:
+        numbers = range(vertex.first_task, vertex.first_task + vertex.parallelism)
+        done = [tasks[number] for number in numbers if number in tasks]
+        if done:
+            found.append(_merge(vertex, tuple(done)))
+    return JobMetrics(tuple(found))
+
+
+def merge_task_accumulators(job: JobProgram, tasks: Mapping[int, TaskMetrics]) -> dict[str, Any]:
+    """The accumulators of a job by name."""
+    return merge_accumulators(
+        SentAccumulator(operator.name, name, pickled)
+        for vertex in job.vertices
+        for subtask in range(vertex.parallelism)
+        for operator, counts in zip(
+            vertex.all_operators, tasks[vertex.first_task + subtask].operators, strict=True
+        )
+        for name, pickled in counts.accumulators.items()
+    )
+
+
+def _merge_vertex(vertex: VertexProgram, tasks: Mapping[int, TaskMetrics]) -> VertexMetrics:
+    return _merge(
+        vertex, tuple(tasks[vertex.first_task + number] for number in range(vertex.parallelism))
+    )
+
+
+def _merge(vertex: VertexProgram, subtasks: tuple[TaskMetrics, ...]) -> VertexMetrics:
+    seconds = tuple(task.seconds for task in subtasks)
+    operators = tuple(
+        OperatorMetrics(
+            operator.name,
+            operator.operator_id,
+            operator.uid,
+            operator.call_site,
+            tuple(task.operators[operator.index] for task in subtasks),
+            seconds,
+        )
+        for operator in vertex.all_operators
+    )
+    return VertexMetrics(vertex.vertex_id, vertex.name, subtasks, operators)
+
+
+def _only(wanted: str, what: str, candidates: tuple[Any, ...], fields: tuple[str, ...]) -> Any:
+    found = [item for item in candidates if wanted in (getattr(item, field) for field in fields)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        places = ", ".join(getattr(item, fields[-1]) for item in found)
+        raise KeyError(f"{len(found)} {what}s have the name {wanted!r}; ask by id: {places}")
+    known = ", ".join(repr(item.name) for item in candidates) or "none"
+    raise KeyError(f"no {what} has the name {wanted!r}; there are: {known}")
+
+
+def added(before: TaskMetrics | None, epoch: TaskMetrics) -> TaskMetrics:
+    """A task's metrics with those of one more epoch: counts and times add up, all else is the latest."""
+    if before is None:
+        return epoch
+    return replace(
+        epoch,
+        records_in=before.records_in + epoch.records_in,
+        records_out=before.records_out + epoch.records_out,
+        bytes_in=before.bytes_in + epoch.bytes_in,
+        bytes_out=before.bytes_out + epoch.bytes_out,
+        buffers_in=before.buffers_in + epoch.buffers_in,
+        buffers_out=before.buffers_out + epoch.buffers_out,
+        elapsed_ns=before.elapsed_ns + epoch.elapsed_ns,
+        idle_ns=before.idle_ns + epoch.idle_ns,
+        back_pressured_ns=before.back_pressured_ns + epoch.back_pressured_ns,
+        mails=before.mails + epoch.mails,
+        operators=tuple(map(_operator_added, before.operators, epoch.operators)),
+    )
+
+
+def _operator_added(before: OperatorCounts, epoch: OperatorCounts) -> OperatorCounts:
+    return replace(
+        epoch,
+        records_in=before.records_in + epoch.records_in,
+        records_out=before.records_out + epoch.records_out,
+    )
+
+
+def over_span(metrics: TaskMetrics, span_ns: int) -> TaskMetrics:
+    """A task's metrics of an epoch, with the time between epochs counted as idle.
+
+    Args:
+        metrics: Of the epoch, whose times are those of its turns.
+        span_ns: From the end of the epoch before to the end of this one.
+    """
+    waited_ns = max(0, span_ns - metrics.elapsed_ns)
+    return replace(
+        metrics, elapsed_ns=metrics.elapsed_ns + waited_ns, idle_ns=metrics.idle_ns + waited_ns
+    )
+
+
+class RunTotals:
+    """The totals of one run, by task number."""
+
+    def __init__(self) -> None:
+        self.tasks: dict[int, TaskMetrics] = {}
+
+    def add(self, tasks: Mapping[int, TaskMetrics]) -> None:
+        """Takes in an epoch."""
+        self.tasks = {task: added(self.tasks.get(task), metrics) for task, metrics in tasks.items()}

@@ -1,0 +1,269 @@
+"""What all metrics have in common.
+
+Values of metrics as JSON knows them.
+
+Counts up and down.
+
+Asks for a value when somebody looks.
+
+Measures how many events come per second.
+
+Sum, count, least and greatest of values.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.errors import short_repr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Metric(ABC):
+    """A number, or several, that a function keeps while it runs. Flink: `Metric`.
+
+    Made by the MetricGroup that it is registered in; used in the thread of its task.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def snapshot(self) -> Any:
+        """What it shows now, as a small picklable value: taken when the task has ended."""
+
+
+def plain_values(values: dict[str, Any]) -> dict[str, Any]:
+    """Numbers, texts, lists, and dicts of these."""
+    return {name: plain_value(value) for name, value in values.items()}
+
+
+def plain_value(value: Any) -> Any:
+    """One value; those that are several numbers say it themselves. NaN is None, which JSON has."""
+    as_plain = getattr(value, "as_plain", None)
+    if as_plain is not None:
+        return as_plain()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class Counter(Metric):
+    """A count, from 0. Flink: `Counter`; its subtasks' counts are added up.
+
+    >>> counter = Counter()
+    >>> counter.inc()
+    >>> counter.inc(5)
+    >>> counter.dec(2)
+    >>> counter.get_count()
+    4
+    """
+
+    __slots__ = ("_count",)
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def inc(self, n: int = 1) -> None:
+        """Counts up."""
+        self._count += n
+
+    def dec(self, n: int = 1) -> None:
+        """Counts down, by 1 unless told."""
+        self._count -= n
+
+    def get_count(self) -> int:
+        """The count."""
+        return self._count
+
+    def snapshot(self) -> int:
+        """The count."""
+        return self._count
+
+
+_PLAIN = frozenset({bool, int, float, str, type(None)})
+
+
+@dataclass(frozen=True, slots=True)
+class GaugeFailure:
+    """In place of the value of a gauge whose function raised: the job itself is none the worse."""
+
+    error: str
+
+    def as_plain(self) -> dict[str, Any]:
+        """The error by that name."""
+        return {"error": self.error}
+
+
+@dataclass(frozen=True, slots=True)
+class GaugeValue:
+    """What the gauge of one subtask showed at the end."""
+
+    value: bool | float | str | GaugeFailure | None
+
+
+class Gauge(Metric):
+    """A function without arguments that gives the value. Flink: `Gauge`.
+
+    It is called once, when the task has processed everything and is not closed yet. Values other than
+    numbers and texts are reported by their `repr`. Subtasks' values are kept one by one.
+
+    >>> Gauge(lambda: 7).snapshot()
+    GaugeValue(value=7)
+    """
+
+    __slots__ = ("_read",)
+
+    def __init__(self, read: Callable[[], Any]) -> None:
+        self._read = read
+
+    def get_value(self) -> Any:
+        """What the function gives now."""
+        return self._read()
+
+    def snapshot(self) -> GaugeValue:
+        """The value now, or how asking for it failed."""
+        try:
+            value = self._read()
+        except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+            return GaugeValue(GaugeFailure(short_repr(error, 200)))
+        return GaugeValue(value if type(value) in _PLAIN else short_repr(value))
+
+
+@dataclass(frozen=True, slots=True)
+class MeterValue:
+    """All events, and events per second towards the end; each the sum over the subtasks."""
+
+    count: int
+    rate: float
+
+    def as_plain(self) -> dict[str, Any]:
+        """The numbers by name."""
+        return {"count": self.count, "rate": self.rate}
+
+    def merged(self, other: MeterValue) -> MeterValue:
+        """Both together."""
+        return MeterValue(self.count + other.count, self.rate + other.rate)
+
+
+class Meter(Metric):
+    """Events, and their rate over the last `time_span_in_seconds`. Flink: `Meter`, `MeterView`.
+
+    Flink updates the rate every 5 seconds in the background; here it is worked out when asked for, over
+    the span and what has passed of the current second. A younger meter averages over its own age.
+
+    Args:
+        time_span_in_seconds: The span of the rate.
+        clock: Seconds from any origin, never going back.
+    """
+
+    __slots__ = ("_clock", "_count", "_marks", "_span", "_started")
+
+    def __init__(
+        self, time_span_in_seconds: int = 60, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        if time_span_in_seconds < 1:
+            raise ValueError(
+                f"the time span of a meter is {time_span_in_seconds} seconds; it must be at least 1"
+            )
+        self._span = time_span_in_seconds
+        self._clock = clock
+        self._started = clock()
+        self._count = 0
+        # The whole second, and the count when it began; for seconds that had events.
+        self._marks: deque[tuple[int, int]] = deque()
+
+    def mark_event(self, value: int = 1) -> None:
+        """Notes that so many events happened now."""
+        second = int(self._clock() - self._started)
+        marks = self._marks
+        if not marks or marks[-1][0] != second:
+            marks.append((second, self._count))
+            while marks[0][0] < second - self._span:
+                marks.popleft()
+        self._count += value
+
+    def get_count(self) -> int:
+        """All events."""
+        return self._count
+
+    def get_rate(self) -> float:
+        """Events per second."""
+        age = self._clock() - self._started
+        first = max(0, int(age) - self._span)
+        before = next((count for second, count in self._marks if second >= first), self._count)
+        return (self._count - before) / (age - first) if age > first else 0.0
+
+    def snapshot(self) -> MeterValue:
+        """Count and rate."""
+        return MeterValue(self._count, self.get_rate())
+
+
+@dataclass(frozen=True, slots=True)
+class DistributionValue:
+    """What values there were; `minimum` and `maximum` are None where there was none."""
+
+    count: int = 0
+    sum: float = 0
+    minimum: float | None = None
+    maximum: float | None = None
+
+    @property
+    def mean(self) -> float | None:
+        """The arithmetic mean, None of no values."""
+        return self.sum / self.count if self.count else None
+
+    def as_plain(self) -> dict[str, Any]:
+        """The numbers by name."""
+        return {
+            "count": self.count,
+            "sum": self.sum,
+            "min": self.minimum,
+            "max": self.maximum,
+            "mean": self.mean,
+        }
+
+    def merged(self, other: DistributionValue) -> DistributionValue:
+        """The distribution of the values of both."""
+        least = [item.minimum for item in (self, other) if item.minimum is not None]
+        greatest = [item.maximum for item in (self, other) if item.maximum is not None]
+        return DistributionValue(
+            self.count + other.count,
+            self.sum + other.sum,
+            min(least, default=None),
+            max(greatest, default=None),
+        )
+
+
+class Distribution(Metric):
+    """Takes values and keeps four numbers of them. PyFlink: `Distribution`.
+
+    A Histogram also knows quantiles.
+    """
+
+    __slots__ = ("_count", "_maximum", "_minimum", "_sum")
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._sum: float = 0
+        self._minimum: float | None = None
+        self._maximum: float | None = None
+
+    def update(self, value: float) -> None:
+        """Takes a value."""
+        self._count += 1
+        self._sum += value
+        if self._minimum is None or self._maximum is None:
+            self._minimum = self._maximum = value
+        elif value < self._minimum:
+            self._minimum = value
+        elif value > self._maximum:
+            self._maximum = value
+
+    def snapshot(self) -> DistributionValue:
+        """The four numbers."""
+        return DistributionValue(self._count, self._sum, self._minimum, self._maximum)

@@ -1,0 +1,206 @@
+"""Time-outs that are all equally long, kept with one timer.
+
+A call that has no results yet: which records it is for, and which attempt it is at.
+
+How the two kinds of async functions are called: with one record, or with several at once.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from opchain.runtime.errors import short_repr
+from opchain.runtime.functions.async_functions import AsyncBatchFunction, AsyncFunction
+from opchain.runtime.functions.callables import as_function, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from opchain.runtime.mailbox.processing_time_service import ProcessingTimeService, TimerHandle
+    from opchain.runtime.operators.async_wait.event_loop_thread import RunningCall
+    from opchain.runtime.operators.async_wait.queues import QueuedRecord
+
+
+T = TypeVar("T")
+
+
+class Deadlines(Generic[T]):
+    """Calls back for each item that is not removed in time.
+
+    Since all wait equally long, the first to come in is the first to be due, and only for that one a
+    timer is set. Flink sets and cancels one per record; here the timers' thread, and its lock, sleep.
+
+    Args:
+        clock: Gives the time, and calls back in the task's thread.
+        timeout_ms: How long each item may take.
+        on_due: Called with an item that took too long, which is removed by then.
+    """
+
+    def __init__(
+        self, clock: ProcessingTimeService, timeout_ms: int, on_due: Callable[[T], None]
+    ) -> None:
+        self._clock = clock
+        self._timeout_ms = timeout_ms
+        self._on_due = on_due
+        self._due_at_ms: OrderedDict[T, int] = OrderedDict()
+        self._timer: TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._due_at_ms)
+
+    def add(self, item: T) -> None:
+        """Starts an item's time."""
+        at_ms = self._clock.current_processing_time() + self._timeout_ms
+        self._due_at_ms[item] = at_ms
+        if self._timer is None:
+            self._timer = self._clock.register_timer(at_ms, self._look)
+
+    def remove(self, item: T) -> None:
+        """Stops an item's time."""
+        self._due_at_ms.pop(item, None)
+
+    def clear(self) -> None:
+        """Forgets all items."""
+        self._due_at_ms.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _look(self, now_ms: int) -> None:
+        self._timer = None
+        due = self._due_at_ms
+        while due:
+            item, at_ms = next(iter(due.items()))
+            if at_ms > now_ms:
+                # Perhaps that of an item that came long after the one for which the timer was set.
+                self._timer = self._clock.register_timer(at_ms, self._look)
+                return
+            del due[item]
+            self._on_due(item)
+
+
+class PendingCall:
+    """A call for one record, or for the records of a batch that have no results yet.
+
+    Flink: `ResultHandler`, and `RetryableResultHandlerDelegator` around it.
+    """
+
+    __slots__ = ("attempt", "is_done", "pause", "records", "running")
+
+    def __init__(self, records: list[QueuedRecord]) -> None:
+        self.records = records
+        self.attempt = 1
+        self.is_done = False
+        self.running: RunningCall | None = None
+        self.pause: TimerHandle | None = None
+        """The timer of the next attempt, while the call waits for it."""
+
+    @property
+    def values(self) -> list[Any]:
+        """The records as the function gets them."""
+        return [record.value for record in self.records]
+
+
+class Invocation(Protocol):
+    """Calls a function for up to `batch_size` records; each record has its own list of results."""
+
+    batch_size: int
+
+    def argument(self, values: list[Any]) -> Any:
+        """What the function is called with, for these records."""
+
+    def call(self, argument: Any) -> Coroutine[Any, Any, Any]:
+        """The coroutine of one attempt."""
+
+    def results_of_call(self, returned: Any, argument: Any) -> Sequence[Iterable[Any]]:
+        """The results of each record, from what the coroutine returned.
+
+        Raises:
+            TypeError: It returned something else.
+            ValueError: It returned results for another number of records.
+        """
+
+    def results_in_place(self, argument: Any) -> Sequence[Iterable[Any]]:
+        """What the function's `timeout` has to offer instead; it usually raises TimeoutError."""
+
+
+class SingleInvocation:
+    """An AsyncFunction, or a coroutine function in its place: called with a record."""
+
+    batch_size = 1
+
+    def __init__(self, function: Any) -> None:
+        self._function: AsyncFunction[Any, Any] = as_function(AsyncFunction, function)
+        self._invoke = self._function.async_invoke
+
+    def argument(self, values: list[Any]) -> Any:
+        """The one record."""
+        return values[0]
+
+    def call(self, argument: Any) -> Coroutine[Any, Any, Any]:
+        """See Invocation."""
+        return self._invoke(argument)
+
+    def results_of_call(self, returned: Any, argument: Any) -> Sequence[Iterable[Any]]:
+        """See Invocation."""
+        return [_results(returned, self._function, "async_invoke", argument)]
+
+    def results_in_place(self, argument: Any) -> Sequence[Iterable[Any]]:
+        """See Invocation."""
+        return [_results(self._function.timeout(argument), self._function, "timeout", argument)]
+
+
+class BatchInvocation:
+    """An AsyncBatchFunction: called with a list of records."""
+
+    def __init__(self, function: AsyncBatchFunction[Any, Any]) -> None:
+        self._function = function
+        self.batch_size = function.max_batch_size
+
+    def argument(self, values: list[Any]) -> Any:
+        """The records."""
+        return values
+
+    def call(self, argument: Any) -> Coroutine[Any, Any, Any]:
+        """See Invocation."""
+        return self._function.async_invoke_batch(argument)
+
+    def results_of_call(self, returned: Any, argument: Any) -> Sequence[Iterable[Any]]:
+        """See Invocation."""
+        return self._each(returned, argument, "async_invoke_batch")
+
+    def results_in_place(self, argument: Any) -> Sequence[Iterable[Any]]:
+        """See Invocation."""
+        return self._each(self._function.timeout(argument), argument, "timeout")
+
+    def _each(self, returned: Any, values: list[Any], method: str) -> list[Sequence[Any]]:
+        by_record = _results(returned, self._function, method, values)
+        if len(by_record) != len(values):
+            raise ValueError(
+                f"'{name_of(self._function)}.{method}' gave results for {len(by_record)} records, but got "
+                f"{len(values)}; it must return one iterable for each, in the order of the records"
+            )
+        return [
+            _results(results, self._function, method, value)
+            for results, value in zip(by_record, values, strict=True)
+        ]
+
+
+def invocation_of(function: Any) -> Invocation:
+    """How a function is called."""
+    if isinstance(function, AsyncBatchFunction):
+        return BatchInvocation(function)
+    return SingleInvocation(function)
+
+
+def _results(returned: Any, function: Any, method: str, subject: Any) -> Sequence[Any]:
+    if not isinstance(returned, Iterable):
+        # Programs look for the words of PyFlink that stand in front.
+        what = "cannot be none" if returned is None else "should be of list type"
+        raise TypeError(
+            f"The result of AsyncFunction {what}, but '{name_of(function)}.{method}' returned "
+            f"{short_repr(returned)} for {short_repr(subject)}; return an iterable, such as a list, also "
+            "for one result or for none"
+        )
+    return returned if isinstance(returned, Sequence) else list(returned)

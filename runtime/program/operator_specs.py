@@ -1,0 +1,509 @@
+"""The root of all specs: what the compiler asks of each.
+
+Sources: those that are read, and those that run.
+
+Operators on one stream without key.
+
+Operators on one keyed stream.
+
+Operators on several streams.
+
+Sinks, and their halves in the StreamGraph.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from opchain.runtime.functions.process_functions import has_on_timer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opchain.runtime.columnar.spark_types import SparkType
+    from opchain.runtime.functions.sink import Sink
+    from opchain.runtime.functions.source import Source
+    from opchain.runtime.functions.state_descriptors import MapStateDescriptor
+    from opchain.runtime.types.output_tag import OutputTag
+    from opchain.runtime.watermarks.strategy import WatermarkStrategy
+    from opchain.runtime.windows.assigners import WindowAssigner
+    from opchain.runtime.windows.evictors import Evictor
+    from opchain.runtime.windows.triggers import Trigger
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSpec:
+    """The root of all specs."""
+
+    kind: ClassVar[str] = "operator"
+    default_name: ClassVar[str] = "Operator"
+    is_yielding: ClassVar[bool] = False
+    emits_only_at_end: ClassVar[bool] = False
+    takes_batches: ClassVar[bool] = False
+
+    def changes_records(self) -> bool:
+        """Whether the operator may change the objects that it gets, beyond making new ones."""
+        return True
+
+    def reads_timestamps(self) -> bool:
+        """Whether the operator looks at the timestamps of its records."""
+        return True
+
+    def makes_timestamps(self) -> bool:
+        """Whether records get new timestamps here; others pass on those that come in."""
+        return False
+
+    def brings_timestamps(self) -> bool:
+        """Whether what a source reads has timestamps already."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec(OperatorSpec):
+    """A source of `from_source`, `from_collection`, `from_sequence`, ...; chains as FLIP-27 sources do."""
+
+    kind: ClassVar[str] = "source"
+    default_name: ClassVar[str] = "Sequence Source"
+    source: Source[Any]
+    watermark_strategy: WatermarkStrategy | None = None
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the source ends by itself."""
+        return self.source.is_bounded
+
+    def makes_timestamps(self) -> bool:
+        """Whether a strategy assigns them, or the connector brings them along."""
+        strategy = self.watermark_strategy
+        assigns = strategy is not None and strategy.timestamp_assigner is not None
+        return assigns or self.source.has_timestamps
+
+    def brings_timestamps(self) -> bool:
+        """As the connector says."""
+        return self.source.has_timestamps
+
+
+@dataclass(frozen=True, slots=True)
+class LegacySourceSpec(OperatorSpec):
+    """A SourceFunction of `add_source`: unbounded, and heads a chain of its own thread."""
+
+    kind: ClassVar[str] = "legacy_source"
+    default_name: ClassVar[str] = "Custom Source"
+    function: Any
+    is_parallel: bool = False
+    is_bounded: bool = False
+
+    def makes_timestamps(self) -> bool:
+        """Maybe: the function may collect with timestamps."""
+        return True
+
+    def brings_timestamps(self) -> bool:
+        """Maybe, likewise."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class InputFormatSourceSpec(LegacySourceSpec):
+    """A legacy source over splits: what `from_collection` is in PyFlink.
+
+    Flink: `InputFormatSourceFunction`. `function` is a Source, and runs as that of a SourceSpec;
+    only the graph tells the two apart.
+    """
+
+    kind: ClassVar[str] = "input_format_source"
+    default_name: ClassVar[str] = "Collection Source"
+    function: Source[Any]
+
+    def makes_timestamps(self) -> bool:
+        """As the connector says."""
+        return self.function.has_timestamps
+
+    def brings_timestamps(self) -> bool:
+        """As the connector says."""
+        return self.function.has_timestamps
+
+
+@dataclass(frozen=True, slots=True)
+class MapSpec(OperatorSpec):
+    """`map`: one record out for each record in."""
+
+    kind: ClassVar[str] = "map"
+    default_name: ClassVar[str] = "Map"
+    function: Any
+
+    def reads_timestamps(self) -> bool:
+        """No: records keep theirs."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class FilterSpec(OperatorSpec):
+    """`filter`: keeps the records for which the function is true."""
+
+    kind: ClassVar[str] = "filter"
+    default_name: ClassVar[str] = "Filter"
+    function: Any
+
+    def reads_timestamps(self) -> bool:
+        """No: records keep theirs."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class FlatMapSpec(OperatorSpec):
+    """`flat_map`: any number of records for each record in."""
+
+    kind: ClassVar[str] = "flat_map"
+    default_name: ClassVar[str] = "Flat Map"
+    function: Any
+
+    def reads_timestamps(self) -> bool:
+        """No: records keep theirs."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class MapBatchesSpec(OperatorSpec):
+    """`map_batches`: any number of records for each batch.
+
+    `batch_format` is "list", or "arrow" for record batches of the struct `record_type`. With `one_to_one` each
+    record has one result, which keeps its timestamp; `gives_values` takes the one column of results for the
+    records themselves.
+    """
+
+    kind: ClassVar[str] = "map_batches"
+    default_name: ClassVar[str] = "Map Batches"
+    takes_batches: ClassVar[bool] = True
+    function: Any
+    batch_format: str = "list"
+    one_to_one: bool = False
+    record_type: SparkType | None = None
+    gives_values: bool = False
+
+    def reads_timestamps(self) -> bool:
+        """No: results keep them, or have none."""
+        return False
+
+    def makes_timestamps(self) -> bool:
+        """Where results are not those of single records: they have none."""
+        return not self.one_to_one
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSpec(OperatorSpec):
+    """`process` on a stream without key."""
+
+    kind: ClassVar[str] = "process"
+    default_name: ClassVar[str] = "Process"
+    function: Any
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampsWatermarksSpec(OperatorSpec):
+    """`assign_timestamps_and_watermarks`."""
+
+    kind: ClassVar[str] = "assign_watermarks"
+    default_name: ClassVar[str] = "Timestamps/Watermarks"
+    strategy: WatermarkStrategy
+
+    def makes_timestamps(self) -> bool:
+        """Whether the strategy assigns them; without an assigner records keep theirs."""
+        return self.strategy.timestamp_assigner is not None
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncWaitSpec(OperatorSpec):
+    """`AsyncDataStream.ordered_wait` and `unordered_wait`; `timeout_ms` 0 means none."""
+
+    kind: ClassVar[str] = "async_wait"
+    default_name: ClassVar[str] = "async wait operator"
+    is_yielding: ClassVar[bool] = True
+    function: Any
+    timeout_ms: int
+    capacity: int = 100
+    is_ordered: bool = False
+    retry_strategy: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class MapPartitionSpec(OperatorSpec):
+    """`full_window_partition().map_partition` on a stream: one call per subtask, at the end."""
+
+    kind: ClassVar[str] = "map_partition"
+    default_name: ClassVar[str] = "MapPartition"
+    emits_only_at_end: ClassVar[bool] = True
+    function: Any
+
+    def makes_timestamps(self) -> bool:
+        """Yes: that of the window or pair."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceSpec(OperatorSpec):
+    """`reduce` on a keyed stream, and the rolling `sum`, `min`, `max`, `min_by`, `max_by`."""
+
+    kind: ClassVar[str] = "reduce"
+    default_name: ClassVar[str] = "Keyed Reduce"
+    function: Any
+
+    def reads_timestamps(self) -> bool:
+        """No: records keep theirs."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class CombinedReduceSpec(ReduceSpec):
+    """In batch mode, a reduce whose senders have combined records: it gets (key, value) pairs.
+
+    A combined value need not have the key of what it was combined from. Only executors know this spec.
+    """
+
+    kind: ClassVar[str] = "combined_reduce"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedProcessSpec(OperatorSpec):
+    """`process` on a keyed stream."""
+
+    kind: ClassVar[str] = "keyed_process"
+    default_name: ClassVar[str] = "KeyedProcess"
+    function: Any
+
+    def makes_timestamps(self) -> bool:
+        """Where its timers give results."""
+        return has_on_timer(self.function)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSpec(OperatorSpec):
+    """A window and what is computed over it.
+
+    Exactly one of these shapes: `reduce` or `aggregate` (incremental), each with an optional
+    `function` behind it, or `function` alone over the buffered elements. `function` is a
+    WindowFunction or ProcessWindowFunction (or their `All` forms for `window_all`).
+    """
+
+    kind: ClassVar[str] = "window"
+    default_name: ClassVar[str] = "Window"
+    assigner: WindowAssigner[Any, Any]
+    trigger: Trigger[Any, Any]
+    evictor: Evictor[Any, Any] | None = None
+    allowed_lateness_ms: int = 0
+    late_tag: OutputTag | None = None
+    reduce: Any = None
+    aggregate: Any = None
+    function: Any = None
+    is_all: bool = False
+
+    def makes_timestamps(self) -> bool:
+        """Yes: that of the window or pair."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class FullWindowSpec(OperatorSpec):
+    """`full_window_partition().map_partition` on a keyed stream: one call per key, at the end."""
+
+    kind: ClassVar[str] = "full_window"
+    default_name: ClassVar[str] = "GlobalWindows"
+    emits_only_at_end: ClassVar[bool] = True
+    function: Any
+
+    def makes_timestamps(self) -> bool:
+        """Yes: that of the window or pair."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class CoMapSpec(OperatorSpec):
+    """`connect(...).map`."""
+
+    kind: ClassVar[str] = "co_map"
+    default_name: ClassVar[str] = "Co-Map"
+    function: Any
+
+    def reads_timestamps(self) -> bool:
+        """No: records keep theirs."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class CoFlatMapSpec(OperatorSpec):
+    """`connect(...).flat_map`."""
+
+    kind: ClassVar[str] = "co_flat_map"
+    default_name: ClassVar[str] = "Co-Flat Map"
+    function: Any
+
+    def reads_timestamps(self) -> bool:
+        """No: records keep theirs."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class CoProcessSpec(OperatorSpec):
+    """`connect(...).process` with a CoProcessFunction."""
+
+    kind: ClassVar[str] = "co_process"
+    default_name: ClassVar[str] = "Co-Process"
+    function: Any
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedCoProcessSpec(OperatorSpec):
+    """`connect(...).process` with a KeyedCoProcessFunction."""
+
+    kind: ClassVar[str] = "keyed_co_process"
+    default_name: ClassVar[str] = "Co-Keyed-Process"
+    function: Any
+
+    def makes_timestamps(self) -> bool:
+        """Where its timers give results."""
+        return has_on_timer(self.function)
+
+
+@dataclass(frozen=True, slots=True)
+class BroadcastProcessSpec(OperatorSpec):
+    """`connect(broadcast).process` on a stream without key."""
+
+    kind: ClassVar[str] = "broadcast_process"
+    default_name: ClassVar[str] = "Co-Process-Broadcast"
+    function: Any
+    descriptors: tuple[MapStateDescriptor, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedBroadcastProcessSpec(OperatorSpec):
+    """`connect(broadcast).process` on a keyed stream."""
+
+    kind: ClassVar[str] = "keyed_broadcast_process"
+    default_name: ClassVar[str] = "Co-Process-Broadcast-Keyed"
+    function: Any
+    descriptors: tuple[MapStateDescriptor, ...] = ()
+
+    def makes_timestamps(self) -> bool:
+        """Where its timers give results."""
+        return has_on_timer(self.function)
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalJoinSpec(OperatorSpec):
+    """`interval_join`: pairs whose timestamps differ by `lower_ms` to `upper_ms` (right minus left)."""
+
+    kind: ClassVar[str] = "interval_join"
+    default_name: ClassVar[str] = "Interval Join"
+    function: Any
+    lower_ms: int
+    upper_ms: int
+    lower_inclusive: bool = True
+    upper_inclusive: bool = True
+    left_late_tag: OutputTag | None = None
+    right_late_tag: OutputTag | None = None
+
+    def makes_timestamps(self) -> bool:
+        """Yes: that of the window or pair."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class MultiInputSpec(OperatorSpec):
+    """An operator with any number of inputs: `functions[i]` flat-maps the records of input i."""
+
+    kind: ClassVar[str] = "multi_input"
+    default_name: ClassVar[str] = "Multiple Input Operator"
+    functions: tuple[Callable[[Any], Any], ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class SinkSpec(OperatorSpec):
+    """A sink of `sink_to`, as drawn; the StreamGraph has its writer and its committer."""
+
+    kind: ClassVar[str] = "sink"
+    default_name: ClassVar[str] = "Sink"
+    sink: Sink[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SinkWriterSpec(OperatorSpec):
+    """The writing half of a sink."""
+
+    kind: ClassVar[str] = "sink_writer"
+    default_name: ClassVar[str] = "Writer"
+    takes_batches: ClassVar[bool] = True
+    is_yielding: ClassVar[bool] = True
+    sink: Sink[Any]
+
+    def reads_timestamps(self) -> bool:
+        """As the sink says."""
+        return self.sink.reads_timestamps
+
+    def changes_records(self) -> bool:
+        """As the sink says."""
+        return self.sink.changes_records
+
+
+@dataclass(frozen=True, slots=True)
+class SinkCommitterSpec(OperatorSpec):
+    """The committing half of a sink that has a committer."""
+
+    kind: ClassVar[str] = "sink_committer"
+    default_name: ClassVar[str] = "Committer"
+    sink: Sink[Any]
+
+    def reads_timestamps(self) -> bool:
+        """No: committables have none."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class LegacySinkSpec(OperatorSpec):
+    """A SinkFunction of `add_sink`, and `print`."""
+
+    kind: ClassVar[str] = "legacy_sink"
+    default_name: ClassVar[str] = "Unnamed"
+    function: Any
+
+    def reads_timestamps(self) -> bool:
+        """Yes, unless the function says that it does not."""
+        return bool(getattr(self.function, "reads_timestamps", True))
+
+
+@dataclass(frozen=True, slots=True)
+class TwoPhaseSinkSpec(LegacySinkSpec):
+    """A sink of `add_sink` with two phases, as JdbcSink: tasks write, and the driver commits."""
+
+    kind: ClassVar[str] = "two_phase_sink"
+    takes_batches: ClassVar[bool] = True
+
+    @property
+    def sink(self) -> Sink[Any]:
+        """What writes and commits."""
+        found: Sink[Any] = self.function.two_phase
+        return found
+
+    def changes_records(self) -> bool:
+        """As the sink says."""
+        return self.sink.changes_records
+
+
+@dataclass(frozen=True, slots=True)
+class CollectSinkSpec(LegacySinkSpec):
+    """The sink of `execute_and_collect`: one subtask hands the records to the program.
+
+    Flink: `CollectSinkOperatorFactory`. The program finds the records by the operator's uid.
+    """
+
+    kind: ClassVar[str] = "collect_sink"
+    takes_batches: ClassVar[bool] = True
+    default_name: ClassVar[str] = "Data stream collect sink"
+    function: None = None
+
+    def reads_timestamps(self) -> bool:
+        """No: only values are collected."""
+        return False
+
+    def changes_records(self) -> bool:
+        """No: they are pickled."""
+        return False

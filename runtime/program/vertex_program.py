@@ -1,0 +1,245 @@
+"""What an executor gets of a job: frozen programs of vertices, and where their buffers go.
+
+The compiler makes these from the JobGraph and the ExecutionPlan; they are pickled once, broadcast,
+and hold no state. Tasks are numbered over the whole job, stage by stage: `first_task + subtask`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opchain.runtime.program.operator_specs import OperatorSpec
+    from opchain.runtime.types.type_information import TypeInformation
+
+DRIVER = -1
+"""The target of a buffer that is meant for the driver: acknowledgements and collected results."""
+
+RELAYED = -2
+"""The target of a batch that Spark takes from a relayed sink. Its order is the operator's index."""
+
+NO_OPERATOR = -1
+FIRST_OUTPUT = -2
+
+
+class Shipping(Enum):
+    """How an output chooses channels; the runtime's half of the compiler's partitioner kinds."""
+
+    FORWARD = "forward"
+    KEY_GROUP = "key group"
+    REBALANCE = "rebalance"
+    RESCALE = "rescale"
+    SHUFFLE = "shuffle"
+    BROADCAST = "broadcast"
+    GLOBAL = "global"
+    CUSTOM = "custom"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyProgram:
+    """A key selector as executors use it: `selector(value)` gives the key.
+
+    `hasher` gives its Java hash code where a key type was declared; None lets the key's own value decide.
+    """
+
+    selector: Any
+    name: str
+    call_site: str
+    hasher: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorProgram:
+    """One operator of a chain.
+
+    `parent` is the index of the operator that feeds it, -1 for the head; `tag` is the id of the side
+    output that it reads, None for the main output. `keys` has an entry per input. `timestamps` says
+    whether records arrive with event times that somebody reads, here or behind. `uid_hash` is an
+    operator id under which state is looked for first, as `set_uid_hash` gave it, in lower case.
+    `record_type` is the declared type of what it emits, where that gives records a form of its own.
+    """
+
+    index: int
+    name: str
+    operator_id: str
+    call_site: str
+    spec: OperatorSpec
+    parent: int
+    tag: str | None = None
+    keys: tuple[KeyProgram | None, ...] = ()
+    uid: str | None = None
+    timestamps: bool = True
+    uid_hash: str | None = None
+    record_type: TypeInformation[Any] | None = None
+
+    @property
+    def selectors(self) -> tuple[Callable[[Any], Any] | None, ...]:
+        """What gives the key of a record, for each input; None for one without keys."""
+        return tuple(None if key is None else key.selector for key in self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class ChainedSourceProgram:
+    """A source that runs inside a task and feeds input `input_number` of its head, from 0.
+
+    `channel` is negative, as no exchange's is; the operator's index goes on behind those of the chain.
+    """
+
+    operator: OperatorProgram
+    input_number: int
+    channel: int
+
+
+@dataclass(frozen=True, slots=True)
+class OutputProgram:
+    """One data set that leaves the vertex from operator `operator`, for one consumer edge.
+
+    `first_target` is the task number of the consumer's subtask 0 and `channel_base` the number, at
+    each consumer, of the channel from this vertex's subtask 0: producer subtask s writes channel
+    `channel_base + s` of task `first_target + t`. With `combine`, a reduce function, records of one
+    key are folded into one before they are sent, as a (key, value) pair (batch mode only).
+    """
+
+    operator: int
+    tag: str | None
+    shipping: Shipping
+    first_target: int
+    target_parallelism: int
+    target_max_parallelism: int
+    channel_base: int
+    label: str
+    key: KeyProgram | None = None
+    custom_partitioner: Any = None
+    combine: Any = None
+    carries_timestamps: bool = True
+    buffer_timeout_ms: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class InputProgram:
+    """One in-edge of a vertex: `parallelism` channels from `channel_base` on, one per producer subtask.
+
+    `input_number` is the input of the head that the records are for, from 0 (edges of a union share
+    one). With `is_pointwise`, only some producers reach a given subtask: `channels_of` tells which.
+    """
+
+    input_number: int
+    channel_base: int
+    producer_parallelism: int
+    is_pointwise: bool
+    carries_timestamps: bool
+    label: str
+
+    def channels_of(self, subtask: int, parallelism: int) -> range:
+        """The channels that reach `subtask` of `parallelism` consumers."""
+        if not self.is_pointwise:
+            return range(self.channel_base, self.channel_base + self.producer_parallelism)
+        first, last = pointwise_producers(subtask, parallelism, self.producer_parallelism)
+        return range(self.channel_base + first, self.channel_base + last)
+
+
+def pointwise_producers(subtask: int, parallelism: int, producers: int) -> tuple[int, int]:
+    """The producers [first, last) that a consumer subtask reads over a pointwise edge.
+
+    Flink: `VertexInputInfoComputationUtils.computeVertexInputInfoForPointwise`. With more producers
+    than consumers each consumer reads a contiguous run, else each producer feeds a run of consumers.
+    """
+    if producers >= parallelism:
+        return subtask * producers // parallelism, (subtask + 1) * producers // parallelism
+    first = subtask * producers // parallelism
+    return first, first + 1
+
+
+def pointwise_consumers(subtask: int, parallelism: int, consumers: int) -> tuple[int, int]:
+    """The consumers [first, last) that a producer subtask of `parallelism` writes to.
+
+    The inverse of `pointwise_producers`.
+    """
+    if parallelism >= consumers:
+        # The consumer c reads [c*p//n, (c+1)*p//n): the one whose run holds this subtask.
+        first = ((subtask + 1) * consumers - 1) // parallelism
+        return first, first + 1
+    return (
+        -(-subtask * consumers // parallelism),
+        -(-(subtask + 1) * consumers // parallelism),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VertexProgram:
+    """Everything a subtask of one vertex needs.
+
+    `operators` come depth first from the head. `source` is the generated module's text; without it
+    the chain runs interpreted. `names` says what each free name of the text stands for, as a tuple
+    that `task.generated_code` resolves: ("call", 2) is the function of operator 2. `lines` has the
+    operator that each line of the text runs (NO_OPERATOR for none, FIRST_OUTPUT - n where it readies a
+    record for output n), `file_name` shows in tracebacks. Sources send latency markers every
+    `latency_interval_ms`, 0 for never. `state_folders` are the folders for keyed state on disk, empty for
+    the usual one; None keeps it in memory.
+    """
+
+    vertex_id: str
+    name: str
+    parallelism: int
+    max_parallelism: int
+    first_task: int
+    operators: tuple[OperatorProgram, ...]
+    inputs: tuple[InputProgram, ...] = ()
+    outputs: tuple[OutputProgram, ...] = ()
+    chained_sources: tuple[ChainedSourceProgram, ...] = ()
+    source: str | None = None
+    file_name: str = "<generated>"
+    names: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    lines: tuple[int, ...] = ()
+    is_batch: bool = False
+    object_reuse: bool = False
+    batch_size: int = 4096
+    auto_watermark_interval_ms: int = 200
+    latency_interval_ms: int = 0
+    state_folders: tuple[str, ...] | None = None
+
+    @property
+    def all_operators(self) -> tuple[OperatorProgram, ...]:
+        """The operators of the chain and the sources that run inside its head, by index."""
+        return self.operators + tuple(source.operator for source in self.chained_sources)
+
+
+@dataclass(frozen=True, slots=True)
+class StageProgram:
+    """One stage: tasks `first_task` to `first_task + parallelism - 1`, vertex after vertex.
+
+    `slots` has the tasks of each slot. Partition p of the stage's RDD is slot p, whose tasks one Spark task runs
+    one after another.
+    """
+
+    index: int
+    first_task: int
+    parallelism: int
+    vertices: tuple[int, ...]
+    slots: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobProgram:
+    """A compiled job as it is shipped: the vertices, and the stages that run them in order."""
+
+    job_name: str
+    vertices: tuple[VertexProgram, ...]
+    stages: tuple[StageProgram, ...]
+    job_parameters: dict[str, str] = field(default_factory=dict)
+
+    def vertex_number(self, task: int) -> int:
+        """The number, among the vertices, of a task's vertex."""
+        for number, vertex in enumerate(self.vertices):
+            if vertex.first_task <= task < vertex.first_task + vertex.parallelism:
+                return number
+        raise KeyError(task)
+
+    def vertex_of(self, task: int) -> tuple[VertexProgram, int]:
+        """The vertex and subtask of a task number."""
+        vertex = self.vertices[self.vertex_number(task)]
+        return vertex, task - vertex.first_task

@@ -1,0 +1,196 @@
+"""Buffers of tasks, taken in any order and read in one order, in bounded memory."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from opchain.runtime.errors import SpillError
+from opchain.runtime.records.elements import Buffer
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Sequence
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+MEMORY_LIMIT_BYTES = 16 * 1024 * 1024
+"""Small, so that a task takes as much memory for little input as for much. The file costs little: 200 MB went
+through a store in 60 ms with 16 MB in memory, in 40 ms with 64 MB.
+"""
+
+
+class BufferStore:
+    """Sorts each task's buffers by (order, channel, sequence); payloads beyond a limit wait in a file.
+
+    The first payloads stay in memory until it is full, all later ones go to the file; what is left in
+    memory is an index of some 250 bytes a buffer. The file has no name: nothing remains of it when the
+    process dies.
+
+    Args:
+        memory_limit_bytes: How many bytes of payloads stay in memory.
+        directories: Where the file may be made; the first that works is taken. Default: Spark's local
+            directories (`SPARK_LOCAL_DIRS`), else the system's directory for temporary files.
+    """
+
+    def __init__(
+        self,
+        memory_limit_bytes: int = MEMORY_LIMIT_BYTES,
+        directories: Sequence[str] | None = None,
+    ) -> None:
+        self.memory_bytes = 0
+        self.spilled_bytes = 0
+        self._limit = memory_limit_bytes
+        self._directories = local_directories() if directories is None else list(directories)
+        # By target: (order, channel, sequence, number of the payload in memory or -1, offset, length)
+        self._index: dict[int, list[tuple[int, int, int, int, int, int]]] = {}
+        self._payloads: list[bytes | None] = []
+        self._file: IO[bytes] | None = None
+        self._place = ""
+
+    def __len__(self) -> int:
+        return sum(map(len, self._index.values()))
+
+    def add(self, buffer: Buffer) -> None:
+        """Takes a buffer.
+
+        Raises:
+            SpillError: If it must go to disk and the disk takes it not.
+        """
+        target, order, channel, sequence, payload = buffer
+        length = len(payload)
+        if self.memory_bytes + length <= self._limit:
+            number, offset = len(self._payloads), 0
+            self._payloads.append(payload)
+            self.memory_bytes += length
+        else:
+            number, offset = -1, self.spilled_bytes
+            self._spill(payload)
+        entry = (order, channel, sequence, number, offset, length)
+        self._index.setdefault(target, []).append(entry)
+
+    def read(self, target: int) -> Generator[Buffer]:
+        """The buffers for one task in order, once: each payload is let go as it is read, the rest on closing.
+
+        Raises:
+            SpillError: If the file does not give back what was written.
+        """
+        index = self._index.pop(target, [])
+        # Backwards, so that the index shrinks while it is read.
+        index.sort(reverse=True)
+        try:
+            while index:
+                order, channel, sequence, number, offset, length = index.pop()
+                payload = self._read(offset, length) if number < 0 else self._let_go(number)
+                yield Buffer(target, order, channel, sequence, payload)
+        finally:
+            for *_, number, _, _ in index:
+                if number >= 0:
+                    self._let_go(number)
+
+    def __iter__(self) -> Iterator[Buffer]:
+        """All buffers, task after task; see `read`."""
+        for target in sorted(self._index):
+            yield from self.read(target)
+
+    def close(self) -> None:
+        """Drops everything; the file is gone."""
+        self._index.clear()
+        self._payloads.clear()
+        self.memory_bytes = 0
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _let_go(self, number: int) -> bytes:
+        payload = self._payloads[number]
+        assert payload is not None, "a payload is read once"
+        self._payloads[number] = None
+        self.memory_bytes -= len(payload)
+        return payload
+
+    def _spill(self, payload: bytes) -> None:
+        file = self._file
+        if file is None:
+            file = self._file = self._open()
+        view = memoryview(payload)
+        try:
+            while view:
+                # A file without a buffer of its own may take a part, above all when the disk is filling.
+                view = view[file.write(view) :]
+        except OSError as error:
+            raise SpillError(
+                f"a buffer of {len(payload)} bytes could not be spilled to '{self._place}' behind "
+                f"{self.spilled_bytes} bytes ({error.strerror or error}): free disk space, or name "
+                "another disk in SPARK_LOCAL_DIRS or spark.local.dir"
+            ) from error
+        self.spilled_bytes += len(payload)
+
+    def _open(self) -> IO[bytes]:
+        failures: list[str] = []
+        for directory in self._directories:
+            file = _temporary_file(directory, failures)
+            if file is not None:
+                self._place = directory
+                return file
+        raise SpillError(
+            f"no file for buffers could be made in {' or '.join(failures) or 'no directory at all'}: "
+            "name a writable directory in SPARK_LOCAL_DIRS or spark.local.dir"
+        )
+
+    def _read(self, offset: int, length: int) -> bytes:
+        assert self._file is not None
+        try:
+            self._file.seek(offset)
+            payload = self._file.read(length)
+            while len(payload) < length:
+                more = self._file.read(length - len(payload))
+                if not more:
+                    break
+                payload += more
+        except OSError as error:
+            raise SpillError(
+                f"{length} bytes at {offset} of the file for buffers in '{self._place}' could not be "
+                f"read ({error.strerror or error})"
+            ) from error
+        if len(payload) < length:
+            raise SpillError(
+                f"expected {length} bytes at {offset} of the file for buffers in '{self._place}', "
+                f"found {len(payload)}"
+            )
+        return payload
+
+
+def _temporary_file(directory: str, failures: list[str]) -> IO[bytes] | None:
+    """A file without name and buffer; None, and an entry in `failures`, where none can be made."""
+    try:
+        Path(directory).mkdir(parents=True, exist_ok=True)
+        return tempfile.TemporaryFile(buffering=0, prefix="opchain-buffers-", dir=directory)
+    except OSError as error:
+        failures.append(f"'{directory}' ({error.strerror or error})")
+        return None
+
+
+def local_directories() -> list[str]:
+    """Where this process may keep temporary files; on a Spark executor its local directories.
+
+    With several disks, processes begin with different ones.
+    """
+    named = [part for part in os.environ.get("SPARK_LOCAL_DIRS", "").split(",") if part]
+    if not named:
+        return [tempfile.gettempdir()]
+    first = os.getpid() % len(named)
+    return named[first:] + named[:first]

@@ -1,0 +1,102 @@
+"""What travels through a stream: batches of records, and the marks between them.
+
+Flink: `StreamElement` and its kinds, and the events `CheckpointBarrier` and `EndOfData`. Flink has an
+element per record; here the unit is a batch, so that nothing is allocated per record.
+
+The unit of an exchange: a buffer of stream elements from one channel to one task.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
+
+if TYPE_CHECKING:
+    from opchain.runtime.records.columns import Columns
+
+
+MIN_WATERMARK = MIN_LONG_VALUE
+"""The watermark before any other."""
+
+MAX_WATERMARK = MAX_LONG_VALUE
+"""The watermark at the end of a bounded input: event time is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordBatch:
+    """Records in their order; `timestamps` has as many entries, or is None where no record has one."""
+
+    values: list[Any] | Columns
+    timestamps: list[int | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """No record with this timestamp (milliseconds) or an earlier one follows, but late ones."""
+
+    timestamp: int
+
+
+class WatermarkStatus(Enum):
+    """Whether a channel takes part in event time, or is idle and must not hold it back."""
+
+    ACTIVE = "active"
+    IDLE = "idle"
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyMarker:
+    """Measures the way of a record; it passes by user functions.
+
+    Args:
+        marked_time_ms: When the source made it, by that machine's clock.
+        operator_id: The source.
+        subtask: The source's subtask.
+    """
+
+    marked_time_ms: int
+    operator_id: str
+    subtask: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointBarrier:
+    """The border between what belongs to a checkpoint and what comes after it."""
+
+    checkpoint_id: int
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndOfInput:
+    """The last element of every channel of a bounded job. Flink: `EndOfData`, `EndOfPartitionEvent`."""
+
+
+StreamElement: TypeAlias = (
+    RecordBatch | Watermark | WatermarkStatus | LatencyMarker | CheckpointBarrier | EndOfInput
+)
+
+
+class Buffer(NamedTuple):
+    """Bytes on their way to a task.
+
+    `target` is a task number, or DRIVER. `order` is the sender's event-time progress when the buffer
+    was begun (its last emitted watermark, in milliseconds; MIN_WATERMARK before the first); it never
+    falls within a channel. `channel` is the receiver's number of the channel, `sequence` counts that
+    channel's buffers from 0. Receivers read in the order of (order, channel, sequence), so that the
+    result depends neither on the order in which buffers are fetched nor on retries.
+    """
+
+    target: int
+    order: int
+    channel: int
+    sequence: int
+    payload: bytes
+
+
+def reading_order(buffer: Buffer) -> tuple[int, int, int]:
+    """The key by which receivers sort."""
+    return buffer.order, buffer.channel, buffer.sequence

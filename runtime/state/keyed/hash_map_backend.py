@@ -1,0 +1,348 @@
+"""Keyed state in dictionaries: see keyed_backend for the contract, state_table for the layout.
+
+A state costs one method call more than a dictionary of one's own (measured on one core: `value()` 36 ns,
+`update()` 38 ns, `set_current_key()` 43 ns, `dict.get` 18 ns); `table` gives operators the dictionary.
+
+Flink: `HashMapStateBackend`, `HeapKeyedStateBackend`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from opchain.runtime.errors import StateError
+from opchain.runtime.mailbox.timer_service import wall_clock_ms
+from opchain.runtime.state.keyed.hash_map_snapshots import HashMapSnapshots
+from opchain.runtime.state.keyed.hash_map_states import STATES, WITH_FUNCTION, HashMapState
+from opchain.runtime.state.keyed.incremental_cleanup import IncrementalCleanup
+from opchain.runtime.state.keyed.keyed_backend import VOID
+from opchain.runtime.state.keyed.state_table import RAW, TouchedNamespaces, has_ttl, kind_of
+from opchain.runtime.state.keyed.ttl_states import TTL_STATES, TimeToLive, unstamped
+from opchain.runtime.state.keys.key_groups import KeyGroupRange
+from opchain.runtime.state.keys.key_identity import KeyIdentity, key_identity, key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, MutableMapping
+
+    from opchain.runtime.functions.state import (
+        AggregatingState,
+        ListState,
+        MapState,
+        ReducingState,
+        ValueState,
+    )
+    from opchain.runtime.functions.state_descriptors import (
+        AggregatingStateDescriptor,
+        ListStateDescriptor,
+        MapStateDescriptor,
+        ReducingStateDescriptor,
+        StateDescriptor,
+        ValueStateDescriptor,
+    )
+    from opchain.runtime.state.keyed.state_table import StateTable
+    from opchain.runtime.state.keys.java_hash import Hasher
+    from opchain.runtime.types.type_variables import IN_contra, K, OUT_co, T, V
+
+
+class _NoKey:
+    """The state key while there is none. Every access hashes it, and so finds out at no cost."""
+
+    __slots__ = ("where",)
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def __hash__(self) -> NoReturn:
+        raise StateError(
+            f"{self.where} uses keyed state or timers where there is no current key: they can be used "
+            "while a keyed record or a timer is processed; in open(), only ask for the state"
+        )
+
+
+class HashMapKeyedStateBackend(HashMapSnapshots):
+    """The keyed state of one operator's subtask.
+
+    Args:
+        max_parallelism: The number of all key groups.
+        key_groups: Those of this subtask; all of them if not given.
+        identity: How keys are told apart.
+        hasher: The hash code of keys, where their type declares another than their class's.
+        now: The clock of states with a time to live, in milliseconds.
+        where: The operator and its call site, for messages.
+    """
+
+    __slots__ = (
+        "_end_key",
+        "_identify",
+        "_is_watched",
+        "_listeners",
+        "_namespaced",
+        "_no_key",
+        "_plain",
+        "_states",
+        "current_key",
+        "state_key",
+    )
+
+    _kinds: Mapping[str, Any] = STATES
+    _kinds_with_ttl: Mapping[str, Any] = TTL_STATES
+
+    def __init__(
+        self,
+        max_parallelism: int = 128,
+        key_groups: KeyGroupRange | None = None,
+        *,
+        identity: KeyIdentity | None = None,
+        hasher: Hasher | None = None,
+        now: Callable[[], int] = wall_clock_ms,
+        where: str = "the operator",
+    ) -> None:
+        super().__init__(
+            max_parallelism,
+            key_groups or KeyGroupRange(0, max_parallelism - 1),
+            identity or key_identity(),
+            hasher,
+            now,
+            where,
+        )
+        self._plain, self._identify = self.identity.plain, self.identity.of
+        self._no_key = _NoKey(where)
+        self.current_key: Any = None
+        self.state_key: Any = self._no_key
+        self._states: dict[str, Any] = {}
+        self._namespaced: dict[str, Any] = {}
+        # What happens when a key is selected; the flag keeps it off the way of every record.
+        self._listeners: list[Callable[[], None]] = []
+        self._end_key: Callable[[], None] | None = None
+        self._is_watched = False
+
+    def track_changes(self) -> None:
+        """See KeyedStateBackend."""
+        super().track_changes()
+        self._is_watched = True
+
+    # The key
+
+    def set_current_key(self, key: Any) -> None:
+        """See KeyedStateBackend."""
+        state_key = key if key.__class__ in self._plain else self._identify(key)
+        if self._is_watched:
+            self._before_selecting(state_key)
+        self.current_key = key
+        self.state_key = state_key
+
+    def set_current_state_key(self, state_key: Any) -> None:
+        """See KeyedStateBackend."""
+        if self._is_watched:
+            self._before_selecting(state_key)
+        self.current_key = key_of(state_key)
+        self.state_key = state_key
+
+    def clear_current_key(self) -> None:
+        """See KeyedStateBackend."""
+        self.current_key = None
+        self.state_key = self._no_key
+
+    def on_key_selected(self, listener: Callable[[], None]) -> None:
+        """See KeyedStateBackend."""
+        self._listeners.append(listener)
+        self._is_watched = True
+
+    def end_each_key(self, end: Callable[[], None]) -> None:
+        """See KeyedStateBackend."""
+        self._end_key = end
+        self._is_watched = True
+
+    def _before_selecting(self, state_key: Any) -> None:
+        if (
+            self._end_key is not None
+            and state_key != self.state_key
+            and self.state_key is not self._no_key
+        ):
+            self._end_key()
+            self.clear_all()
+        if self._touched is not None:
+            self._touched[state_key] = None
+        for listener in self._listeners:
+            listener()
+
+    # States
+
+    def get_state(self, state_descriptor: ValueStateDescriptor[T]) -> ValueState[T]:
+        """See KeyedStateStore."""
+        state: ValueState[T] = self.state(state_descriptor)
+        return state
+
+    def get_list_state(self, state_descriptor: ListStateDescriptor[T]) -> ListState[T]:
+        """See KeyedStateStore."""
+        state: ListState[T] = self.state(state_descriptor)
+        return state
+
+    def get_map_state(self, state_descriptor: MapStateDescriptor[K, V]) -> MapState[K, V]:
+        """See KeyedStateStore."""
+        state: MapState[K, V] = self.state(state_descriptor)
+        return state
+
+    def get_reducing_state(self, state_descriptor: ReducingStateDescriptor[T]) -> ReducingState[T]:
+        """See KeyedStateStore."""
+        state: ReducingState[T] = self.state(state_descriptor)
+        return state
+
+    def get_aggregating_state(
+        self, state_descriptor: AggregatingStateDescriptor[IN_contra, Any, OUT_co]
+    ) -> AggregatingState[IN_contra, OUT_co]:
+        """See KeyedStateStore."""
+        state: AggregatingState[IN_contra, OUT_co] = self.state(state_descriptor)
+        return state
+
+    def state(self, descriptor: StateDescriptor[Any]) -> Any:
+        """See KeyedStateBackend."""
+        return self._state(self._states, descriptor)
+
+    def namespaced_state(self, descriptor: StateDescriptor[Any]) -> Any:
+        """See KeyedStateBackend."""
+        return self._state(self._namespaced, descriptor)
+
+    def get_partitioned_state(self, namespace: Any, descriptor: StateDescriptor[Any]) -> Any:
+        """See KeyedStateBackend."""
+        state = self._state(self._namespaced, descriptor)
+        state.set_current_namespace(namespace)
+        return state
+
+    def _state(self, known: dict[str, Any], descriptor: StateDescriptor[Any]) -> Any:
+        state = known.get(descriptor.name)
+        if state is None:
+            table = self._described_table(descriptor)
+            state = known[descriptor.name] = self._new_state(table, descriptor)
+        elif self._tables[descriptor.name].descriptor is not descriptor:
+            self._tables[descriptor.name].require(descriptor, self._where)
+        return state
+
+    def _described_table(self, descriptor: StateDescriptor[Any]) -> StateTable:
+        name, expires = descriptor.name, has_ttl(descriptor)
+        table = self._tables.get(name)
+        if table is None:
+            table = self._new_table(name, kind_of(descriptor), descriptor)
+        else:
+            table.require(descriptor, self._where)
+            if table.has_ttl is not expires:
+                self._convert(table, descriptor)
+        return table
+
+    def _new_table(
+        self, name: str, kind: str, descriptor: StateDescriptor[Any] | None = None
+    ) -> StateTable:
+        expires = descriptor is not None and has_ttl(descriptor)
+        table = self._tables.add(name, kind, has_ttl=expires, descriptor=descriptor)
+        if self._touched is not None:
+            table.touched = TouchedNamespaces()
+        return table
+
+    def _convert(self, table: StateTable, descriptor: StateDescriptor[Any]) -> None:
+        """Adapts restored contents to a time to live that is new, or gone. Flink: `TtlAwareSerializer`."""
+        kind = table.kind
+        table.has_ttl = not table.has_ttl
+        self._next_number = 0  # what was saved before is of the other form
+        ttl = TimeToLive(descriptor.ttl_config, self._now) if table.has_ttl else None  # type: ignore[arg-type]
+        for entries in table.spaces.values():
+            for key, contents in entries.items():
+                entries[key] = (
+                    unstamped(kind, contents) if ttl is None else ttl.stamped(kind, contents)
+                )
+
+    def _new_state(self, table: StateTable, descriptor: StateDescriptor[Any]) -> HashMapState:
+        config = descriptor.ttl_config
+        function = (descriptor,) if table.kind in WITH_FUNCTION else ()
+        state: HashMapState
+        if config is None or not table.has_ttl:
+            state = self._kinds[table.kind](self, table, *function)
+            return state
+        ttl = TimeToLive(config, self._now)
+        incremental = config.get_cleanup_strategies().get_incremental_cleanup_strategy()
+        if incremental is not None and table.cleanup is None:
+            table.cleanup = IncrementalCleanup(
+                table, ttl, incremental.get_cleanup_size(), partial(self._note_cleanup, table)
+            )
+            if incremental.run_cleanup_for_every_record():
+                self.on_key_selected(table.cleanup.run)
+        state = self._kinds_with_ttl[table.kind](self, table, ttl, *function)
+        return state
+
+    # Tables and keys
+
+    def table(self, name: str, namespace: Any = VOID) -> MutableMapping[Any, Any]:
+        """See KeyedStateBackend."""
+        table = self._tables.get(name)
+        if table is None:
+            table = self._new_table(name, RAW)
+        if (
+            table.touched is not None
+            and namespace is not VOID
+            and self.state_key is not self._no_key
+        ):
+            table.touched.note(namespace, self.state_key)
+        return table.space(namespace)
+
+    def namespaces(self, name: str) -> list[Any]:
+        """See KeyedStateBackend."""
+        table = self._tables.get(name)
+        if table is None:
+            return []
+        return [namespace for namespace, entries in table.spaces.items() if entries]
+
+    def leave(self, name: str, namespace: Any) -> None:
+        """See KeyedStateBackend."""
+        table = self._tables.get(name)
+        if table is not None:
+            table.leave(namespace)
+
+    def keys(self, name: str, namespace: Any = VOID) -> Iterator[Any]:
+        """See KeyedStateBackend."""
+        table = self._tables.get(name)
+        entries = {} if table is None else table.spaces.get(namespace, {})
+        return map(key_of, list(entries))
+
+    def apply_to_all_keys(
+        self,
+        descriptor: StateDescriptor[Any],
+        function: Callable[[Any, Any], object],
+        namespace: Any = VOID,
+    ) -> None:
+        """See KeyedStateBackend."""
+        state = (
+            self.state(descriptor)
+            if namespace is VOID
+            else self.get_partitioned_state(namespace, descriptor)
+        )
+        for key in self.keys(descriptor.name, namespace):
+            self.set_current_key(key)
+            function(key, state)
+        self.clear_current_key()
+
+    def described_states(self) -> list[tuple[str, str, str]]:
+        """See KeyedStateBackend."""
+        return [
+            (name, table.kind, "" if table.descriptor is None else repr(table.descriptor.type_info))
+            for name, table in self._tables.items()
+        ]
+
+    def clear_all(self) -> None:
+        """See KeyedStateBackend."""
+        self._next_number = 0  # nothing says what was there
+        for table in self._tables.values():
+            if len(table.spaces) == 1:
+                table.spaces[VOID].clear()
+                continue
+            for namespace in list(table.spaces):
+                table.spaces[namespace].clear()
+                table.leave(namespace)
+
+    def close(self) -> None:
+        """See KeyedStateBackend."""
+
+    def entry_count(self) -> int:
+        """See KeyedStateBackend."""
+        return sum(
+            len(entries) for table in self._tables.values() for entries in table.spaces.values()
+        )

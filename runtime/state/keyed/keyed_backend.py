@@ -1,0 +1,254 @@
+"""The keyed state of one operator's subtask: the contract that operators, functions and checkpoints use.
+
+    backend.set_current_key(key)                    # before each record and each timer
+    count = backend.get_state(descriptor)           # once, in open(): it follows the current key
+    count.update((count.value() or 0) + 1)
+
+    contents = backend.namespaced_state(descriptor) # once: a state per key and namespace (a window)
+    contents.set_current_namespace(window)          # cheap where the namespace is the same object
+    contents.add(value)
+    contents.merge_namespaces(target, sources)      # list, reducing and aggregating state
+
+    table = backend.table("sums")                   # operators may work on the dictionary itself
+    table[backend.state_key] = value                # or with state_key(key), see key_identity
+
+- A state is known by its name; asking for a name again gives the same state, and StateError where
+  kind, type or time to live differ. States handed out by `get_*` stay in the namespace VOID;
+  `namespaced_state` gives one object per name, apart from these, whose namespace is set.
+- `table(name, namespace)` maps state keys to what the state holds: the value; a list; a dict; the
+  reduced value; the accumulator (with a time to live, pairs of the time of last access and that).
+  The table of VOID is the same dictionary for ever; that of another namespace until it is left empty,
+  so operators get it anew when they change the namespace.
+- The hash map backend copies no values, neither in nor out: whoever changes a value in place changes the
+  state, and whoever keeps changing an object after handing it over does, too. The backend on disk hands out
+  and keeps copies: what is changed is not kept before it is given back. Flink's are the same.
+  Contents of a `table` are never copied; on disk they may be changed in place until the next key.
+- Before any key is set every access raises StateError.
+- A snapshot is bytes per key group; a restore takes the snapshots of any number of subtasks and keeps
+  the key groups of this one. It keeps the order in which keys came, too: exactly where the
+  parallelism is the same, by key group among those from different subtasks.
+
+Flink: `KeyedStateBackend`, `AbstractKeyedStateBackend`, `CheckpointableKeyedStateBackend`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, Protocol
+
+from opchain.runtime.functions.state import KeyedStateStore
+
+if TYPE_CHECKING:
+    from collections.abc import (
+        Callable,
+        Collection,
+        Iterable,
+        Iterator,
+        Mapping,
+        MutableMapping,
+    )
+
+    from opchain.runtime.functions.state_descriptors import StateDescriptor
+    from opchain.runtime.state.keys.key_groups import KeyGroupRange
+    from opchain.runtime.state.keys.key_identity import KeyIdentity
+
+
+class _Void:
+    """The namespace of state that has none; its own class, so that it equals nothing else."""
+
+    def __repr__(self) -> str:
+        return "VOID"
+
+    def __reduce__(self) -> str:
+        return "VOID"
+
+
+VOID = _Void()
+"""Flink: `VoidNamespace`."""
+
+
+class NamespacedState(Protocol):
+    """A state of one key in one namespace at a time; beside these it has its kind's own methods."""
+
+    def set_current_namespace(self, namespace: Any) -> None:
+        """Makes a namespace the current one of this state."""
+
+    def clear(self) -> None:
+        """Removes what is kept under the current key and namespace."""
+
+    def merge_namespaces(self, target: Any, sources: Iterable[Any]) -> None:
+        """Moves what is in the sources into the target, for the current key.
+
+        As in Flink the sources are united first, in their order, and then put behind the target. The
+        current namespace is the target afterwards. Value and map state can't: StateError.
+        """
+
+
+class KeyedStateBackend(KeyedStateStore):
+    """See the module.
+
+    Attributes:
+        current_key: The key as the key selector gave it.
+        state_key: What stands for it in tables.
+        identity: How this operator tells keys apart.
+        key_groups: The key groups of this subtask.
+        max_parallelism: The number of all key groups.
+    """
+
+    current_key: Any
+    state_key: Any
+    identity: KeyIdentity
+    key_groups: KeyGroupRange
+    max_parallelism: int
+
+    @abstractmethod
+    def set_current_key(self, key: Any) -> None:
+        """Makes a key the current one.
+
+        Raises:
+            UnstableKeyError: The key is None, or has no stable hash.
+        """
+
+    @abstractmethod
+    def set_current_state_key(self, state_key: Any) -> None:
+        """Makes the key that a state key stands for the current one."""
+
+    @abstractmethod
+    def clear_current_key(self) -> None:
+        """Leaves no current key: from now on state can't be used."""
+
+    @abstractmethod
+    def on_key_selected(self, listener: Callable[[], None]) -> None:
+        """Has a function called whenever a key is selected. Flink: `KeySelectionListener`."""
+
+    @abstractmethod
+    def end_each_key(self, end: Callable[[], None]) -> None:
+        """Batch mode, where keys come one after the other: `end` runs before another key is selected.
+
+        All state is forgotten then. Flink: `BatchExecutionKeyedStateBackend`.
+        """
+
+    @abstractmethod
+    def state(self, descriptor: StateDescriptor[Any]) -> Any:
+        """The state of any kind of descriptor, in the namespace VOID."""
+
+    @abstractmethod
+    def namespaced_state(self, descriptor: StateDescriptor[Any]) -> Any:
+        """The state of any kind of descriptor as a NamespacedState; one object per name."""
+
+    @abstractmethod
+    def get_partitioned_state(self, namespace: Any, descriptor: StateDescriptor[Any]) -> Any:
+        """`namespaced_state`, in this namespace: valid until the next call for the same name."""
+
+    @abstractmethod
+    def table(self, name: str, namespace: Any = VOID) -> MutableMapping[Any, Any]:
+        """The dictionary of a state in a namespace, made on first use; keys are state keys."""
+
+    @abstractmethod
+    def namespaces(self, name: str) -> list[Any]:
+        """The namespaces in which a state holds something, VOID included, in the order of their making."""
+
+    @abstractmethod
+    def leave(self, name: str, namespace: Any) -> None:
+        """Forgets the table of a namespace that an operator has left empty."""
+
+    @abstractmethod
+    def keys(self, name: str, namespace: Any = VOID) -> Iterator[Any]:
+        """The keys that have this state, in the order in which they got it."""
+
+    @abstractmethod
+    def apply_to_all_keys(
+        self,
+        descriptor: StateDescriptor[Any],
+        function: Callable[[Any, Any], object],
+        namespace: Any = VOID,
+    ) -> None:
+        """Calls `function(key, state)` for each key that has the state; leaves no current key."""
+
+    @abstractmethod
+    def described_states(self) -> list[tuple[str, str, str]]:
+        """The states known so far: name, kind as snapshots call it, type as text or empty."""
+
+    @abstractmethod
+    def clear_all(self) -> None:
+        """Forgets everything of every key."""
+
+    @abstractmethod
+    def entry_count(self) -> int:
+        """How many (state, key, namespace) hold something. Flink: `numKeyValueStateEntries`."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Gives back what is not memory: files. Nothing can be asked for afterwards."""
+
+    @abstractmethod
+    def snapshot(self) -> dict[int, bytes]:
+        """Everything, by key group; key groups without state are left out."""
+
+    @abstractmethod
+    def restore(self, snapshots: Iterable[Mapping[int, bytes]]) -> None:
+        """Takes in snapshots; other key groups than this subtask's are passed by.
+
+        Raises:
+            StateError: A snapshot is not readable, or does not fit the states asked for so far.
+        """
+
+    # Changes: see keyed_changes
+
+    @abstractmethod
+    def track_changes(self) -> None:
+        """Notes what changes since the last snapshot or restore, for `snapshot_changes`; off by default.
+
+        Call it before anything changes: before or right after a restore, or before the first snapshot.
+        What is written under a key counts where the key was touched: selected as the current one, or
+        given to `touch`.
+        """
+
+    @property
+    @abstractmethod
+    def tracks_changes(self) -> bool:
+        """Whether `snapshot_changes` would be complete: it needs a snapshot or a restore before it."""
+
+    @abstractmethod
+    def touch(self, keys: Iterable[Any]) -> None:
+        """Notes keys under which an operator writes to tables without selecting each.
+
+        Call it once per batch, with the keys as the key selector gives them, before `snapshot_changes`;
+        nothing happens where changes are not tracked.
+        """
+
+    @abstractmethod
+    def touched_keys(self) -> dict[Any, None]:
+        """The state keys that were touched since the last snapshot, in order; not to be changed."""
+
+    @abstractmethod
+    def write_to(self, name: str, namespaces: Iterable[Any]) -> None:
+        """Says that an operator keeps the tables of some namespaces at hand, and writes to them directly.
+
+        Every touched key counts in each of them then. Call it before `snapshot_changes`. Single keys
+        must not go from such a table: only all together, by `drop`.
+        """
+
+    @abstractmethod
+    def drop(self, name: str, namespace: Any) -> None:
+        """Forgets a namespace of a state with all keys that it holds."""
+
+    @abstractmethod
+    def key_groups_of(self, state_keys: Collection[Any]) -> Iterable[int]:
+        """Key groups that cover some state keys: exactly theirs, or where they are many, all."""
+
+    @abstractmethod
+    def snapshot_changes(self) -> dict[int, bytes]:
+        """What has changed since the last snapshot of either kind, by key group; then starts anew.
+
+        Raises:
+            StateError: Something in a state can't be pickled, or changes are not tracked.
+        """
+
+    @abstractmethod
+    def apply_changes(self, changes: Mapping[int, bytes]) -> None:
+        """Takes in what `snapshot_changes` gave, on top of what was restored from before it.
+
+        Raises:
+            StateError: The changes are not readable.
+        """

@@ -1,0 +1,203 @@
+"""What may have changed in keyed state since the last snapshot: keys, and keys in namespaces.
+
+Operators write to the dictionaries of a table directly, so a change can't be noted where it is written. What
+is noted is where a change is possible at all:
+
+- Without a namespace (VOID), under the keys that were touched: selected, or given to `touch`.
+- In a namespace, under the key that was selected when an operator went to the namespace. There can be
+  as many namespaces as keys (sessions), so asking each for each touched key is no way.
+- An operator that keeps the dictionaries of a few namespaces at hand says which (`written_to`), and
+  every touched key counts in each of them. Such a namespace may be dropped as a whole (`dropped`).
+
+All are dictionaries, so that what is written follows from the order of events alone.
+
+What the hash map backend keeps of one state: a dictionary per namespace, from state key to contents.
+
+The namespace comes first: a window operator stays in one window for many records and many timers, and
+then a state costs one look-up, as it does without namespaces. (With the key first, each key would have
+a dictionary of its windows; with pairs, each access would build and hash a pair with a window in it.)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.errors import StateError
+from opchain.runtime.state.keyed.keyed_backend import VOID
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, MutableMapping
+
+    from opchain.runtime.functions.state_descriptors import StateDescriptor
+    from opchain.runtime.state.keyed.incremental_cleanup import IncrementalCleanup
+
+
+if TYPE_CHECKING:
+    Keys = dict[Any, None]
+
+
+class TouchedNamespaces:
+    """The namespaces of one table, but VOID.
+
+    `pairs` has the keys that were selected in each. `written_to` are those in which every touched key
+    counts. `dropped` has, for each that was dropped whole, the key groups that it held.
+    """
+
+    __slots__ = ("dropped", "pairs", "written_to")
+
+    def __init__(self) -> None:
+        self.pairs: dict[Any, Keys] = {}
+        self.written_to: Keys = {}
+        self.dropped: dict[Any, dict[int, None]] = {}
+
+    def note(self, namespace: Any, state_key: Any) -> None:
+        """An operator went to a namespace, under a key."""
+        keys = self.pairs.get(namespace)
+        if keys is None:
+            self.pairs[namespace] = {state_key: None}
+        else:
+            keys[state_key] = None
+
+    def note_dropped(self, namespace: Any, key_groups: Iterable[int]) -> None:
+        """A namespace was dropped with all keys that it held."""
+        self.dropped.setdefault(namespace, {}).update(dict.fromkeys(key_groups))
+
+    def clear(self) -> None:
+        """Starts anew."""
+        self.pairs.clear()
+        self.written_to.clear()
+        self.dropped.clear()
+
+
+def newest(entries: Any, touched: dict[Any, Any]) -> list[Any]:
+    """The keys at the end of a dictionary that were touched, in order.
+
+    A dictionary keeps the place of a key whose value is replaced, and puts a new one last. So what came
+    in since the last snapshot, all of it touched, is at the end, and is found without going over the
+    rest. Keys in front of it that were touched, too, are in the result where nothing lies between:
+    putting all of the result last again, in this order, gives the same dictionary.
+    """
+    found = []
+    for key in reversed(entries):
+        if key not in touched:
+            break
+        found.append(key)
+    found.reverse()
+    return found
+
+
+RAW = "table"
+"""The kind of a table that an operator works on itself."""
+
+
+class StateTable:
+    """One state of all keys and namespaces.
+
+    `kind` is the name of its descriptor's class, or RAW. `has_ttl` says that contents are stored with
+    the time of their last access. `descriptor` is None where nobody has asked for the state since it
+    was restored. `current` is the namespace that is in use, which stays while it is empty; `cleanup`
+    is what removes expired entries, if anything does; `touched` notes where changes are possible, None
+    where nobody tracks them.
+    """
+
+    __slots__ = (
+        "cleanup",
+        "current",
+        "descriptor",
+        "has_ttl",
+        "kind",
+        "name",
+        "spaces",
+        "touched",
+    )
+
+    def __init__(
+        self, name: str, kind: str, *, has_ttl: bool, descriptor: StateDescriptor[Any] | None
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.has_ttl = has_ttl
+        self.descriptor = descriptor
+        self.spaces: dict[Any, MutableMapping[Any, Any]] = {VOID: self._new_space()}
+        self.current: Any = VOID
+        self.cleanup: IncrementalCleanup | None = None
+        self.touched: TouchedNamespaces | None = None
+
+    def space(self, namespace: Any) -> MutableMapping[Any, Any]:
+        """The dictionary of a namespace, made where there is none."""
+        found = self.spaces.get(namespace)
+        if found is None:
+            found = self.spaces[namespace] = self._new_space()
+        return found
+
+    def keys_in(self, namespace: Any) -> Iterable[Any]:
+        """The keys of a namespace, to go over while it changes."""
+        return list(self.spaces.get(namespace, ()))
+
+    def leave(self, namespace: Any) -> None:
+        """Forgets a namespace that is empty; VOID stays, and so does the current one."""
+        if namespace is VOID or self.spaces.get(namespace, True) or namespace == self.current:
+            return
+        del self.spaces[namespace]
+
+    def _new_space(self) -> MutableMapping[Any, Any]:
+        return {}
+
+    def require(self, descriptor: StateDescriptor[Any], where: str) -> None:
+        """Takes the descriptor of whoever asks for the state.
+
+        Raises:
+            StateError: It describes another state.
+        """
+        kind = kind_of(descriptor)
+        if self.descriptor is not None:
+            if self.descriptor != descriptor:
+                raise StateError(
+                    f"{where}: state '{self.name}' is asked for as {_described(descriptor)}, and is "
+                    f"known as {_described(self.descriptor)}; give each state a name of its own"
+                )
+            return
+        if kind != self.kind:
+            raise StateError(
+                f"{where}: state '{self.name}' is asked for as {kind}, and is known as {self.kind} (the "
+                "operator's own, or of the snapshot that was restored); keep its kind, or give the new "
+                "state another name"
+            )
+        self.descriptor = descriptor
+
+
+class StateTables(dict[str, StateTable]):
+    """The states of one backend by name, in the order in which they were first asked for or restored."""
+
+    def add(
+        self,
+        name: str,
+        kind: str,
+        *,
+        has_ttl: bool,
+        descriptor: StateDescriptor[Any] | None = None,
+    ) -> StateTable:
+        """Makes the table of a state that is not known yet."""
+        table = self[name] = self._made(name, kind, has_ttl, descriptor)
+        return table
+
+    def _made(
+        self, name: str, kind: str, has_ttl: bool, descriptor: StateDescriptor[Any] | None
+    ) -> StateTable:
+        return StateTable(name, kind, has_ttl=has_ttl, descriptor=descriptor)
+
+
+def kind_of(descriptor: StateDescriptor[Any]) -> str:
+    """What a snapshot calls the kind of a state."""
+    return type(descriptor).__name__
+
+
+def has_ttl(descriptor: StateDescriptor[Any]) -> bool:
+    """Whether entries of the state expire."""
+    config = descriptor.ttl_config
+    return config is not None and config.is_enabled()
+
+
+def _described(descriptor: StateDescriptor[Any]) -> str:
+    ttl = descriptor.ttl_config
+    return f"{descriptor!r}" + (f" with {ttl!r}" if ttl is not None else "")

@@ -1,0 +1,343 @@
+"""The five kinds of keyed state with a time to live: contents are stored as (last access, content).
+
+A list keeps a time per element and a map one per entry. What is expired is found by whoever reads it,
+and by the clean-up that is configured (see incremental_cleanup, and the backend's snapshot). Times are
+milliseconds of the task's clock; an entry of time t is expired from t + ttl on.
+
+Flink: `TtlValueState` and its kin over `AbstractTtlDecorator`. As there, a list forgets expired elements
+when reading renews its elements, or when all of them are expired, and `is_empty` of a map also counts
+entries that are expired and not yet removed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic
+
+from opchain.runtime.functions.state import (
+    AggregatingState,
+    ListState,
+    MapState,
+    ReducingState,
+    ValueState,
+)
+from opchain.runtime.functions.state_ttl import StateTtlConfig
+from opchain.runtime.state.keyed.hash_map_states import HashMapState, MergingHashMapState
+from opchain.runtime.types.type_variables import IN_contra, K, OUT_co, T, V
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping
+
+    from opchain.runtime.functions.state_descriptors import (
+        AggregatingStateDescriptor,
+        ReducingStateDescriptor,
+    )
+    from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend
+    from opchain.runtime.state.keyed.state_table import StateTable
+
+    Stamped = tuple[int, Any]
+
+
+class TimeToLive:
+    """The rules of one StateTtlConfig by a clock."""
+
+    def __init__(self, config: StateTtlConfig, now: Callable[[], int]) -> None:
+        self.now = now
+        self.ttl_ms = config.ttl_ms
+        self.reading_renews = config.update_type is StateTtlConfig.UpdateType.OnReadAndWrite
+        self.shows_expired = (
+            config.state_visibility is StateTtlConfig.StateVisibility.ReturnExpiredIfNotCleanedUp
+        )
+
+    def read(self, entries: MutableMapping[Any, Any], key: Any) -> Stamped | None:
+        """The entry of a key if it may be seen; removes an expired one, renews another."""
+        entry: Stamped | None = entries.get(key)
+        if entry is None:
+            return None
+        now = self.now()
+        if entry[0] + self.ttl_ms <= now:
+            del entries[key]
+            return entry if self.shows_expired else None
+        if self.reading_renews:
+            entries[key] = (now, entry[1])
+        return entry
+
+    def visible(self, entry: Stamped | None, now: int) -> Stamped | None:
+        """The entry if it may be seen; changes nothing."""
+        if entry is None or (entry[0] + self.ttl_ms <= now and not self.shows_expired):
+            return None
+        return entry
+
+    def live(self, kind: str, contents: Any) -> Any:
+        """The contents without what is expired; None where nothing is left.
+
+        The very same contents where nothing is expired.
+        """
+        oldest = self.now() - self.ttl_ms
+        if kind == "ListStateDescriptor":
+            elements = [entry for entry in contents if entry[0] > oldest]
+            return contents if len(elements) == len(contents) else elements or None
+        if kind == "MapStateDescriptor":
+            entries = {key: entry for key, entry in contents.items() if entry[0] > oldest}
+            return contents if len(entries) == len(contents) else entries or None
+        return contents if contents[0] > oldest else None
+
+    def stamped(self, kind: str, contents: Any) -> Any:
+        """Contents of a state that had no time to live until now, as if written now."""
+        now = self.now()
+        if kind == "ListStateDescriptor":
+            return [(now, element) for element in contents]
+        if kind == "MapStateDescriptor":
+            return {key: (now, value) for key, value in contents.items()}
+        return now, contents
+
+
+def unstamped(kind: str, contents: Any) -> Any:
+    """Contents of a state that has no time to live any more."""
+    if kind == "ListStateDescriptor":
+        return [element for _, element in contents]
+    if kind == "MapStateDescriptor":
+        return {key: value for key, (_, value) in contents.items()}
+    return contents[1]
+
+
+class _TtlState(HashMapState):
+    def __init__(self, backend: KeyedStateBackend, table: StateTable, ttl: TimeToLive) -> None:
+        super().__init__(backend, table)
+        self._ttl = ttl
+        self._cleanup = table.cleanup
+
+    def _accessed(self) -> None:
+        if self._cleanup is not None:
+            self._cleanup.run()
+
+
+class TtlValueState(_TtlState, ValueState[T], Generic[T]):
+    """One value."""
+
+    def value(self) -> T | None:
+        """The value, or None."""
+        self._accessed()
+        entry = self._ttl.read(self._entries, self._backend.state_key)
+        return None if entry is None else entry[1]
+
+    def update(self, value: T | None) -> None:
+        """Replaces the value; None clears it."""
+        self._accessed()
+        if value is None:
+            self.clear()
+        else:
+            self._entries[self._backend.state_key] = (self._ttl.now(), value)
+
+
+class TtlListState(_TtlState, MergingHashMapState, ListState[T], Generic[T]):
+    """A list whose elements expire one by one."""
+
+    def get(self) -> list[T]:
+        """A list of the elements, the caller's own."""
+        self._accessed()
+        key, ttl = self._backend.state_key, self._ttl
+        stored = self._entries.get(key)
+        if stored is None:
+            return []
+        now = ttl.now()
+        live = [entry for entry in stored if entry[0] + ttl.ttl_ms > now]
+        if not live:
+            del self._entries[key]
+        elif ttl.reading_renews:
+            self._entries[key] = [(now, element) for _, element in live]
+        return [element for _, element in (stored if ttl.shows_expired else live)]
+
+    def stored(self) -> list[T] | None:
+        """The elements, or None where there are none."""
+        return self.get() or None
+
+    def add(self, value: T) -> None:
+        """Puts an element at the end."""
+        self._accessed()
+        self._entries.setdefault(self._backend.state_key, []).append((self._ttl.now(), value))
+
+    def add_all(self, values: Iterable[T]) -> None:
+        """Puts elements at the end."""
+        self._accessed()
+        now = self._ttl.now()
+        elements = [(now, value) for value in values]
+        if elements:
+            self._entries.setdefault(self._backend.state_key, []).extend(elements)
+
+    def update(self, values: Iterable[T]) -> None:
+        """Replaces all elements."""
+        self._accessed()
+        now = self._ttl.now()
+        elements = [(now, value) for value in values]
+        if elements:
+            self._entries[self._backend.state_key] = elements
+        else:
+            self.clear()
+
+    def _unite(self, contents: list[Stamped], others: list[Stamped]) -> list[Stamped]:
+        contents.extend(others)
+        return contents
+
+
+class TtlMapState(_TtlState, MapState[K, V], Generic[K, V]):
+    """A map whose entries expire one by one."""
+
+    def _read(self, key: K) -> Stamped | None:
+        self._accessed()
+        contents = self._entries.get(self._backend.state_key)
+        if contents is None:
+            return None
+        entry = self._ttl.read(contents, key)
+        if not contents:
+            self.clear()
+        return entry
+
+    def get(self, key: K) -> V | None:
+        """The value of the key, or None."""
+        entry = self._read(key)
+        return None if entry is None else entry[1]
+
+    def put(self, key: K, value: V) -> None:
+        """Sets the value of the key."""
+        self._accessed()
+        contents = self._entries.setdefault(self._backend.state_key, {})
+        contents[key] = (self._ttl.now(), value)
+
+    def put_all(self, dict_value: Mapping[K, V]) -> None:
+        """Sets all entries of the mapping."""
+        self._accessed()
+        if dict_value:
+            now = self._ttl.now()
+            stamped = {key: (now, value) for key, value in dict_value.items()}
+            self._entries.setdefault(self._backend.state_key, {}).update(stamped)
+
+    def remove(self, key: K) -> None:
+        """Removes the entry of the key."""
+        self._accessed()
+        contents = self._entries.get(self._backend.state_key)
+        if contents is not None:
+            contents.pop(key, None)
+            if not contents:
+                self.clear()
+
+    def contains(self, key: K) -> bool:
+        """Whether the key has a value that may be seen, be it None."""
+        return self._read(key) is not None
+
+    def items(self) -> Iterable[tuple[K, V]]:
+        """All entries as of now."""
+        return iter(self._read_all())
+
+    def keys(self) -> Iterable[K]:
+        """All keys as of now."""
+        return (key for key, _ in self._read_all())
+
+    def values(self) -> Iterable[V]:
+        """All values as of now."""
+        return (value for _, value in self._read_all())
+
+    def is_empty(self) -> bool:
+        """Whether there are no entries at all, not even expired ones."""
+        self._accessed()
+        return self._backend.state_key not in self._entries
+
+    def _read_all(self) -> list[tuple[K, V]]:
+        self._accessed()
+        contents = self._entries.get(self._backend.state_key)
+        if contents is None:
+            return []
+        found = [
+            (key, entry[1])
+            for key in list(contents)
+            if (entry := self._ttl.read(contents, key)) is not None
+        ]
+        if not contents:
+            self.clear()
+        return found
+
+
+class TtlReducingState(_TtlState, MergingHashMapState, ReducingState[T], Generic[T]):
+    """One value that takes in others. Flink: `TtlReducingState`, `TtlReduceFunction`."""
+
+    def __init__(
+        self,
+        backend: KeyedStateBackend,
+        table: StateTable,
+        ttl: TimeToLive,
+        descriptor: ReducingStateDescriptor[T],
+    ) -> None:
+        super().__init__(backend, table, ttl)
+        self._reduce = descriptor.get_reduce_function().reduce
+
+    def get(self) -> T | None:
+        """The reduced value, or None."""
+        self._accessed()
+        entry = self._ttl.read(self._entries, self._backend.state_key)
+        return None if entry is None else entry[1]
+
+    def add(self, value: T | None) -> None:
+        """Reduces a value into the state; None clears it."""
+        self._accessed()
+        if value is None:
+            self.clear()
+            return
+        key, now = self._backend.state_key, self._ttl.now()
+        entry = self._ttl.visible(self._entries.get(key), now)
+        self._entries[key] = (now, value if entry is None else self._reduce(entry[1], value))
+
+    def _unite(self, contents: Stamped, others: Stamped) -> Stamped:
+        now = self._ttl.now()
+        seen = [entry for entry in (contents, others) if self._ttl.visible(entry, now)]
+        if len(seen) > 1:
+            return now, self._reduce(contents[1], others[1])
+        return (now, seen[0][1]) if seen else others
+
+
+class TtlAggregatingState(
+    _TtlState, MergingHashMapState, AggregatingState[IN_contra, OUT_co], Generic[IN_contra, OUT_co]
+):
+    """An accumulator. Flink: `TtlAggregatingState`, `TtlAggregateFunction`."""
+
+    def __init__(
+        self,
+        backend: KeyedStateBackend,
+        table: StateTable,
+        ttl: TimeToLive,
+        descriptor: AggregatingStateDescriptor[IN_contra, Any, OUT_co],
+    ) -> None:
+        super().__init__(backend, table, ttl)
+        self._function = descriptor.get_agg_function()
+
+    def get(self) -> OUT_co | None:
+        """The result of what was accumulated, or None."""
+        self._accessed()
+        entry = self._ttl.read(self._entries, self._backend.state_key)
+        return None if entry is None else self._function.get_result(entry[1])
+
+    def add(self, value: IN_contra | None) -> None:
+        """Accumulates a value; None clears the state."""
+        self._accessed()
+        if value is None:
+            self.clear()
+            return
+        key, now, function = self._backend.state_key, self._ttl.now(), self._function
+        entry = self._ttl.visible(self._entries.get(key), now)
+        accumulator = function.create_accumulator() if entry is None else entry[1]
+        self._entries[key] = (now, function.add(value, accumulator))
+
+    def _unite(self, contents: Stamped, others: Stamped) -> Stamped:
+        now = self._ttl.now()
+        seen = [entry for entry in (contents, others) if self._ttl.visible(entry, now)]
+        if len(seen) > 1:
+            return now, self._function.merge(contents[1], others[1])
+        return (now, seen[0][1]) if seen else others
+
+
+TTL_STATES: dict[str, Any] = {
+    "ValueStateDescriptor": TtlValueState,
+    "ListStateDescriptor": TtlListState,
+    "MapStateDescriptor": TtlMapState,
+    "ReducingStateDescriptor": TtlReducingState,
+    "AggregatingStateDescriptor": TtlAggregatingState,
+}
+"""By the kind of the descriptor."""

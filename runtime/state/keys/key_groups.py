@@ -1,0 +1,155 @@
+"""Key groups: the unit in which keyed state is placed, moved and restored.
+
+A key belongs to one of `max_parallelism` key groups for ever, and each parallel instance of an operator
+owns a range of them, so a job restarts at another parallelism without touching a key. All of it follows
+Flink's `KeyGroupRangeAssignment` and `MathUtils.murmurHash`: any other choice would work as well, but send
+keys to other groups than Flink does.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from opchain.runtime.state.keys.java_hash import MASK, Hasher, java_hash_code
+
+MAX_PARALLELISM_LIMIT = 1 << 15
+"""The largest parallelism, and the largest number of key groups."""
+
+DEFAULT_MAX_PARALLELISM_FLOOR = 128
+
+_SIGN = 0x80000000
+
+
+def murmur_hash(code: int) -> int:
+    """Mixes a 32-bit hash code to a non-negative one: MurmurHash3 x86 32 of one block, with seed 0."""
+    code = (code * 0xCC9E2D51) & MASK
+    code = ((code << 15) | (code >> 17)) & MASK
+    code = (code * 0x1B873593) & MASK
+    code = ((code << 13) | (code >> 19)) & MASK
+    code = (code * 5 + 0xE6546B64) & MASK
+    code ^= 4
+    code ^= code >> 16
+    code = (code * 0x85EBCA6B) & MASK
+    code ^= code >> 13
+    code = (code * 0xC2B2AE35) & MASK
+    code ^= code >> 16
+    # Flink negates what Java reads as negative, and gives 0 for the one int whose negation is itself.
+    return code if code < _SIGN else (-code & MASK) % _SIGN
+
+
+def key_group(key: object, max_parallelism: int, hasher: Hasher = java_hash_code) -> int:
+    """The key group of a key, from 0 to `max_parallelism` - 1.
+
+    >>> [key_group(key, 128) for key in ("hello", 42)]
+    [35, 29]
+
+    Args:
+        key: What `key_by` returned.
+        max_parallelism: Number of key groups.
+        hasher: Hash code of a key, where the key type declares another than `java_hash_code`.
+
+    Raises:
+        KeyTypeError: If the key has no stable hash, or is not of the type that the hasher expects.
+        ValueError: If `max_parallelism` is not from 1 to 32768.
+    """
+    check_bounds("max parallelism", max_parallelism)
+    return murmur_hash(hasher(key)) % max_parallelism
+
+
+def operator_index(key_group: int, max_parallelism: int, parallelism: int) -> int:
+    """The parallel instance that owns a key group, from 0 to `parallelism` - 1.
+
+    Raises:
+        ValueError: If an argument is out of bounds; Flink checks none of them here.
+    """
+    check_parallelism(parallelism, max_parallelism)
+    if not 0 <= key_group < max_parallelism:
+        raise ValueError(
+            f"key group must be from 0 to {max_parallelism - 1}, one below the max parallelism, "
+            f"but is {key_group}"
+        )
+    return key_group * parallelism // max_parallelism
+
+
+@dataclass(frozen=True, slots=True)
+class KeyGroupRange:
+    """Consecutive key groups, both ends included.
+
+    >>> list(KeyGroupRange(3, 5)), 5 in KeyGroupRange(3, 5)
+    ([3, 4, 5], True)
+    """
+
+    first: int
+    last: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.first <= self.last:
+            raise ValueError(
+                f"a key group range must start at 0 or above and not end before its start, "
+                f"but is {self.first} to {self.last}"
+            )
+
+    def __contains__(self, key_group: object) -> bool:
+        return isinstance(key_group, int) and self.first <= key_group <= self.last
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.first, self.last + 1))
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+
+def key_group_range(max_parallelism: int, parallelism: int, index: int) -> KeyGroupRange:
+    """The key groups that one parallel instance owns.
+
+    Raises:
+        ValueError: If an argument is out of bounds, or more instances than key groups are asked for.
+    """
+    check_parallelism(parallelism, max_parallelism)
+    if not 0 <= index < parallelism:
+        raise ValueError(
+            f"operator index must be from 0 to {parallelism - 1}, one below the parallelism, "
+            f"but is {index}"
+        )
+    first = -(-index * max_parallelism // parallelism)
+    last = ((index + 1) * max_parallelism - 1) // parallelism
+    return KeyGroupRange(first, last)
+
+
+def default_max_parallelism(parallelism: int) -> int:
+    """The number of key groups of an operator that sets none: room to grow by half, at least 128.
+
+    >>> [default_max_parallelism(parallelism) for parallelism in (1, 100, 32768)]
+    [128, 256, 32768]
+
+    Raises:
+        ValueError: If `parallelism` is not from 1 to 32768.
+    """
+    check_bounds("parallelism", parallelism)
+    room_to_grow = parallelism + parallelism // 2
+    power_of_two = 1 << (room_to_grow - 1).bit_length()
+    return min(max(power_of_two, DEFAULT_MAX_PARALLELISM_FLOOR), MAX_PARALLELISM_LIMIT)
+
+
+def check_bounds(name: str, value: int) -> None:
+    """Refuses a parallelism or max parallelism that is not from 1 to 32768.
+
+    Raises:
+        ValueError: With the name as given.
+    """
+    if not 0 < value <= MAX_PARALLELISM_LIMIT:
+        raise ValueError(f"{name} must be from 1 to {MAX_PARALLELISM_LIMIT}, but is {value}")
+
+
+def check_parallelism(parallelism: int, max_parallelism: int) -> None:
+    """Refuses a pair that leaves an instance without key groups.
+
+    Raises:
+        ValueError: If one is not from 1 to 32768, or the max parallelism is the smaller.
+    """
+    check_bounds("parallelism", parallelism)
+    check_bounds("max parallelism", max_parallelism)
+    if max_parallelism < parallelism:
+        raise ValueError(
+            f"max parallelism must not be smaller than parallelism, but {max_parallelism} key groups "
+            f"are to be shared by {parallelism} instances"
+        )

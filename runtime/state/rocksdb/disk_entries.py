@@ -1,0 +1,444 @@
+"""State keys as bytes: equal bytes for equal state keys, and for no others.
+
+A database on disk knows keys by their bytes. A pickle is no such thing: it depends on which parts of a key are
+one object. Keys of plain classes, and tuples of them, can be read from their bytes, too; a TypedKey can't, as
+its identity has less than the key.
+
+One state in one namespace on disk, used like the dictionary that the hash map backend has there.
+
+So states, operators and generated code work on either. What was used lately is at hand as objects, the same ones each
+time, and is pickled when it is written back: when there is too much of it, and before it is iterated. Whoever changes
+contents in place changes the state, then, if he took them from here for this very record; operators do, functions never
+get these objects (see rocksdb_states).
+
+In the database an entry is
+
+    D <space> <key>          -> <place> <pickled contents>
+    O <space> <place>        -> 0 <key>, or 1 <pickled state key> where a key can't be read from its bytes
+
+A *place* is a number: entries iterate in the order of places, which they get as they come. Its first part, the *run*,
+is that of the changes with which an entry was restored, and one more for all that come afterwards: so each
+restored entry can be put where it belongs, whatever was put before (see disk_snapshots). Its last part is the key
+group of a restored entry, which tells places that different subtasks gave apart.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import pickle
+import uuid
+from collections.abc import MutableMapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.errors import StateError, short_repr
+from opchain.runtime.records.record_pickle import dump_records
+from opchain.runtime.state.keys.key_identity import TypedKey
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opchain.runtime.state.rocksdb.local_database import LocalDatabase
+
+
+_LENGTH = 4
+_MICROSECOND = dt.timedelta(microseconds=1)
+_TYPED = b"T"
+
+
+def key_bytes(state_key: Any) -> bytes:  # noqa: PLR0911 - a table, most frequent first
+    r"""The bytes of a state key.
+
+    >>> key_bytes("a"), key_bytes(b"a"), key_bytes(1)
+    (b'sa', b'ba', b'i\x01')
+    """
+    kind = state_key.__class__
+    if kind is str:
+        encoded: bytes = b"s" + state_key.encode("utf-8", "surrogatepass")
+        return encoded
+    if kind is int:
+        return b"i" + _of_int(state_key)
+    if kind is tuple:
+        return b"t" + _joined(map(key_bytes, state_key))
+    if kind is TypedKey:
+        return _TYPED + _of_identity(state_key.identity)
+    if kind is bytes:
+        return b"b" + bytes(state_key)
+    if state_key is None:
+        return b"n"
+    if kind is dt.date:
+        return b"d" + _of_int(state_key.toordinal())
+    if kind is dt.timedelta:
+        return b"m" + _of_int(state_key // _MICROSECOND)
+    if kind is uuid.UUID:
+        return b"u" + bytes(state_key.bytes)
+    raise AssertionError(f"{state_key!r} is no state key")
+
+
+def can_be_read(data: bytes) -> bool:
+    """Whether `key_from` gives the state key of bytes."""
+    return data[:1] != _TYPED
+
+
+def key_from(data: bytes) -> Any:  # noqa: PLR0911 - likewise
+    """The state key that has these bytes, where it can be read from them."""
+    kind, rest = data[:1], data[1:]
+    if kind == b"s":
+        return rest.decode("utf-8", "surrogatepass")
+    if kind == b"i":
+        return int.from_bytes(rest, "big", signed=True)
+    if kind == b"t":
+        return tuple(map(key_from, _parts(rest)))
+    if kind == b"b":
+        return rest
+    if kind == b"n":
+        return None
+    if kind == b"d":
+        return dt.date.fromordinal(int.from_bytes(rest, "big", signed=True))
+    if kind == b"m":
+        return int.from_bytes(rest, "big", signed=True) * _MICROSECOND
+    assert kind == b"u", f"{data!r} are no bytes of a plain key"
+    return uuid.UUID(bytes=rest)
+
+
+def _of_identity(value: Any) -> bytes:  # noqa: PLR0911 - likewise
+    """Likewise of the identity of a TypedKey: see key_identity for what is in it."""
+    if isinstance(value, type):
+        return b"c" + f"{value.__module__}.{value.__qualname__}".encode()
+    if value.__class__ is bool:
+        return b"1" if value else b"0"
+    if isinstance(value, tuple):
+        return b"t" + _joined(map(_of_identity, value))
+    if isinstance(value, dt.datetime):
+        return b"D" + value.replace(fold=0).isoformat().encode()
+    if isinstance(value, dt.time):
+        return b"C" + _of_time(value)
+    if value is None or value.__class__ in _PLAIN:
+        return key_bytes(value)
+    return b"?" + dump_records(value)
+
+
+_PLAIN = frozenset({str, int, bytes, dt.date, dt.timedelta, uuid.UUID})
+
+
+def _of_time(value: dt.time) -> bytes:
+    """Times with an offset from UTC are equal where they mean the same, as Python compares them."""
+    offset = value.utcoffset()
+    seconds = 3600 * value.hour + 60 * value.minute + value.second
+    since = dt.timedelta(seconds=seconds, microseconds=value.microsecond)
+    if offset is None:
+        return b"n" + _of_int(since // _MICROSECOND)
+    return b"o" + _of_int((since - offset) // _MICROSECOND)
+
+
+def _of_int(number: int) -> bytes:
+    return number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)
+
+
+def _joined(parts: Any) -> bytes:
+    return b"".join(piece for part in parts for piece in (len(part).to_bytes(_LENGTH, "big"), part))
+
+
+def _parts(data: bytes) -> list[bytes]:
+    found, position = [], 0
+    while position < len(data):
+        start = position + _LENGTH
+        position = start + int.from_bytes(data[position:start], "big")
+        found.append(data[start:position])
+    return found
+
+
+_AT_HAND = 4096
+_AT_HAND_BYTES = 64 << 20
+_CHUNK = 1024
+_FEW = 256
+_PLACE = 14
+"""Bytes: 4 of the run, 8 of the position in it, 2 of the key group."""
+
+_GROUP_BITS = 16
+RUN_BITS = 64
+"""By how many bits the run is in front of the position."""
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+_ABSENT = _Absent()
+
+
+class _Slot:
+    """What is at hand of one key; `stored` is its entry in the database, None where there is none."""
+
+    __slots__ = ("contents", "key", "place", "stored")
+
+    def __init__(self, key: bytes, place: bytes, contents: Any, stored: bytes | None) -> None:
+        self.key = key
+        self.place = place
+        self.contents = contents
+        self.stored = stored
+
+
+class DiskSpaces:
+    """What all entries of one backend share: the database, the numbers of spaces, and what is at hand."""
+
+    def __init__(self, database: LocalDatabase, where: str) -> None:
+        self.database = database
+        self.where = where
+        self.at_hand = 0
+        self.bytes_at_hand = 0
+        self.next_place = 0
+        self._in_use: dict[int, DiskEntries] = {}
+        self._next_space = 0
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether there never was an entry, and nobody has asked for one."""
+        return not (self.next_place or self.at_hand)
+
+    def begin_run(self, run: int) -> None:
+        """Entries come behind all those of earlier runs from now on."""
+        self.next_place = max(self.next_place, run << RUN_BITS)
+
+    def take_number(self) -> int:
+        """A number for a new space; never given out twice."""
+        self._next_space += 1
+        return self._next_space
+
+    def use(self, entries: DiskEntries) -> None:
+        """Something of these is at hand now."""
+        self._in_use[entries.number] = entries
+
+    def forget(self, entries: DiskEntries) -> None:
+        """Nothing of these is at hand any more."""
+        self._in_use.pop(entries.number, None)
+
+    def trim(self) -> None:
+        """Writes everything back and forgets it, where it is too much; nobody may hold contents."""
+        if self.at_hand > _AT_HAND or self.bytes_at_hand > _AT_HAND_BYTES:
+            for entries in list(self._in_use.values()):
+                entries.put_away()
+
+
+class DiskEntries(MutableMapping[Any, Any]):
+    """See the module; `name` is that of the state, for messages."""
+
+    __slots__ = ("_bytes", "_count", "_data", "_order", "_slots", "_spaces", "name", "number")
+
+    def __init__(self, spaces: DiskSpaces, name: str) -> None:
+        self.name = name
+        self.number = spaces.take_number()
+        prefix = self.number.to_bytes(8, "big")
+        self._data, self._order = b"D" + prefix, b"O" + prefix
+        self._spaces = spaces
+        self._slots: dict[Any, _Slot] = {}
+        self._bytes = 0
+        self._count = 0
+
+    # Single keys
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The contents of a key."""
+        slot = self._slots.get(key) or self._load(key)
+        return default if slot.contents is _ABSENT else slot.contents
+
+    def __getitem__(self, key: Any) -> Any:
+        slot = self._slots.get(key) or self._load(key)
+        if slot.contents is _ABSENT:
+            raise KeyError(key)
+        return slot.contents
+
+    def __setitem__(self, key: Any, contents: Any) -> None:
+        slot = self._slots.get(key) or self._load(key)
+        if slot.contents is _ABSENT:
+            spaces = self._spaces
+            slot.place = (spaces.next_place << _GROUP_BITS).to_bytes(_PLACE, "big")
+            spaces.next_place += 1
+            self._count += 1
+        slot.contents = contents
+
+    def __delitem__(self, key: Any) -> None:
+        slot = self._slots.get(key) or self._load(key)
+        if slot.contents is _ABSENT:
+            raise KeyError(key)
+        slot.contents = _ABSENT
+        self._count -= 1
+
+    def __contains__(self, key: object) -> bool:
+        slot = self._slots.get(key) or self._load(key)
+        return slot.contents is not _ABSENT
+
+    def put_at(self, key: Any, place: int, key_group: int, contents: Any) -> None:
+        """Puts in a key that was never there, at a place of its own; the database isn't asked for it."""
+        self._make_room()
+        at = (place << _GROUP_BITS | key_group).to_bytes(_PLACE, "big")
+        self._slots[key] = _Slot(key_bytes(key), at, contents, None)
+        self._spaces.at_hand += 1
+        self._count += 1
+
+    def _load(self, key: Any) -> _Slot:
+        self._make_room()
+        spaces = self._spaces
+        found = key_bytes(key)
+        stored = spaces.database.get(self._data + found)
+        if stored is None:
+            slot = _Slot(found, b"", _ABSENT, None)
+        else:
+            slot = _Slot(found, stored[:_PLACE], self._read(stored), stored)
+            self._weigh(len(stored))
+        spaces.at_hand += 1
+        self._slots[key] = slot
+        return slot
+
+    def _make_room(self) -> None:
+        if len(self._slots) >= _AT_HAND or self._spaces.bytes_at_hand > _AT_HAND_BYTES:
+            # Of this space alone: who asks may still hold contents of others, under the same key.
+            self.put_away()
+        if not self._slots:
+            self._spaces.use(self)
+
+    # All keys
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Any]:
+        """The keys in their order; what is put in or taken out meanwhile may or may not come."""
+        self.write_back()
+        first, behind = self._order, _behind(self._order)
+        while chunk := list(islice(self._spaces.database.scan(first, behind), _CHUNK)):
+            for _, value in chunk:
+                yield _named(value)
+            first = chunk[-1][0] + b"\0"
+
+    def __reversed__(self) -> Iterator[Any]:
+        self.write_back()
+        scan = self._spaces.database.scan_back(_behind(self._order), self._order)
+        return (_named(value) for _, value in scan)
+
+    def items(self) -> Iterator[tuple[Any, Any]]:  # type: ignore[override]
+        """Keys and contents in order; contents that are not at hand are not kept there."""
+        get = self._spaces.database.get
+        for key in self:
+            slot = self._slots.get(key)
+            if slot is None:
+                stored = get(self._data + key_bytes(key))
+                if stored is not None:
+                    yield key, self._read(stored)
+            elif slot.contents is not _ABSENT:
+                yield key, slot.contents
+
+    def values(self) -> Iterator[Any]:  # type: ignore[override]
+        """Likewise the contents."""
+        return (contents for _, contents in self.items())
+
+    def places(self) -> Iterator[int]:
+        """The places of all, in order."""
+        self.write_back()
+        start = len(self._order)
+        for key, _ in self._spaces.database.scan(self._order, _behind(self._order)):
+            yield int.from_bytes(key[start:], "big") >> _GROUP_BITS
+
+    def rows(self) -> Iterator[tuple[int, Any, Any]]:
+        """(place, state key, contents) of all, in no order: the fastest way over everything."""
+        self.write_back()
+        database, start = self._spaces.database, len(self._data)
+        for data_key, stored in database.scan(self._data, _behind(self._data)):
+            found, place = data_key[start:], stored[:_PLACE]
+            key = (
+                key_from(found) if can_be_read(found) else _named(database.get(self._order + place))
+            )
+            yield int.from_bytes(place, "big") >> _GROUP_BITS, key, self._read(stored)
+
+    def clear(self) -> None:
+        """Takes everything out."""
+        stored = [slot.stored for slot in self._slots.values() if slot.stored is not None]
+        keys = [slot.key for slot in self._slots.values() if slot.stored is not None]
+        is_small = self._count <= len(stored) <= _FEW
+        self._forget_slots()
+        database = self._spaces.database
+        if is_small:
+            # A range that is deleted stays for a while, and every look-up asks it: not for a few keys.
+            gone = [self._data + key for key in keys]
+            database.write((), gone + [self._order + found[:_PLACE] for found in stored])
+            is_small = not any(True for _ in database.scan(self._data, _behind(self._data)))
+        if not is_small:
+            database.delete_range(self._data, _behind(self._data))
+            database.delete_range(self._order, _behind(self._order))
+        self._count = 0
+
+    # The database
+
+    def write_back(self) -> None:
+        """Has the database know what is at hand, which stays there.
+
+        Raises:
+            StateError: Contents can't be pickled.
+        """
+        puts: list[tuple[bytes, bytes]] = []
+        gone: list[bytes] = []
+        for key, slot in self._slots.items():
+            before = slot.stored
+            if slot.contents is _ABSENT:
+                if before is not None:
+                    gone += (self._data + slot.key, self._order + before[:_PLACE])
+                    self._weigh(-len(before))
+                    slot.stored = None
+                continue
+            now = slot.place + self._pickled(slot.contents)
+            if now == before:
+                continue
+            puts.append((self._data + slot.key, now))
+            if before is None or before[:_PLACE] != slot.place:
+                if before is not None:
+                    gone.append(self._order + before[:_PLACE])
+                name = b"\0" + slot.key if can_be_read(slot.key) else b"\1" + dump_records(key)
+                puts.append((self._order + slot.place, name))
+            self._weigh(len(now) - len(before or b""))
+            slot.stored = now
+        if puts or gone:
+            self._spaces.database.write(puts, gone)
+
+    def put_away(self) -> None:
+        """Writes back, and has nothing at hand any more."""
+        self.write_back()
+        self._forget_slots()
+
+    def _forget_slots(self) -> None:
+        self._spaces.at_hand -= len(self._slots)
+        self._weigh(-self._bytes)
+        self._slots.clear()
+        self._spaces.forget(self)
+
+    def _weigh(self, size: int) -> None:
+        self._bytes += size
+        self._spaces.bytes_at_hand += size
+
+    def _pickled(self, contents: Any) -> bytes:
+        try:
+            return dump_records(contents)
+        except Exception as error:
+            raise StateError(
+                f"{self._spaces.where}: state '{self.name}' can't be saved: {short_repr(contents)} can't be "
+                f"pickled ({type(error).__name__}: {error}); keep plain values in state"
+            ) from error
+
+    def _read(self, stored: bytes) -> Any:
+        try:
+            return pickle.loads(stored[_PLACE:])
+        except Exception as error:
+            raise StateError(
+                f"{self._spaces.where}: state '{self.name}' holds what can't be read from disk again "
+                f"({type(error).__name__}: {error}); keep plain values in state"
+            ) from error
+
+
+def _behind(prefix: bytes) -> bytes:
+    """The first key behind all that begin with a prefix."""
+    return (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix), "big")
+
+
+def _named(value: bytes) -> Any:
+    """The state key that an entry of the order names."""
+    return pickle.loads(value[1:]) if value[:1] == b"\1" else key_from(value[1:])

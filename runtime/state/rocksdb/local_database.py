@@ -1,0 +1,160 @@
+"""A RocksDB database on the local disk, as long as a backend lives: a place for state, no copy of it.
+
+What must survive is in checkpoints. So nothing is logged or synced, and the folder goes when the backend
+is closed. Where a process was killed, its folder stays; whoever opens the next database beside it removes
+it, told from those in use by a lock that ends with its process.
+
+RocksDB through rocksdict was measured against LMDB through lmdb, each with 1,000 of so many keys read and
+then written in one batch, in random order, on one busy machine (milliseconds for 1,000; `rows` are 30 bytes):
+
+                     1 M keys: get   put   on disk    5 M keys: get   put   on disk   in memory
+    rocksdict 0.3              4.5   1.1     19 MB             10.8   2.2     77 MB      352 MB
+    lmdb 3.0                   1.4   2.0    155 MB              2.2   3.2    528 MB      727 MB
+
+LMDB reads faster, by some microseconds a key. It was not chosen, as its keys have at most 511 bytes, its largest
+size is set beforehand, its file never shrinks and is seven times as large, and pages of it count as memory of
+the process. RocksDB is what Flink's backend of this name is.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.errors import imported
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+PREFIX = "opchain-state-"
+"""How the names of databases' folders begin."""
+
+_LOCK = "in-use"
+_WRITE_BUFFER = 16 << 20
+_BLOCK_CACHE = 64 << 20
+_BLOOM_BITS = 10.0
+
+
+class LocalDatabase:
+    """Bytes by bytes, in the order of their keys.
+
+    Args:
+        folders: Where it may be; the first is taken. If there are none, Spark's folder on this machine, which
+            goes with the application, or else the system's for temporary files.
+        where: The operator and its call site, for messages.
+
+    Raises:
+        MissingLibraryError: rocksdict is not installed.
+    """
+
+    def __init__(self, folders: Sequence[str], where: str) -> None:
+        self._library = imported("rocksdict", "rocksdb", f"{where} keeps its state on disk, which")
+        parent = Path(folders[0] if folders else _usual_folder())
+        parent.mkdir(parents=True, exist_ok=True)
+        remove_orphans(parent)
+        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+        self._lock = _locked(self.folder / _LOCK)
+        self._db = self._opened(str(self.folder / "db"))
+        self.get: Any = self._db.get
+
+    def write(self, puts: Sequence[tuple[bytes, bytes]], deletes: Sequence[bytes]) -> None:
+        """Deletes, and then puts, in one step."""
+        batch = self._library.WriteBatch(raw_mode=True)
+        for key in deletes:
+            batch.delete(key)
+        for key, value in puts:
+            batch.put(key, value)
+        self._db.write(batch)
+
+    def delete_range(self, first: bytes, behind: bytes) -> None:
+        """Deletes all from one key on, up to another."""
+        self._db.delete_range(first, behind)
+
+    def scan(self, first: bytes, behind: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """What there is from one key on, up to another, as it is now."""
+        for key, value in self._db.items(from_key=first):
+            if key >= behind:
+                return
+            yield key, value
+
+    def scan_back(self, last: bytes, until: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """What there is from one key back, down to another."""
+        for key, value in self._db.items(backwards=True, from_key=last):
+            if key < until:
+                return
+            yield key, value
+
+    def close(self) -> None:
+        """Ends it, and removes its folder; nothing happens the second time."""
+        if self._db is None:
+            return
+        self.get = None
+        self._db.close()
+        self._db = None
+        shutil.rmtree(self.folder, ignore_errors=True)
+        os.close(self._lock)
+
+    def _opened(self, path: str) -> Any:
+        library = self._library
+        options = library.Options(raw_mode=True)
+        options.create_if_missing(True)
+        options.set_write_buffer_size(_WRITE_BUFFER)
+        blocks = library.BlockBasedOptions()
+        blocks.set_bloom_filter(_BLOOM_BITS, False)
+        blocks.set_block_cache(_block_cache(library))
+        options.set_block_based_table_factory(blocks)
+        database = library.Rdict(path, options)
+        writing = library.WriteOptions()
+        writing.disable_wal = True
+        database.set_write_options(writing)
+        return database
+
+
+def _usual_folder() -> str:
+    # Spark tells its Python workers.
+    return os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0] or tempfile.gettempdir()
+
+
+_caches: dict[int, Any] = {}
+
+
+def _block_cache(library: Any) -> Any:
+    """One for all databases of a process: its size is a bound for them together."""
+    process = os.getpid()
+    if process not in _caches:
+        _caches.clear()
+        _caches[process] = library.Cache(_BLOCK_CACHE)
+    return _caches[process]
+
+
+def remove_orphans(parent: Path) -> list[Path]:
+    """Removes the folders of databases whose processes are gone; gives them."""
+    found = []
+    for folder in sorted(parent.glob(f"{PREFIX}*")):
+        try:
+            lock = _locked(folder / _LOCK, create=False)
+        except OSError:
+            continue  # in use, or just being made, or somebody else's
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+        found.append(folder)
+    return found
+
+
+def _locked(path: Path, *, create: bool = True) -> int:
+    """An open file that this process alone has locked.
+
+    Raises:
+        OSError: Another process has, or there is no such file.
+    """
+    lock = os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise
+    return lock

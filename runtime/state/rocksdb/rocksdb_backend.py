@@ -1,0 +1,334 @@
+"""What a backend on disk keeps of one state: entries on disk per namespace; the namespaces are in memory.
+
+Whole snapshots of state on disk and back, a part at a time: state may be larger than memory.
+
+What is written is what the hash map backend writes and reads (see keyed_snapshot), but a key group may have
+several frames, one for each part of the state that was gone over. Positions follow from places (see disk_entries),
+but have no runs. As bytes all of it is in memory until it is in a file, which is a fraction of what the objects would take.
+
+A restore takes one key group after the other. Its frames are folded to what it has in the end, and that is put
+in at its places, whatever the places of other key groups.
+
+Keyed state on the local disk, for more of it than memory holds: see keyed_backend for the contract.
+
+It is the hash map backend over tables whose entries are in a RocksDB database (disk_entries), with states that
+copy (rocksdb_states). In memory are what was used lately, the namespaces that hold something, the keys touched
+since the last checkpoint, and the timers: Flink's setting for these would be `HEAP`, which is its default, too.
+Snapshots and changes are in the one form that all backends write and read, so a checkpoint or savepoint of
+one can be restored in the other.
+
+Flink: `EmbeddedRocksDBStateBackend`, `RocksDBKeyedStateBackend`.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.mailbox.timer_service import wall_clock_ms
+from opchain.runtime.records.garbage_collection import collector_paused
+from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
+from opchain.runtime.state.keyed.keyed_backend import VOID
+from opchain.runtime.state.keyed.keyed_changes import KEEPS_PLACE
+from opchain.runtime.state.keyed.keyed_snapshot import (
+    WHOLE,
+    in_order,
+    pickled,
+    require,
+    ttl_of_snapshot,
+)
+from opchain.runtime.state.keyed.state_table import StateTable, StateTables
+from opchain.runtime.state.keys.key_identity import key_of
+from opchain.runtime.state.rocksdb.disk_entries import RUN_BITS, DiskEntries, DiskSpaces
+from opchain.runtime.state.rocksdb.local_database import LocalDatabase
+from opchain.runtime.state.rocksdb.rocksdb_states import STATES, TTL_STATES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from opchain.runtime.functions.state_descriptors import StateDescriptor
+    from opchain.runtime.state.keyed.keyed_snapshot import Frame
+    from opchain.runtime.state.keys.java_hash import Hasher
+    from opchain.runtime.state.keys.key_groups import KeyGroupRange
+    from opchain.runtime.state.keys.key_identity import KeyIdentity
+    from opchain.runtime.state.keys.key_router import KeyRouter
+
+
+class DiskTable(StateTable):
+    """See StateTable."""
+
+    __slots__ = ("_on_disk",)
+
+    def __init__(
+        self,
+        on_disk: DiskSpaces,
+        name: str,
+        kind: str,
+        *,
+        has_ttl: bool,
+        descriptor: StateDescriptor[Any] | None,
+    ) -> None:
+        self._on_disk = on_disk
+        self.name = name
+        super().__init__(name, kind, has_ttl=has_ttl, descriptor=descriptor)
+
+    def entries(self, namespace: Any) -> DiskEntries:
+        """The entries of a namespace, as what they are."""
+        found = self.space(namespace)
+        assert isinstance(found, DiskEntries)
+        return found
+
+    def keys_in(self, namespace: Any) -> Iterable[Any]:
+        """The keys of a namespace, to go over while it changes."""
+        return self.spaces.get(namespace, ())
+
+    def leave(self, namespace: Any) -> None:
+        """See StateTable."""
+        left = self.spaces.get(namespace)
+        super().leave(namespace)
+        if isinstance(left, DiskEntries) and namespace not in self.spaces:
+            left.put_away()
+
+    def _new_space(self) -> DiskEntries:
+        return DiskEntries(self._on_disk, self.name)
+
+
+class DiskTables(StateTables):
+    """The states of one backend by name."""
+
+    def __init__(self, on_disk: DiskSpaces) -> None:
+        super().__init__()
+        self.on_disk = on_disk
+
+    def _made(
+        self, name: str, kind: str, has_ttl: bool, descriptor: StateDescriptor[Any] | None
+    ) -> DiskTable:
+        return DiskTable(self.on_disk, name, kind, has_ttl=has_ttl, descriptor=descriptor)
+
+
+if TYPE_CHECKING:
+    Row = tuple[int, Any, Any, Any]
+    Placed = dict[Any, tuple[int, Any]]
+    """Place and contents by state key."""
+
+_PART = 50_000
+
+
+def write_disk_tables(
+    tables: DiskTables, router: KeyRouter, now: Callable[[], int]
+) -> dict[int, bytes]:
+    """The snapshot of tables, by key group.
+
+    Raises:
+        StateError: Something in a state can't be pickled.
+    """
+    groups: dict[int, bytearray] = {}
+    rows = ((table, row) for table in tables.values() for row in _rows(table, now))  # type: ignore[arg-type]
+    while part := list(islice(rows, _PART)):
+        of_part: dict[int, dict[str, tuple[str, bool, list[Row]]]] = {}
+        key_groups = router.key_groups_of([row[2] for _, row in part])
+        for group, (table, row) in zip(key_groups, part, strict=True):
+            states = of_part.setdefault(group, {})
+            states.setdefault(table.name, (table.kind, table.has_ttl, []))[2].append(row)
+        for group, states in of_part.items():
+            groups.setdefault(group, bytearray()).extend(pickled((WHOLE, states)))
+    return {group: bytes(groups[group]) for group in sorted(groups)}
+
+
+def _rows(table: DiskTable, now: Callable[[], int]) -> Iterator[Row]:
+    ttl = ttl_of_snapshot(table, now)
+    starts = _starts(table)
+    for namespace in list(table.spaces):
+        for place, state_key, contents in table.entries(namespace).rows():
+            if ttl is None or (contents := ttl.live(table.kind, contents)) is not None:
+                run = place >> RUN_BITS
+                position = starts[run] + place - (run << RUN_BITS)
+                yield position, namespace, key_of(state_key), contents
+
+
+def _starts(table: DiskTable) -> dict[int, int]:
+    """The position at which each run begins: behind all places of the runs before."""
+    longest: dict[int, int] = {}
+    for namespace in list(table.spaces):
+        for place in table.entries(namespace).places():
+            run = place >> RUN_BITS
+            longest[run] = max(longest.get(run, 0), place - (run << RUN_BITS) + 1)
+    runs = sorted(longest)
+    starts = accumulate((longest[run] for run in runs), initial=0)
+    return dict(zip(runs, starts, strict=False))
+
+
+def restore_empty(
+    snapshots: Sequence[Mapping[int, bytes]],
+    tables: DiskTables,
+    key_groups: KeyGroupRange,
+    identity: KeyIdentity,
+    where: str,
+) -> int:
+    """Puts snapshots into tables that hold nothing yet; gives the number of their last changes.
+
+    Raises:
+        StateError: A snapshot is not readable, or a state has another kind than before.
+    """
+    last = 0
+    for group in sorted({group for snapshot in snapshots for group in snapshot}):
+        if group not in key_groups:
+            continue
+        of_group = [{group: found[group]} for found in snapshots if group in found]
+        states = _Group(tables, identity, where)
+        for number, frames in in_order(of_group, key_groups, "a snapshot of keyed state", where):
+            for _, frame in frames:
+                states.take(frame)
+            last = max(last, number)
+        states.put(group)
+    tables.on_disk.begin_run(last + 1)
+    return last
+
+
+class _Group:
+    """What one key group holds: by state and namespace."""
+
+    def __init__(self, tables: DiskTables, identity: KeyIdentity, where: str) -> None:
+        self._tables = tables
+        self._identity = identity
+        self._where = where
+        self._found: dict[str, dict[Any, Placed]] = {}
+
+    def take(self, frame: Frame) -> None:
+        """Folds a frame in."""
+        of_states = frame[-1]
+        for name, (kind, has_ttl, *_) in of_states.items():
+            require(self._tables, name, kind, self._where, has_ttl=has_ttl)
+            self._found.setdefault(name, {}).setdefault(VOID, {})
+        if frame[0] == WHOLE:
+            self._take_whole(of_states)
+        else:
+            self._take_changes(*frame[1:])
+
+    def put(self, group: int) -> None:
+        """Puts everything on disk."""
+        for name, spaces in self._found.items():
+            table: DiskTable = self._tables[name]  # type: ignore[assignment]
+            for namespace, placed in spaces.items():
+                if placed:
+                    entries = table.entries(namespace)
+                    for state_key, (place, contents) in placed.items():
+                        entries.put_at(state_key, place, group, contents)
+        self._tables.on_disk.trim()
+
+    def _take_whole(self, of_states: Mapping[str, Any]) -> None:
+        identify = self._identity.of
+        for name, (_, _, rows) in of_states.items():
+            spaces = self._found[name]
+            for position, namespace, key, contents in rows:
+                spaces.setdefault(namespace, {})[identify(key)] = (position, contents)
+
+    def _take_changes(self, number: int, keys: list[Any], of_states: Mapping[str, Any]) -> None:
+        identify = self._identity.of
+        state_keys = list(map(identify, keys))
+        for name, spaces in self._found.items():
+            _, _, rows, of_spaces = of_states.get(name, ("", False, [], []))
+            kept = {index for _, index, _ in rows}
+            for index, state_key in enumerate(state_keys):
+                if index not in kept:
+                    spaces[VOID].pop(state_key, None)
+            by_key = [(place, state_keys[index], contents) for place, index, contents in rows]
+            _place(spaces[VOID], number, by_key)
+            for namespace, gone, of_space in of_spaces:
+                placed = spaces.setdefault(namespace, {})
+                if gone is None:
+                    placed.clear()
+                for key in gone or ():
+                    placed.pop(identify(key), None)
+                by_key = [(place, identify(key), contents) for place, key, contents in of_space]
+                _place(placed, number, by_key)
+
+
+def _place(placed: Placed, number: int, rows: list[tuple[int, Any, Any]]) -> None:
+    for place, state_key, contents in rows:
+        if place == KEEPS_PLACE and state_key in placed:
+            placed[state_key] = placed[state_key][0], contents
+        else:
+            placed[state_key] = number << RUN_BITS | max(place, 0), contents
+
+
+class RocksDBKeyedStateBackend(HashMapKeyedStateBackend):
+    """The keyed state of one operator's subtask; the arguments are those of HashMapKeyedStateBackend.
+
+    Args:
+        max_parallelism: The number of all key groups.
+        key_groups: Those of this subtask; all of them if not given.
+        identity: How keys are told apart.
+        hasher: The hash code of keys, where their type declares another than their class's.
+        now: The clock of states with a time to live, in milliseconds.
+        where: The operator and its call site, for messages.
+        folders: Where on the local disk; see LocalDatabase.
+
+    Raises:
+        MissingLibraryError: rocksdict is not installed.
+    """
+
+    __slots__ = ("_database", "_on_disk")
+
+    _kinds = STATES
+    _kinds_with_ttl = TTL_STATES
+
+    def __init__(
+        self,
+        max_parallelism: int = 128,
+        key_groups: KeyGroupRange | None = None,
+        *,
+        identity: KeyIdentity | None = None,
+        hasher: Hasher | None = None,
+        now: Callable[[], int] = wall_clock_ms,
+        where: str = "the operator",
+        folders: Sequence[str] = (),
+    ) -> None:
+        self._database = LocalDatabase(folders, where)
+        self._on_disk = DiskSpaces(self._database, where)
+        super().__init__(
+            max_parallelism, key_groups, identity=identity, hasher=hasher, now=now, where=where
+        )
+        self._is_watched = True  # what is at hand is looked after whenever a key is selected
+
+    def _new_tables(self) -> DiskTables:
+        return DiskTables(self._on_disk)
+
+    def _before_selecting(self, state_key: Any) -> None:
+        super()._before_selecting(state_key)
+        self._on_disk.trim()
+
+    def touch(self, keys: Iterable[Any]) -> None:
+        """See KeyedStateBackend."""
+        super().touch(keys)
+        self._on_disk.trim()
+
+    def close(self) -> None:
+        """See KeyedStateBackend."""
+        self._database.close()
+
+    # Snapshots
+
+    def snapshot(self) -> dict[int, bytes]:
+        """See KeyedStateBackend."""
+        with collector_paused():
+            written = write_disk_tables(self._tables, self._router, self._now)  # type: ignore[arg-type]
+        self._begin_changes(1)
+        return written
+
+    def restore(self, snapshots: Iterable[Mapping[int, bytes]]) -> None:
+        """See KeyedStateBackend."""
+        if not self._on_disk.is_untouched:
+            super().restore(snapshots)
+            return
+        with collector_paused():
+            last = restore_empty(
+                list(snapshots),
+                self._tables,  # type: ignore[arg-type]
+                self.key_groups,
+                self.identity,
+                self._where,
+            )
+        number = max(last + 1, self._next_number)
+        self._begin_changes(number)
+        self._next_number = number

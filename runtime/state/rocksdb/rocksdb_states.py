@@ -1,0 +1,156 @@
+"""The five kinds of keyed state as a backend on disk hands them out: what goes in and out is copied.
+
+There a value is pickled bytes, and no object that a function could keep and change. Here it is at hand as an
+object for a while (see disk_entries), so a copy is made of it, unless nobody could change it; as a function
+sees it, it is the same. Flink: `RocksDBValueState` and its kin, where each access reads or writes bytes.
+
+The list or map of a key is one entry: it is read and written as a whole, where Flink has a row for each
+entry of a map.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.records.record_copy import private
+from opchain.runtime.state.keyed.hash_map_states import (
+    HashMapAggregatingState,
+    HashMapListState,
+    HashMapMapState,
+    HashMapReducingState,
+    HashMapValueState,
+)
+from opchain.runtime.state.keyed.ttl_states import (
+    TtlAggregatingState,
+    TtlListState,
+    TtlMapState,
+    TtlReducingState,
+    TtlValueState,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+
+class _CopyingValue:
+    def value(self) -> Any:
+        """A copy of the value, or None."""
+        return private(super().value())  # type: ignore[misc]
+
+    def update(self, value: Any) -> None:
+        """Keeps a copy; None clears the state."""
+        super().update(private(value))  # type: ignore[misc]
+
+
+class _CopyingList:
+    def get(self) -> list[Any]:
+        """Copies of the elements."""
+        return list(map(private, super().get()))  # type: ignore[misc]
+
+    def add(self, value: Any) -> None:
+        """Puts a copy at the end."""
+        super().add(private(value))  # type: ignore[misc]
+
+    def add_all(self, values: Iterable[Any]) -> None:
+        """Puts copies at the end."""
+        super().add_all(list(map(private, values)))  # type: ignore[misc]
+
+    def update(self, values: Iterable[Any]) -> None:
+        """Replaces all elements by copies."""
+        super().update(list(map(private, values)))  # type: ignore[misc]
+
+
+class _CopyingMap:
+    def get(self, key: Any) -> Any:
+        """A copy of the value of the key, or None."""
+        return private(super().get(key))  # type: ignore[misc]
+
+    def put(self, key: Any, value: Any) -> None:
+        """Sets the value of the key."""
+        super().put(private(key), private(value))  # type: ignore[misc]
+
+    def put_all(self, dict_value: Mapping[Any, Any]) -> None:
+        """Sets all entries of the mapping."""
+        copied = {private(key): private(value) for key, value in dict_value.items()}
+        super().put_all(copied)  # type: ignore[misc]
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        """Copies of all entries."""
+        return ((private(key), private(value)) for key, value in super().items())  # type: ignore[misc]
+
+    def keys(self) -> Iterator[Any]:
+        """Copies of all keys."""
+        return map(private, super().keys())  # type: ignore[misc]
+
+    def values(self) -> Iterator[Any]:
+        """Copies of all values."""
+        return map(private, super().values())  # type: ignore[misc]
+
+
+class _CopyingResult:
+    def get(self) -> Any:
+        """A copy of what was added up, or None."""
+        return private(super().get())  # type: ignore[misc]
+
+    def add(self, value: Any) -> None:
+        """Adds a copy; None clears the state."""
+        super().add(private(value))  # type: ignore[misc]
+
+
+class DiskValueState(_CopyingValue, HashMapValueState[Any]):
+    """One value."""
+
+
+class DiskListState(_CopyingList, HashMapListState[Any]):
+    """A list."""
+
+
+class DiskMapState(_CopyingMap, HashMapMapState[Any, Any]):
+    """A map."""
+
+
+class DiskReducingState(_CopyingResult, HashMapReducingState[Any]):
+    """One value that takes in others."""
+
+
+class DiskAggregatingState(_CopyingResult, HashMapAggregatingState[Any, Any]):
+    """An accumulator."""
+
+
+class DiskTtlValueState(_CopyingValue, TtlValueState[Any]):
+    """One value."""
+
+
+class DiskTtlListState(_CopyingList, TtlListState[Any]):
+    """A list whose elements expire one by one."""
+
+
+class DiskTtlMapState(_CopyingMap, TtlMapState[Any, Any]):
+    """A map whose entries expire one by one."""
+
+
+class DiskTtlReducingState(_CopyingResult, TtlReducingState[Any]):
+    """One value that takes in others."""
+
+
+class DiskTtlAggregatingState(_CopyingResult, TtlAggregatingState[Any, Any]):
+    """An accumulator."""
+
+
+STATES: dict[str, Any] = {
+    "ValueStateDescriptor": DiskValueState,
+    "ListStateDescriptor": DiskListState,
+    "MapStateDescriptor": DiskMapState,
+    "ReducingStateDescriptor": DiskReducingState,
+    "AggregatingStateDescriptor": DiskAggregatingState,
+}
+"""By the kind of the descriptor."""
+
+TTL_STATES: dict[str, Any] = {
+    "ValueStateDescriptor": DiskTtlValueState,
+    "ListStateDescriptor": DiskTtlListState,
+    "MapStateDescriptor": DiskTtlMapState,
+    "ReducingStateDescriptor": DiskTtlReducingState,
+    "AggregatingStateDescriptor": DiskTtlAggregatingState,
+}
+"""By the kind of the descriptor, with a time to live."""

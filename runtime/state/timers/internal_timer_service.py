@@ -1,0 +1,203 @@
+"""Timers per key and namespace: what operators register, and how they fire.
+
+    timers = context.timers.service("window-timers", self)      # in open(); see timer_services.py
+    timers.register_event_time_timer(window, window.max_timestamp())
+    timers.current_watermark, timers.current_processing_time()
+
+    def on_event_time(self, time, namespace): ...               # self is the target; the timer's key
+    def on_processing_time(self, time, namespace): ...          # is the backend's current key
+
+- A timer is (clock, time, namespace, key): registered twice it fires once; it belongs to the key that
+  is current in the operator's KeyedStateBackend.
+- Event-time timers fire when the watermark reaches them, before the operator passes it on: those up to
+  and including the watermark, in the order that keyed_timers gives. A timer registered while others
+  fire, and due as well, fires in the same pass. One registered in the past fires with the next
+  watermark, not at once.
+- Processing-time timers fire as mail of the operator once the task's clock has reached them, likewise in
+  order; one in the past as soon as mail is read.
+- When a bounded input ends in streaming mode, the last watermark fires all event-time timers;
+  processing-time timers that are not yet due never fire.
+- In batch mode (BatchTimerService) a key's timers fire when its last record has been processed: first
+  those of event time, then those of processing time, whatever the clock shows. Until then the current
+  watermark is the smallest; while they fire it is the largest, and registering has no effect.
+
+Flink: `InternalTimerServiceImpl`; `BatchExecutionInternalTimeService`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
+from opchain.runtime.state.timers.keyed_timers import TimerChanges
+
+if TYPE_CHECKING:
+    from opchain.runtime.mailbox.processing_time_service import (
+        ProcessingTimeService,
+        TimerHandle,
+    )
+    from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend
+    from opchain.runtime.state.timers.keyed_timers import KeyedTimers
+
+
+class Triggerable(Protocol):
+    """What timers are fired at; the backend's current key is the timer's."""
+
+    def on_event_time(self, time: int, namespace: Any) -> None:
+        """An event-time timer fires."""
+
+    def on_processing_time(self, time: int, namespace: Any) -> None:
+        """A processing-time timer fires."""
+
+
+class InternalTimerService:
+    """The timers of one name; see the module. Times are milliseconds."""
+
+    def __init__(
+        self,
+        backend: KeyedStateBackend,
+        processing_time: ProcessingTimeService,
+        target: Triggerable,
+        event_timers: KeyedTimers,
+        processing_timers: KeyedTimers,
+    ) -> None:
+        self.current_watermark = MIN_LONG_VALUE
+        self.current_processing_time = processing_time.current_processing_time
+        self._backend = backend
+        self._processing_time = processing_time
+        self._target = target
+        self._event_timers = event_timers
+        self._processing_timers = processing_timers
+        # The one call that is asked of the clock: for the first of the processing-time timers.
+        self._call: TimerHandle | None = None
+        self._call_at = MAX_LONG_VALUE
+        # Changes of event-time timers that the operator keeps in a form of its own, for the next snapshot.
+        self.unjournaled = TimerChanges()
+        self._await_next()
+
+    def register_event_time_timer(self, namespace: Any, time: int) -> None:
+        """Has a timer fire once the watermark is at or past a time."""
+        self._event_timers.add(time, namespace, self._backend.state_key)
+
+    def register_processing_time_timer(self, namespace: Any, time: int) -> None:
+        """Has a timer fire once the clock is at or past a time."""
+        if self._processing_timers.add(time, namespace, self._backend.state_key) and (
+            self._call is None or time < self._call_at
+        ):
+            self._await(time)
+
+    def delete_event_time_timer(self, namespace: Any, time: int) -> None:
+        """Takes a timer back; nothing happens where there is none."""
+        self._event_timers.discard(time, namespace, self._backend.state_key)
+
+    def delete_processing_time_timer(self, namespace: Any, time: int) -> None:
+        """Takes a timer back; nothing happens where there is none."""
+        self._processing_timers.discard(time, namespace, self._backend.state_key)
+
+    def take_event_time_timers(self) -> list[tuple[int, Any, Any]]:
+        """Gives out all event-time timers as (time, namespace, state key), in order.
+
+        For operators that know by themselves what is due, and register timers for snapshots alone.
+        """
+        timers = list(self._event_timers)
+        for timer in timers:
+            self._event_timers.discard(*timer)
+        return timers
+
+    def forget_changes(self) -> None:
+        """Starts anew with what `snapshot_changes` gives: what changed so far is known to checkpoints."""
+        if self._event_timers.journal is not None:
+            self._event_timers.journal = {}
+
+    def event_time_timer_count(self) -> int:
+        """How many event-time timers wait."""
+        return len(self._event_timers)
+
+    def processing_time_timer_count(self) -> int:
+        """How many processing-time timers wait."""
+        return len(self._processing_timers)
+
+    def advance_watermark(self, watermark: int) -> None:
+        """Fires what is due at a watermark."""
+        self.current_watermark = watermark
+        pop, select = self._event_timers.pop_until, self._backend.set_current_state_key
+        fire = self._target.on_event_time
+        while (timer := pop(watermark)) is not None:
+            time, namespace, state_key = timer
+            select(state_key)
+            fire(time, namespace)
+
+    def _on_processing_time(self, until: int) -> None:
+        """Fires all that is due by now, which may be more than was when the call was asked for.
+
+        Else the next ones would wait for calls of their own, with records in between: how many depends on how
+        the input is cut.
+        """
+        self._call = None
+        now = max(until, self.current_processing_time())
+        while self._fire_processing_time(now - 1):
+            pass
+        # One that registers itself for this very moment, again and again, lets others have their turn.
+        for _ in range(len(self._processing_timers)):
+            if not self._fire_processing_time(now):
+                break
+        if self._call is None:
+            self._await_next()
+
+    def _fire_processing_time(self, until: int) -> bool:
+        """Fires the first timer that is due; False where none is."""
+        timer = self._processing_timers.pop_until(until)
+        if timer is None:
+            return False
+        time, namespace, state_key = timer
+        self._backend.set_current_state_key(state_key)
+        self._target.on_processing_time(time, namespace)
+        return True
+
+    def await_anew(self) -> None:
+        """Asks the clock for the first of the timers that wait now."""
+        if self._call is not None:
+            self._call.cancel()
+            self._call = None
+        self._await_next()
+
+    def _await_next(self) -> None:
+        time = self._processing_timers.next_time()
+        if time is not None:
+            self._await(time)
+
+    def _await(self, time: int) -> None:
+        if self._call is not None:
+            self._call.cancel()
+        self._call_at = time
+        self._call = self._processing_time.register_timer(time, self._on_processing_time)
+
+
+class BatchTimerService(InternalTimerService):
+    """Timers of one key at a time, which fire at its end; see the module."""
+
+    def register_event_time_timer(self, namespace: Any, time: int) -> None:
+        """Has a timer fire at the end of the key; nothing happens at that end."""
+        if self.current_watermark != MAX_LONG_VALUE:
+            super().register_event_time_timer(namespace, time)
+
+    def register_processing_time_timer(self, namespace: Any, time: int) -> None:
+        """Has a timer fire at the end of the key; nothing happens at that end."""
+        if self.current_watermark != MAX_LONG_VALUE:
+            self._processing_timers.add(time, namespace, self._backend.state_key)
+
+    def advance_watermark(self, watermark: int) -> None:
+        """The last watermark ends the key at hand; there are no others in batch mode."""
+        if watermark == MAX_LONG_VALUE:
+            self.end_key()
+
+    def end_key(self) -> None:
+        """Fires everything that the key at hand has registered."""
+        if not (self._event_timers or self._processing_timers):
+            return
+        super().advance_watermark(MAX_LONG_VALUE)
+        self._on_processing_time(MAX_LONG_VALUE)
+        self.current_watermark = MIN_LONG_VALUE
+
+    def _await(self, time: int) -> None:
+        """The clock decides nothing here."""

@@ -1,0 +1,342 @@
+"""Timers of one clock, waiting: a set of (time, namespace, key), given out in order.
+
+The earliest comes first. Among equal times the namespace that was registered first at that time comes
+first, and within a namespace the key; so timers without namespaces come in the order of registration.
+(Flink leaves this order open.) A timer that is registered while timers of its time are given out comes
+after those that were there.
+
+There is one heap entry per time and one dictionary per time and namespace: registering the same timer
+again, which triggers do for each record, is one look-up, and a window's end with a million keys is one
+entry. Deleting is a look-up, too: times without timers leave the heap when they come to its top, or
+when they are the most of it.
+
+What is added and removed can be noted, for checkpoints that keep changes alone: see timer_changes.
+
+Which timers came and went since the last snapshot, as bytes per key group.
+
+The frame of a key group (see keyed_frames) is a pickle of (2, number, {name: (event changes, processing
+changes)}); changes of a service and clock are (dropped, removed, added):
+
+- dropped: (time, namespace), whose timers of this key group are gone, all of them;
+- removed: (time, namespace, key), gone;
+- added: (place, place of the namespace, time, namespace, key). At its time a timer comes behind
+  those that were there, in the order of places over all key groups; likewise the namespace, among those of
+  the time, unless its place is -1: then it keeps the place that it has.
+
+A timer that was added and has fired since the last snapshot is in none of these.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.state.keyed.keyed_changes import KEEPS_PLACE
+from opchain.runtime.state.keyed.state_table import newest
+from opchain.runtime.state.keys.key_identity import key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from opchain.runtime.state.keys.key_identity import KeyIdentity
+    from opchain.runtime.state.keys.key_router import KeyRouter
+
+
+if TYPE_CHECKING:
+    Keys = dict[Any, None]
+
+_SMALLEST_HEAP_TO_SWEEP = 64
+
+
+class KeyedTimers:
+    """The timers of one service and clock. Keys are state keys: see key_identity."""
+
+    __slots__ = (
+        "_by_time",
+        "_count",
+        "_heap",
+        "_last",
+        "_last_namespace",
+        "_last_time",
+        "_walks",
+        "journal",
+    )
+
+    def __init__(self) -> None:
+        self._by_time: dict[int, dict[Any, Keys]] = {}
+        self._heap: list[int] = []
+        self._count = 0
+        # Where the last timer was put: windows register the same time for record after record.
+        self._last: Keys = {}
+        self._last_time: int | None = None
+        self._last_namespace: Any = None
+        # Of each time whose timers are being given out, those that are still to come.
+        self._walks: dict[int, Iterator[tuple[Any, Any]]] = {}
+        # The timers that were added or removed since the last snapshot, and whether they were there
+        # before; None while nobody notes them.
+        self.journal: dict[tuple[int, Any, Any], bool] | None = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[tuple[int, Any, Any]]:
+        """(time, namespace, state key) of all timers, in order."""
+        for time in sorted(self._by_time):
+            for namespace, keys in self._by_time[time].items():
+                for state_key in keys:
+                    yield time, namespace, state_key
+
+    def add(self, time: int, namespace: Any, state_key: Any) -> bool:
+        """Registers a timer; False where it is registered already."""
+        if time == self._last_time and namespace is self._last_namespace:
+            keys = self._last
+        else:
+            keys = self._keys(time, namespace)
+        if state_key in keys:
+            return False
+        keys[state_key] = None
+        self._count += 1
+        if self.journal is not None:
+            self.journal.setdefault((time, namespace, state_key), False)
+        return True
+
+    def discard(self, time: int, namespace: Any, state_key: Any) -> None:
+        """Takes a timer back; nothing happens where there is none."""
+        keys = self._by_time.get(time, {}).get(namespace)
+        if keys is None or state_key not in keys:
+            return
+        del keys[state_key]
+        self._removed(time, namespace, state_key)
+        if len(self._heap) > max(_SMALLEST_HEAP_TO_SWEEP, 2 * self._count):
+            self._sweep()
+
+    def next_time(self) -> int | None:
+        """The time of the first timer, or None."""
+        heap = self._heap
+        while heap:
+            if any(self._by_time[heap[0]].values()):
+                return heap[0]
+            self._drop_first_time()
+        return None
+
+    def pop_until(self, time: int) -> tuple[int, Any, Any] | None:
+        """Gives out the first timer, if it is not later than a time: (time, namespace, state key)."""
+        heap = self._heap
+        while heap and heap[0] <= time:
+            first = heap[0]
+            namespaces = self._by_time[first]
+            walk = self._walks.get(first)
+            if walk is None:
+                if len(namespaces) == 1:
+                    ((namespace, keys),) = namespaces.items()
+                    if len(keys) == 1:  # alone at its time, as many timers are
+                        self._drop_first_time()
+                        state_key = keys.popitem()[0]
+                        self._removed(first, namespace, state_key)
+                        return first, namespace, state_key
+                walk = self._walks[first] = _walk(namespaces)
+            found = next(walk, None)
+            if found is not None:
+                namespace, state_key = found
+                del namespaces[namespace][state_key]
+                self._removed(first, namespace, state_key)
+                return first, namespace, state_key
+            del self._walks[first]
+            if not any(namespaces.values()):
+                self._drop_first_time()
+        return None
+
+    def count_of(self, namespace: Any) -> int:
+        """How many timers a namespace has."""
+        return sum(len(namespaces.get(namespace, ())) for namespaces in self._by_time.values())
+
+    def at(self, time: int) -> dict[Any, Keys]:
+        """The keys of each namespace that has timers at a time; not to be changed."""
+        return self._by_time.get(time, {})
+
+    def put_last(self, time: int, namespaces: Iterable[Any]) -> None:
+        """Has timers of some namespaces come behind all others of a time, in this order."""
+        known = self._by_time.get(time, {})
+        for namespace in namespaces:
+            if namespace in known:
+                known[namespace] = known.pop(namespace)
+
+    def forget_empty(self, time: int, namespaces: Iterable[Any]) -> None:
+        """Forgets the places of namespaces that have no timers left at a time.
+
+        While its timers are given out, a time keeps all places.
+        """
+        known = self._by_time.get(time)
+        if known is None or time in self._walks:
+            return
+        for namespace in namespaces:
+            if not known.get(namespace, True):
+                del known[namespace]
+                if time == self._last_time:
+                    self._last_time = None
+
+    def _removed(self, time: int, namespace: Any, state_key: Any) -> None:
+        self._count -= 1
+        if self.journal is not None:
+            self.journal.setdefault((time, namespace, state_key), True)
+
+    def _keys(self, time: int, namespace: Any) -> Keys:
+        namespaces = self._by_time.get(time)
+        if namespaces is None:
+            namespaces = self._by_time[time] = {}
+            heapq.heappush(self._heap, time)
+        keys = namespaces.get(namespace)
+        if keys is None:
+            keys = namespaces[namespace] = {}
+        self._last, self._last_time, self._last_namespace = keys, time, namespace
+        return keys
+
+    def _drop_first_time(self) -> None:
+        time = heapq.heappop(self._heap)
+        del self._by_time[time]
+        if time == self._last_time:
+            self._last_time = None
+
+    def _sweep(self) -> None:
+        """Drops the times without timers, but those whose timers are being given out."""
+        self._by_time = {
+            time: namespaces
+            for time, namespaces in self._by_time.items()
+            if time in self._walks or any(namespaces.values())
+        }
+        self._heap = list(self._by_time)
+        heapq.heapify(self._heap)
+        self._last_time = None
+
+
+def _walk(namespaces: dict[Any, Keys]) -> Iterator[tuple[Any, Any]]:
+    """(namespace, state key) of the timers that are there at first and are not taken back meanwhile."""
+    for namespace in list(namespaces):
+        keys = namespaces[namespace]
+        for state_key in list(keys):
+            if state_key in keys:
+                yield namespace, state_key
+
+
+if TYPE_CHECKING:
+    Changed = tuple[list[tuple[int, Any]], list[tuple[int, Any, Any]], list["Added"]]
+    Added = tuple[int, int, int, Any, Any]
+
+
+@dataclass(slots=True)
+class TimerChanges:
+    """The changes of one service and clock; keys are state keys.
+
+    `dropped` has the key groups for which all timers of a time and namespace are gone. `added` rows are
+    (place of the namespace, time, namespace, state key), in order.
+    """
+
+    dropped: list[tuple[int, Any, Iterable[int]]] = field(default_factory=list)
+    removed: list[tuple[int, Any, Any]] = field(default_factory=list)
+    added: list[tuple[int, int, Any, Any]] = field(default_factory=list)
+
+    def extend(self, others: TimerChanges) -> None:
+        """Takes others in, behind these."""
+        self.dropped += others.dropped
+        self.removed += others.removed
+        self.added += others.added
+
+
+def journaled(timers: KeyedTimers) -> TimerChanges:
+    """What the journal of timers comes to."""
+    changes = TimerChanges()
+    journal = timers.journal or {}
+    touched: dict[int, dict[Any, dict[Any, None]]] = {}
+    for (time, namespace, state_key), was_there in journal.items():
+        keys = touched.setdefault(time, {}).setdefault(namespace, {})
+        if state_key in timers.at(time).get(namespace, ()):
+            keys[state_key] = None
+        elif was_there:
+            changes.removed.append((time, namespace, state_key))
+    for time, namespaces in sorted(touched.items(), key=_time):
+        timers.forget_empty(time, namespaces)
+        waiting = timers.at(time)
+        # One that nothing was added to keeps its place, and so do those before it.
+        grown = {name: keys for name, keys in namespaces.items() if keys}
+        place_of = {name: place for place, name in enumerate(newest(waiting, grown))}
+        # Namespaces that come last, in their order; then those that keep their places.
+        for namespace in (*place_of, *(name for name in namespaces if name not in place_of)):
+            place = place_of.get(namespace, KEEPS_PLACE)
+            for state_key in newest(waiting.get(namespace, {}), namespaces[namespace]):
+                changes.added.append((place, time, namespace, state_key))
+    return changes
+
+
+def forget_empty(timers: KeyedTimers) -> None:
+    """Forgets the places that a whole snapshot doesn't keep, so that order goes on the same after a restore."""
+    for time, namespace, _ in timers.journal or ():
+        timers.forget_empty(time, (namespace,))
+
+
+def by_key_group(changes: TimerChanges, router: KeyRouter) -> dict[int, Changed]:
+    """The changes as they are written."""
+    groups: dict[int, Changed] = {}
+    for time, namespace, key_groups in changes.dropped:
+        for group in dict.fromkeys(key_groups):
+            groups.setdefault(group, ([], [], []))[0].append((time, namespace))
+    keys = [key_of(row[-1]) for row in (*changes.removed, *changes.added)]
+    numbers = iter(router.key_groups_of(keys))
+    key = iter(keys)
+    for time, namespace, _ in changes.removed:
+        groups.setdefault(next(numbers), ([], [], []))[1].append((time, namespace, next(key)))
+    for place, (namespace_place, time, namespace, _) in enumerate(changes.added):
+        row = (place, namespace_place, time, namespace, next(key))
+        groups.setdefault(next(numbers), ([], [], []))[2].append(row)
+    return groups
+
+
+def apply_changes(
+    timers: KeyedTimers,
+    changes: Sequence[tuple[int, Changed]],
+    identity: KeyIdentity,
+    router: KeyRouter,
+) -> None:
+    """Takes in the changes of all key groups, as (key group, changes)."""
+    dropped: dict[tuple[int, Any], set[int]] = {}
+    touched: dict[int, dict[Any, None]] = {}
+    added: list[tuple[int, int, int, int, Any, Any]] = []
+    for group, (gone, removed, new) in changes:
+        for time, namespace in gone:
+            dropped.setdefault((time, namespace), set()).add(group)
+        for time, namespace, key in removed:
+            timers.discard(time, namespace, identity.of(key))
+            touched.setdefault(time, {})[namespace] = None
+        added += ((place, group, *row) for place, *row in new)
+    for (time, namespace), groups in dropped.items():
+        _drop(timers, time, namespace, groups, router)
+        touched.setdefault(time, {})[namespace] = None
+    last: dict[int, dict[Any, int]] = {}
+    for _, _, namespace_place, time, namespace, key in sorted(added, key=_place):
+        state_key = identity.of(key)
+        timers.discard(time, namespace, state_key)
+        timers.add(time, namespace, state_key)
+        if namespace_place != KEEPS_PLACE:
+            last.setdefault(time, {})[namespace] = namespace_place
+    for time, places in last.items():
+        timers.put_last(time, sorted(places, key=places.__getitem__))
+    for time, namespaces in touched.items():
+        timers.forget_empty(time, namespaces)
+
+
+def _drop(
+    timers: KeyedTimers, time: int, namespace: Any, groups: set[int], router: KeyRouter
+) -> None:
+    keys = list(timers.at(time).get(namespace, ()))
+    numbers = router.key_groups_of([key_of(key) for key in keys])
+    for state_key, group in zip(keys, numbers, strict=True):
+        if group in groups:
+            timers.discard(time, namespace, state_key)
+
+
+def _time(item: tuple[int, Any]) -> int:
+    return item[0]
+
+
+def _place(item: tuple[Any, ...]) -> tuple[int, int]:
+    return item[0], item[1]

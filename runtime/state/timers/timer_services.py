@@ -1,0 +1,242 @@
+"""All timer services of one operator: one per name, restored, and taken in snapshots by key group.
+
+    timers = context.timers.service("window-timers", self)      # in open(); one service per name
+
+What a service does: internal_timer_service.py. Flink: `InternalTimeServiceManagerImpl`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.constants import MAX_LONG_VALUE
+from opchain.runtime.errors import StateError
+from opchain.runtime.records.garbage_collection import collector_paused
+from opchain.runtime.records.record_pickle import dump_records
+from opchain.runtime.state.keyed.keyed_snapshot import CHANGES, WHOLE, in_order
+from opchain.runtime.state.keys.key_identity import key_of
+from opchain.runtime.state.keys.key_router import KeyRouter
+from opchain.runtime.state.timers.internal_timer_service import (
+    BatchTimerService,
+    InternalTimerService,
+)
+from opchain.runtime.state.timers.keyed_timers import (
+    KeyedTimers,
+    TimerChanges,
+    apply_changes,
+    by_key_group,
+    forget_empty,
+    journaled,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from opchain.runtime.mailbox.processing_time_service import ProcessingTimeService
+    from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend
+    from opchain.runtime.state.keys.java_hash import Hasher
+    from opchain.runtime.state.timers.internal_timer_service import Triggerable
+
+    Row = tuple[int, int, Any, Any]
+
+
+class TimerServices:
+    """All timer services of one operator.
+
+    Args:
+        backend: Whose current key timers belong to.
+        processing_time: The operator's clock.
+        hasher: The hash code of keys, as the backend's.
+        is_batch: Whether timers fire at the end of each key.
+        where: The operator and its call site, for messages.
+    """
+
+    def __init__(
+        self,
+        backend: KeyedStateBackend,
+        processing_time: ProcessingTimeService,
+        *,
+        hasher: Hasher | None = None,
+        is_batch: bool = False,
+        where: str = "the operator",
+    ) -> None:
+        self._backend = backend
+        self._processing_time = processing_time
+        self._hasher = hasher
+        self._kind = BatchTimerService if is_batch else InternalTimerService
+        self._where = where
+        self._services: dict[str, InternalTimerService] = {}
+        self._queues: dict[str, tuple[KeyedTimers, KeyedTimers]] = {}
+        self._made_router: KeyRouter | None = None
+        # The number of the next changes is 0 where they would not be complete.
+        self._tracks_changes = False
+        self._next_number = 0
+
+    def service(self, name: str, target: Triggerable) -> InternalTimerService:
+        """The service of a name, made when first asked for: it then has the restored timers."""
+        service = self._services.get(name)
+        if service is None:
+            service = self._services[name] = self._kind(
+                self._backend, self._processing_time, target, *self._queues_of(name)
+            )
+        return service
+
+    def advance_watermark(self, watermark: int) -> None:
+        """Fires what is due, service by service in the order in which they were made."""
+        for service in self._services.values():
+            service.advance_watermark(watermark)
+
+    def begin_at(self, watermark: int) -> None:
+        """Lets the services begin at a watermark; nothing fires."""
+        for service in self._services.values():
+            service.current_watermark = watermark
+
+    def end_key(self) -> None:
+        """In batch mode: fires what the current key has registered."""
+        self.advance_watermark(MAX_LONG_VALUE)
+
+    def event_time_timer_count(self) -> int:
+        """How many event-time timers wait, in all services."""
+        return sum(len(event_timers) for event_timers, _ in self._queues.values())
+
+    def processing_time_timer_count(self) -> int:
+        """How many processing-time timers wait, in all services."""
+        return sum(len(processing_timers) for _, processing_timers in self._queues.values())
+
+    def service_names(self) -> list[str]:
+        """The names of the services known so far, restored ones included."""
+        return list(self._queues)
+
+    def snapshot(self) -> dict[int, bytes]:
+        """All timers by key group, as the backend's snapshot; key groups without timers are left out.
+
+        The frame of a key group (see keyed_frames; timer_changes has what may follow it) is a pickle of
+        (1, {name: (event rows, processing rows)}), a row being (position among the timers of service
+        and clock, time, namespace, key).
+        """
+        groups: dict[int, dict[str, tuple[list[Row], list[Row]]]] = {}
+        for name, queues in self._queues.items():
+            for domain, timers in enumerate(queues):
+                forget_empty(timers)
+                rows = [
+                    (position, time, namespace, key_of(state_key))
+                    for position, (time, namespace, state_key) in enumerate(timers)
+                ]
+                key_groups = self._router.key_groups_of([row[3] for row in rows])
+                for group, row in zip(key_groups, rows, strict=True):
+                    services = groups.setdefault(group, {})
+                    services.setdefault(name, ([], []))[domain].append(row)
+        self._begin_changes(1)
+        return {
+            group: dump_records((WHOLE, services)) for group, services in sorted(groups.items())
+        }
+
+    def restore(self, snapshots: Iterable[Mapping[int, bytes]]) -> None:
+        """Takes in the timers of this subtask's key groups; before `service` is called.
+
+        Raises:
+            StateError: A snapshot can't be read.
+        """
+        last = 0
+        groups = self._backend.key_groups
+        with collector_paused():
+            for last, frames in in_order(snapshots, groups, "a snapshot of timers", self._where):
+                if last == 0:
+                    self._restore_whole(frames)
+                else:
+                    self._apply(frames)
+        number = max(last + 1, self._next_number)
+        self._begin_changes(number)
+        self._next_number = number
+
+    def track_changes(self) -> None:
+        """Notes from the next snapshot or the last restore on which timers come and go; off by default."""
+        self._tracks_changes = True
+        for queues in self._queues.values():
+            for timers in queues:
+                timers.journal = {}
+
+    def snapshot_changes(self) -> dict[int, bytes]:
+        """What came and went since the last snapshot of either kind, by key group; then starts anew.
+
+        Raises:
+            StateError: Changes are not tracked, or there was no snapshot.
+        """
+        if not (self._tracks_changes and self._next_number):
+            raise StateError(
+                f"{self._where}: changes of timers are asked for where they are not tracked since a "
+                "snapshot; call track_changes(), and take a whole snapshot first"
+            )
+        groups: dict[int, dict[str, list[Any]]] = {}
+        for name, queues in self._queues.items():
+            service = self._services.get(name)
+            for domain, timers in enumerate(queues):
+                changes = journaled(timers)
+                if service is not None and domain == 0:
+                    changes.extend(service.unjournaled)
+                for group, of_group in by_key_group(changes, self._router).items():
+                    services = groups.setdefault(group, {})
+                    services.setdefault(name, [([], [], []), ([], [], [])])[domain] = of_group
+        number = self._next_number
+        self._begin_changes(number + 1)
+        return {
+            group: dump_records((CHANGES, number, services))
+            for group, services in sorted(groups.items())
+        }
+
+    def apply_changes(self, changes: Mapping[int, bytes]) -> None:
+        """Takes in what `snapshot_changes` gave, on top of what was restored from before it."""
+        self.restore([changes])
+        for service in self._services.values():
+            service.await_anew()
+
+    def _restore_whole(self, frames: Sequence[tuple[int, Any]]) -> None:
+        found: dict[tuple[str, int], list[tuple[int, int, int, Any, Any]]] = {}
+        for group, (_, services) in frames:
+            for name, queues in services.items():
+                for domain, rows in enumerate(queues):
+                    found.setdefault((name, domain), []).extend(
+                        (time, position, group, namespace, key)
+                        for position, time, namespace, key in rows
+                    )
+        identity = self._backend.identity
+        for (name, domain), waiting in found.items():
+            timers = self._queues_of(name)[domain]
+            for time, _, _, namespace, key in sorted(waiting, key=lambda row: row[:3]):
+                timers.add(time, namespace, identity.of(key))
+
+    def _apply(self, frames: Sequence[tuple[int, Any]]) -> None:
+        found: dict[tuple[str, int], list[Any]] = {}
+        for group, (_, _, services) in frames:
+            for name, queues in services.items():
+                for domain, changes in enumerate(queues):
+                    found.setdefault((name, domain), []).append((group, changes))
+        for (name, domain), of_groups in found.items():
+            timers = self._queues_of(name)[domain]
+            apply_changes(timers, of_groups, self._backend.identity, self._router)
+
+    def _begin_changes(self, number: int) -> None:
+        if not self._tracks_changes:
+            self._next_number = 0
+            return
+        self._next_number = number
+        for queues in self._queues.values():
+            for timers in queues:
+                timers.journal = {}
+        for service in self._services.values():
+            service.unjournaled = TimerChanges()
+
+    @property
+    def _router(self) -> KeyRouter:
+        if self._made_router is None:
+            self._made_router = KeyRouter(self._backend.max_parallelism, 1, self._hasher)
+        return self._made_router
+
+    def _queues_of(self, name: str) -> tuple[KeyedTimers, KeyedTimers]:
+        queues = self._queues.get(name)
+        if queues is None:
+            queues = self._queues[name] = KeyedTimers(), KeyedTimers()
+            if self._tracks_changes:
+                for timers in queues:
+                    timers.journal = {}
+        return queues

@@ -1,0 +1,220 @@
+"""Sources that run inside the task of an operator with several inputs.
+
+Flink: HEAD_WITH_SOURCES; `OperatorChain.createChainedSources`, `StreamTaskSourceInput`. What such a
+source reads takes no exchange, but else it is an input like any other: its elements are numbered by
+the input and come through a valve, on a channel of their own.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.operators.operator import Output
+from opchain.runtime.operators.source import SourceOperator
+from opchain.runtime.records.elements import (
+    MAX_WATERMARK,
+    EndOfInput,
+    RecordBatch,
+    Watermark,
+    WatermarkStatus,
+)
+from opchain.runtime.task.input.input_gate import InputElement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from opchain.runtime.operators.context import OperatorContext
+    from opchain.runtime.program.vertex_program import (
+        ChainedSourceProgram,
+        InputProgram,
+        OperatorProgram,
+    )
+    from opchain.runtime.records.elements import StreamElement
+    from opchain.runtime.task.input.input_gate import InputGate
+
+
+class ChainedSource:
+    """One source, and what it emits as elements."""
+
+    def __init__(
+        self,
+        program: ChainedSourceProgram,
+        make_context: Callable[[OperatorProgram], OperatorContext],
+    ) -> None:
+        self.program = program
+        self._values: list[Any] = []
+        self._timestamps: list[int | None] = []
+        self._waiting: deque[StreamElement] = deque()
+        output = Output(
+            collect=self._collect,
+            watermark_receivers=[self._take_watermark],
+            idle_receivers=[self._take_status],
+            marker_receivers=[self._waiting.append],
+        )
+        self.operator = SourceOperator(program.operator, make_context(program.operator), output)
+
+    def elements(self) -> Iterator[StreamElement]:
+        """Reads this subtask's splits; ends with the last watermark and the end of input."""
+        operator = self.operator
+        for batch in operator.batches():
+            values, timestamps = _parts(batch)
+            operator.count(len(values), len(values))
+            if operator.strategy is None:
+                self._waiting.append(
+                    RecordBatch(list(values), None if timestamps is None else list(timestamps))
+                )
+            else:
+                operator.process_batch(0, values, timestamps)
+                operator.on_batch_end()
+                self._cut()
+            yield from self._taken()
+        operator.process_watermark(MAX_WATERMARK)
+        operator.context.quiesce()
+        operator.finish()
+        yield from self._taken()
+        yield EndOfInput()
+
+    def _taken(self) -> Iterator[StreamElement]:
+        # Not iterated over: a latency marker may come in, as mail, between two elements.
+        while self._waiting:
+            yield self._waiting.popleft()
+
+    def _collect(self, value: Any, timestamp: int | None) -> None:
+        self._values.append(value)
+        self._timestamps.append(timestamp)
+
+    def _take_watermark(self, timestamp: int) -> None:
+        self._cut()
+        self._waiting.append(Watermark(timestamp))
+
+    def _take_status(self, is_idle: bool) -> None:
+        self._cut()
+        self._waiting.append(WatermarkStatus.IDLE if is_idle else WatermarkStatus.ACTIVE)
+
+    def _cut(self) -> None:
+        """Ends a batch."""
+        if self._values:
+            self._waiting.append(RecordBatch(self._values, self._timestamps))
+            self._values, self._timestamps = [], []
+
+
+class ChainedSources:
+    """The sources inside one task; mostly there are none."""
+
+    def __init__(
+        self,
+        programs: Sequence[ChainedSourceProgram],
+        make_context: Callable[[OperatorProgram], OperatorContext],
+    ) -> None:
+        self._sources = [ChainedSource(program, make_context) for program in programs]
+        self._read: InterleavedInputs | None = None
+
+    @property
+    def operators(self) -> list[SourceOperator]:
+        """The operators, by index."""
+        return [source.operator for source in self._sources]
+
+    def open(self) -> None:
+        """Opens the sources; the chain is open by then."""
+        for operator in self.operators:
+            operator.open()
+
+    def beside(
+        self,
+        gate: InputGate,
+        gate_inputs: Sequence[InputProgram],
+        input_watermarks: Sequence[int],
+    ) -> Iterable[InputElement]:
+        """All that the task reads: the gate alone where there are no sources."""
+        if not self._sources:
+            return gate
+        numbers = [edge.input_number for edge in gate_inputs]
+        self._read = InterleavedInputs(gate, numbers, self._sources, input_watermarks)
+        return self._read
+
+    def alone(self, input_watermarks: Sequence[int]) -> Iterable[InputElement]:
+        """What the sources bring, without an input gate."""
+        if not self._sources:
+            return ()
+        self._read = InterleavedInputs((), (), self._sources, input_watermarks)
+        return self._read
+
+    def close(self) -> None:
+        """Closes what the sources have open."""
+        if self._read is not None:
+            self._read.close()
+
+
+@dataclass(slots=True)
+class _Reader:
+    """One of those that are read in turn."""
+
+    elements: Iterator[InputElement]
+    inputs: tuple[int, ...]
+    turns: int = 0
+
+
+class InterleavedInputs:
+    """The elements of an input gate and of chained sources, by turns: iterate over it once.
+
+    Next is always the one whose event time is furthest behind, and among equals the one that had the
+    fewest turns: so inputs stay together in event time, and the same input is read in the same order.
+    Flink takes whichever has something, in turn.
+
+    Args:
+        gate: The exchanges; it may have none.
+        gate_inputs: The numbers of the inputs that the gate brings.
+        sources: The chained sources.
+        input_watermarks: The watermark of each input, kept up to date by whoever reads.
+    """
+
+    def __init__(
+        self,
+        gate: Iterable[InputElement],
+        gate_inputs: Iterable[int],
+        sources: Sequence[ChainedSource],
+        input_watermarks: Sequence[int],
+    ) -> None:
+        self._input_watermarks = input_watermarks
+        self._readers = [_Reader(iter(gate), tuple(sorted(set(gate_inputs))))]
+        for source in sources:
+            number, channel = source.program.input_number, source.program.channel
+            # One generator for each source, so that closing it closes what the source has open.
+            self._readers.append(_Reader(_numbered(source.elements(), number, channel), (number,)))
+
+    def __iter__(self) -> Iterator[InputElement]:
+        """Reads by turns."""
+        left = list(self._readers)
+        while left:
+            reader = min(left, key=self._place)
+            element = next(reader.elements, None)
+            if element is None:
+                left.remove(reader)
+            else:
+                reader.turns += 1
+                yield element
+
+    def close(self) -> None:
+        """Closes what the sources have open."""
+        for reader in self._readers:
+            close = getattr(reader.elements, "close", None)
+            if close is not None:
+                close()
+
+    def _place(self, reader: _Reader) -> tuple[int, int]:
+        watermarks = [self._input_watermarks[number] for number in reader.inputs]
+        return min(watermarks, default=MAX_WATERMARK), reader.turns
+
+
+def _numbered(
+    elements: Iterator[StreamElement], input_number: int, channel: int
+) -> Iterator[InputElement]:
+    for element in elements:
+        yield InputElement(input_number, channel, element)
+
+
+def _parts(batch: Any) -> tuple[Sequence[Any], Sequence[int | None] | None]:
+    """The records of a batch, and their timestamps where the source brings them along."""
+    return (batch.values, batch.timestamps) if isinstance(batch, RecordBatch) else (batch, None)

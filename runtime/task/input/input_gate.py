@@ -1,0 +1,200 @@
+"""What a task reads: the elements of its channels, each channel whole and in order, or an error.
+
+Flink: `InputGate`, with the channels of all in-edges in one. The transport below may lose, repeat or
+mix up buffers (a retried or speculated sender, a stage run again); nothing of that may look like a
+shorter input. So a channel must begin with buffer 0, have no gap, and close with `EndOfInput`, or, in an
+epoch of an unbounded job, with the barrier of the epoch's checkpoint.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from opchain.runtime.errors import (
+    InternalError,
+    LostBufferError,
+    UnreadableRecordError,
+    WireFormatError,
+)
+from opchain.runtime.records.elements import CheckpointBarrier, EndOfInput, RecordBatch
+from opchain.runtime.records.wire import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from opchain.runtime.program.vertex_program import InputProgram
+    from opchain.runtime.records.elements import Buffer, StreamElement
+
+
+class InputElement(NamedTuple):
+    """An element, the input it is for, and the channel it came on."""
+
+    input_number: int
+    channel: int
+    element: StreamElement
+
+
+class _Channel:
+    __slots__ = ("has_ended", "input_number", "label", "sequence")
+
+    def __init__(self, edge: InputProgram) -> None:
+        self.input_number = edge.input_number
+        self.label = edge.label
+        self.sequence = 0
+        self.has_ended = False
+
+
+class InputGate:
+    """Iterates over the elements of all channels, one buffer in memory at a time.
+
+    An input number yields one `EndOfInput`, when the last of its channels has ended.
+
+    Args:
+        inputs: The in-edges.
+        subtask: The subtask that reads.
+        parallelism: The number of subtasks of the vertex.
+        buffers: Ascending by (order, channel, sequence), so that what is read depends neither on the order
+            of arrival nor on retries.
+        checkpoint_id: The checkpoint whose barrier ends every channel; None where the input itself ends.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[InputProgram],
+        subtask: int,
+        parallelism: int,
+        buffers: Iterable[Buffer],
+        checkpoint_id: int | None = None,
+    ) -> None:
+        self._checkpoint_id = checkpoint_id
+        self.buffers_in = 0
+        self.bytes_in = 0
+        self.records_in = 0
+        self._buffers = buffers
+        self._place = f"subtask {subtask + 1} of {parallelism}"
+        self._channels = {
+            channel: _Channel(edge)
+            for edge in inputs
+            for channel in edge.channels_of(subtask, parallelism)
+        }
+        self._open_channels: dict[int, int] = {}
+        for channel in self._channels.values():
+            number = channel.input_number
+            self._open_channels[number] = self._open_channels.get(number, 0) + 1
+
+    def __iter__(self) -> Iterator[InputElement]:
+        """Reads; once only.
+
+        Raises:
+            LostBufferError: If a channel has a gap, a repetition, or no end, or is unknown. It comes at the
+                place of the fault: what was read before it must not be published.
+            WireFormatError: If a buffer is damaged.
+            UnreadableRecordError: If records cannot be unpickled here.
+            InternalError: If the buffers are not in order.
+        """
+        last = None
+        for buffer in self._buffers:
+            key = buffer[1:4]
+            if last is not None and key < last:
+                raise InternalError(
+                    f"{self._place} got buffer (order, channel, sequence) {key} after {last}: "
+                    "expected them in ascending order"
+                )
+            last = key
+            yield from self.read(buffer)
+        self._check_ends()
+
+    def read(self, buffer: Buffer) -> Iterator[InputElement]:
+        """The elements of one buffer, the next of its channel.
+
+        Raises:
+            LostBufferError: As `__iter__`, but for a channel's missing end.
+            WireFormatError: If the buffer is damaged.
+            UnreadableRecordError: If records cannot be unpickled here.
+        """
+        channel = self._accept(buffer)
+        for element in self._decode(buffer, channel):
+            if channel.has_ended:
+                raise self._lost(buffer.channel, "goes on behind its end of input")
+            if isinstance(element, EndOfInput):
+                channel.has_ended = True
+                if not self._close_one(channel.input_number):
+                    continue
+            elif isinstance(element, CheckpointBarrier):
+                if element.checkpoint_id != self._checkpoint_id:
+                    raise self._lost(
+                        buffer.channel,
+                        f"brings the barrier of checkpoint {element.checkpoint_id}, expected that of "
+                        f"{self._checkpoint_id or 'none'}",
+                    )
+                channel.has_ended = True
+                self._close_one(channel.input_number)
+                continue
+            elif isinstance(element, RecordBatch):
+                self.records_in += len(element.values)
+            yield InputElement(channel.input_number, buffer.channel, element)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether all channels have."""
+        return not any(self._open_channels.values())
+
+    def _accept(self, buffer: Buffer) -> _Channel:
+        """The buffer's channel, if the buffer is the next one that the channel must bring."""
+        channel = self._channels.get(buffer.channel)
+        if channel is None:
+            expected = ", ".join(map(str, self._channels)) or "none"
+            raise LostBufferError(
+                f"{self._place} got a buffer of channel {buffer.channel}, which it does not have "
+                f"(expected: {expected}); it was meant for another task"
+            )
+        if channel.has_ended:
+            raise self._lost(
+                buffer.channel, f"brings buffer {buffer.sequence} behind its end of input"
+            )
+        if buffer.sequence < channel.sequence:
+            raise self._lost(
+                buffer.channel,
+                f"brings buffer {buffer.sequence} twice, expected buffer {channel.sequence}",
+            )
+        if buffer.sequence > channel.sequence:
+            raise self._lost(
+                buffer.channel,
+                f"brings buffer {buffer.sequence}, expected buffer {channel.sequence}: "
+                f"{buffer.sequence - channel.sequence} missing",
+            )
+        channel.sequence += 1
+        self.buffers_in += 1
+        self.bytes_in += len(buffer.payload)
+        return channel
+
+    def _decode(self, buffer: Buffer, channel: _Channel) -> list[StreamElement]:
+        try:
+            return decode(buffer.payload)
+        except (WireFormatError, UnreadableRecordError) as error:
+            raise type(error)(
+                f"edge '{channel.label}', {self._place}, channel {buffer.channel}, "
+                f"buffer {buffer.sequence}: {error}"
+            ) from error
+
+    def _close_one(self, input_number: int) -> bool:
+        """Counts the end of a channel; whether it was the input's last."""
+        self._open_channels[input_number] -= 1
+        return self._open_channels[input_number] == 0
+
+    def _check_ends(self) -> None:
+        missing = [number for number, channel in self._channels.items() if not channel.has_ended]
+        if missing:
+            number = missing[0]
+            found = self._channels[number].sequence
+            others = f"; so do {len(missing) - 1} other channels" if missing[1:] else ""
+            raise self._lost(
+                number, f"stops after {found} buffers without its end of input{others}"
+            )
+
+    def _lost(self, number: int, what: str) -> LostBufferError:
+        return LostBufferError(
+            f"edge '{self._channels[number].label}', {self._place}: channel {number} {what}; the "
+            "input is incomplete and no result of it is published; run the job again, and report it if "
+            "it comes back"
+        )

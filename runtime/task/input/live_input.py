@@ -1,0 +1,129 @@
+"""Input that comes while the task runs, from producers on other threads.
+
+A bounded task reads its buffers in a fixed order, all of which are there. A live one takes each as mail,
+in the order in which they come: its default action, where it has no source of its own, is suspended. So a
+timer fires also while nothing comes, and an operator that waits for mail lets no buffer in, since that
+would be mail of the task, which is below every operator's.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from opchain.runtime.mailbox.default_action import Controller
+    from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
+    from opchain.runtime.records.elements import Buffer
+    from opchain.runtime.task.input.input_gate import InputElement, InputGate
+    from opchain.runtime.task.input.task_input import GateInput
+
+MOST_WAITING = 64
+"""How many buffers wait for a task; who brings one more waits until there is room."""
+
+_LOOK_EVERY_S = 0.2
+
+
+class LiveBuffers:
+    """The way into a task that may not have begun yet: any thread delivers, the task connects once."""
+
+    def __init__(self, most_waiting: int = MOST_WAITING) -> None:
+        self._room = threading.Semaphore(most_waiting)
+        self._lock = threading.Lock()
+        self._early: list[Buffer] = []
+        self._take: Callable[[Buffer], None] | None = None
+        self._is_closed = False
+
+    def deliver(self, buffer: Buffer) -> None:
+        """Brings a buffer; waits for room, and drops it when nobody reads any more."""
+        while not self._room.acquire(timeout=_LOOK_EVERY_S):
+            if self._is_closed:
+                return
+        with self._lock:
+            if self._take is None:
+                self._early.append(buffer)
+            else:
+                self._take(buffer)
+
+    def connect(self, take: Callable[[Buffer], None]) -> None:
+        """Has `take` called with each buffer, in the thread that delivers it; those that came first."""
+        with self._lock:
+            for buffer in self._early:
+                take(buffer)
+            self._early.clear()
+            self._take = take
+
+    def made_room(self) -> None:
+        """Lets another buffer in; after each that was taken."""
+        self._room.release()
+
+    def close(self) -> None:
+        """Lets nobody wait any longer."""
+        self._is_closed = True
+
+
+class LiveInput:
+    """Feeds a chain with what its producers deliver, and its own sources in between.
+
+    Args:
+        buffers: What comes.
+        gate: Decodes it, and knows when all channels have ended.
+        feeder: Feeds the chain with elements.
+        pulled: The elements of chained sources; none where there are no sources.
+        processor: The task's mailbox loop.
+    """
+
+    def __init__(
+        self,
+        buffers: LiveBuffers,
+        gate: InputGate,
+        feeder: GateInput,
+        pulled: Iterable[InputElement],
+        processor: MailboxProcessor,
+    ) -> None:
+        self._buffers = buffers
+        self._gate = gate
+        self._feeder = feeder
+        self._pulled: Iterator[InputElement] | None = iter(pulled)
+        self._processor = processor
+        executor = processor.mailbox_executor()
+
+        def take(buffer: Buffer) -> None:
+            # A closed mailbox: the task has failed, and with it the job.
+            with suppress(MailboxClosedError):
+                executor.execute(partial(self._read, buffer), "a buffer came")
+
+        self._connect = partial(buffers.connect, take)
+        self._is_connected = False
+
+    def process_next(self, controller: Controller) -> None:
+        """Feeds an element of a chained source; waits for mail when they have no more."""
+        if not self._is_connected:
+            self._is_connected = True
+            self._connect()
+        item = None if self._pulled is None else next(self._pulled, None)
+        if item is not None:
+            self._feeder.feed(item)
+            return
+        self._pulled = None
+        if self._gate.has_ended:
+            controller.all_actions_completed()
+        else:
+            controller.suspend_default_action(self._processor.metrics.idle)
+
+    def close(self) -> None:
+        """Lets no producer wait any longer."""
+        self._buffers.close()
+
+    def _read(self, buffer: Buffer) -> None:
+        for item in self._gate.read(buffer):
+            self._feeder.feed(item)
+        self._buffers.made_room()
+        if self._gate.has_ended and self._pulled is None:
+            self._processor.all_actions_completed()

@@ -1,0 +1,56 @@
+"""The type variables of everything a user subclasses or hands over.
+
+For a type checker each defaults to `Any`, so that `class Parse(MapFunction)` is as good as
+`class Parse(MapFunction[str, int])` under the strictest settings. At run time they are plain
+`typing.TypeVar`s: defaults need Python 3.13, and executors have the standard library alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import TypeVar
+
+    from opchain.runtime.functions.state import State
+    from opchain.runtime.functions.window import Window
+
+    T = TypeVar("T", default=Any)
+    K = TypeVar("K", default=Any)
+    V = TypeVar("V", default=Any)
+    V_co = TypeVar("V_co", covariant=True, default=Any)
+    T_contra = TypeVar("T_contra", contravariant=True, default=Any)
+    IN_contra = TypeVar("IN_contra", contravariant=True, default=Any)
+    IN1_contra = TypeVar("IN1_contra", contravariant=True, default=Any)
+    IN2_contra = TypeVar("IN2_contra", contravariant=True, default=Any)
+    OUT_co = TypeVar("OUT_co", covariant=True, default=Any)
+    ACC = TypeVar("ACC", default=Any)
+    S = TypeVar("S", bound=State, default=Any)
+    S_co = TypeVar("S_co", bound=State, covariant=True, default=Any)
+    KEY_co = TypeVar("KEY_co", covariant=True, default=Any)
+    KEY_contra = TypeVar("KEY_contra", contravariant=True, default=Any)
+    W = TypeVar("W", bound=Window, default=Any)
+    W_co = TypeVar("W_co", bound=Window, covariant=True, default=Any)
+    W_contra = TypeVar("W_contra", bound=Window, contravariant=True, default=Any)
+else:
+    from typing import TypeVar
+
+    T = TypeVar("T")
+    K = TypeVar("K")
+    V = TypeVar("V")
+    V_co = TypeVar("V_co", covariant=True)
+    T_contra = TypeVar("T_contra", contravariant=True)
+    IN_contra = TypeVar("IN_contra", contravariant=True)
+    IN1_contra = TypeVar("IN1_contra", contravariant=True)
+    IN2_contra = TypeVar("IN2_contra", contravariant=True)
+    OUT_co = TypeVar("OUT_co", covariant=True)
+    ACC = TypeVar("ACC")
+    S = TypeVar("S")
+    S_co = TypeVar("S_co", covariant=True)
+    KEY_co = TypeVar("KEY_co", covariant=True)
+    KEY_contra = TypeVar("KEY_contra", contravariant=True)
+    W = TypeVar("W")
+    W_co = TypeVar("W_co", covariant=True)
+    W_contra = TypeVar("W_contra", contravariant=True)

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import sys
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from opchain.runtime.errors import MissingLibraryError
+from opchain.runtime.files.file_systems import FileStatus, file_system_of
+from opchain.runtime.files.listing import list_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+fsspec = pytest.importorskip("fsspec")
+ROOT = "memory://bucket/out"
+
+
+@pytest.fixture(autouse=True)
+def memory() -> Iterator[Any]:
+    """An object store in this process: no links, no renames, and folders only by name."""
+    store = fsspec.filesystem("memory")
+    empty(store)  # other tests share it
+    yield store
+    empty(store)
+
+
+def empty(store: Any) -> None:
+    store.store.clear()
+    store.pseudo_dirs[:] = [""]
+
+
+def created(url: str, data: bytes) -> str:
+    files = file_system_of(url)
+    stream = files.create(url)
+    stream.write(data)
+    files.complete(stream)
+    return url
+
+
+def numbered() -> Iterator[str]:
+    return (f"{ROOT}/part-{number}" for number in count())
+
+
+def contents() -> dict[str, bytes]:
+    store = fsspec.filesystem("memory").store
+    return {path.rpartition("/")[2]: file.getvalue() for path, file in sorted(store.items())}
+
+
+def test_files_are_found_as_on_disks(memory: Any) -> None:
+    for name in ("b.txt", "a/c.txt", "a/.hidden", "_SUCCESS"):
+        created(f"{ROOT}/{name}", name.encode())
+    found = list_files([ROOT])
+    assert [(status.path.rpartition("out/")[2], status.size) for status in found] == [
+        ("a/c.txt", 7),
+        ("b.txt", 5),
+    ]
+    files = file_system_of(ROOT)
+    with files.open_input(found[0].path) as file:
+        file.seek(2)
+        assert file.read() == b"c.txt"
+    assert files.status(found[0].path) == found[0]
+    assert files.status(ROOT) is None
+    assert list_files([f"{ROOT}/*.txt"]) == [FileStatus(found[1].path, 5)]
+    with pytest.raises(FileNotFoundError, match="there is no file or folder 'memory://none'"):
+        list_files(["memory://none"])
+
+
+def test_the_first_free_name_is_taken() -> None:
+    created(f"{ROOT}/part-0", b"earlier")
+    hidden = created(f"{ROOT}/.hidden", b"new")
+    for _ in range(2):
+        file_system_of(hidden).publish(hidden, numbered())
+    assert contents() == {"part-0": b"earlier", "part-1": b"new"}
+
+
+@pytest.mark.parametrize("step", ["pipe_file", "mv", "rm_file"])
+@pytest.mark.parametrize("is_done", [True, False], ids=["behind", "before"])
+def test_a_publication_that_was_interrupted_anywhere_goes_on(
+    monkeypatch: pytest.MonkeyPatch, step: str, is_done: bool
+) -> None:
+    created(f"{ROOT}/part-0", b"new")  # of another job, and the same to look at
+    hidden = created(f"{ROOT}/.hidden", b"new")
+    kind = type(fsspec.filesystem("memory"))
+    works = getattr(kind, step)
+
+    def interrupted(*arguments: Any, **keywords: Any) -> None:
+        if is_done:
+            works(*arguments, **keywords)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, step, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            file_system_of(hidden).publish(hidden, numbered())
+    file_system_of(hidden).publish(hidden, numbered())
+    assert contents() == {"part-0": b"new", "part-1": b"new"}
+
+
+def test_a_move_that_has_only_copied_is_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden = created(f"{ROOT}/.hidden", b"new")
+    kind = type(fsspec.filesystem("memory"))
+
+    def half(store: Any, source: str, target: str) -> None:
+        store.cp_file(store._strip_protocol(source), store._strip_protocol(target))
+        raise ConnectionError("gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, "mv", half)
+        with pytest.raises(ConnectionError):
+            file_system_of(hidden).publish(hidden, numbered())
+    assert set(contents()) == {".hidden", ".hidden.name", "part-0"}
+    file_system_of(hidden).publish(hidden, numbered())
+    assert contents() == {"part-0": b"new"}
+
+
+def test_a_note_that_was_cut_short_counts_for_nothing() -> None:
+    hidden = created(f"{ROOT}/.hidden", b"new")
+    created(f"{hidden}.name", b"memory://buck")
+    file_system_of(hidden).publish(hidden, numbered())
+    assert contents() == {"part-0": b"new"}
+
+
+def test_a_file_can_be_removed() -> None:
+    url = created(f"{ROOT}/a", b"")
+    file_system_of(url).delete(url)
+    assert contents() == {}
+
+
+def test_what_fsspec_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="the path 'klingon://a' is of no kind that fsspec knows"):
+        file_system_of("klingon://a")
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(MissingLibraryError, match=r"pip install 'opchain\[files\]'"):
+        file_system_of("memory://a")
+
+
+def test_a_library_of_fsspec_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(url: str) -> None:
+        raise ImportError(f"Install s3fs to access {url}")
+
+    monkeypatch.setattr(fsspec.core, "url_to_fs", missing)
+    with pytest.raises(MissingLibraryError, match="'s3://a/b' cannot be reached: Install s3fs"):
+        file_system_of("s3://a/b")
+
+
+def test_a_folder_is_there_where_a_store_has_files_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = fsspec.filesystem("memory")
+    monkeypatch.setattr(type(store), "makedirs", lambda *_, **__: None)
+    files = file_system_of("memory://records/new")
+    files.make_folder("memory://records/new")
+    content = files.content("memory://records/new")
+    assert content is not None
+    assert [status.path.rpartition("/")[2] for status in content.files] == [".folder"]
+    files.make_folder("memory://records/new")

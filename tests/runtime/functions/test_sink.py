@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from opchain.runtime.functions.sink import Committer, Sink, SinkWriter
+
+
+class Writer(SinkWriter[Any]):
+    def __init__(self) -> None:
+        self.written: list[Any] = []
+
+    def write(self, value: Any, timestamp: int | None) -> None:
+        self.written.append((value, timestamp))
+
+
+class Plain(Sink[Any]):
+    def create_writer(self, context: Any) -> SinkWriter[Any]:
+        return Writer()
+
+
+class Quiet(Committer):
+    def commit(self, committables: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("timestamps", "written"),
+    [(None, [("a", None), ("b", None)]), ([1, None], [("a", 1), ("b", None)])],
+)
+def test_a_batch_is_written_record_by_record_by_default(
+    timestamps: Any, written: list[Any]
+) -> None:
+    writer = Writer()
+    writer.write_batch(["a", "b"], timestamps)
+    assert writer.written == written
+
+
+def test_a_writer_needs_nothing_but_write() -> None:
+    writer = Writer()
+    writer.flush(end_of_input=True)
+    assert list(writer.prepare_commit()) == []
+    writer.close()
+    Quiet().close()
+
+
+def test_a_sink_is_careful_by_default_and_commits_nothing() -> None:
+    sink = Plain()
+    assert (sink.reads_timestamps, sink.changes_records) == (True, True)
+    assert sink.create_committer() is None
+    assert not sink.has_committer

@@ -1,0 +1,287 @@
+"""What a default action may ask of the loop: to suspend it, to resume it, to end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from opchain.runtime.errors import InternalError
+from opchain.runtime.mailbox import (
+    Controller,
+    MailboxProcessor,
+    NotMailboxThreadError,
+    Suspension,
+    TaskMailbox,
+)
+from opchain.runtime.testing.manual_clock import ManualClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import OtherThreads, WatchedCondition
+
+MS = 1_000_000
+
+
+class Input:
+    """A default action that suspends itself whenever it has nothing to process."""
+
+    def __init__(self, *records: str) -> None:
+        self.records = list(records)
+        self.trace: list[str] = []
+        self.calls = 0
+        self.suspension: Suspension | None = None
+
+    def __call__(self, controller: Controller) -> None:
+        self.calls += 1
+        if not self.records:
+            self.suspension = controller.suspend_default_action()
+        elif (record := self.records.pop(0)) == "end":
+            controller.all_actions_completed()
+        else:
+            self.trace.append(record)
+
+    def resume(self) -> None:
+        assert self.suspension is not None
+        self.suspension.resume()
+
+
+def test_the_loop_ends_when_all_actions_are_completed() -> None:
+    records = Input("a", "b", "end", "after the end")
+    processor = MailboxProcessor(records)
+    processor.run_mailbox_loop()
+
+    assert records.trace == ["a", "b"]
+    assert processor.is_completed
+
+
+def test_completion_overtakes_mail_which_stays_for_draining() -> None:
+    records = Input("end")
+    processor = MailboxProcessor(records)
+    records.records.insert(0, "a")
+    ran: list[str] = []
+    processor.turn()
+    processor.turn()  # asks for the end
+    processor.mailbox_executor().execute(lambda: ran.append("mail"), "mail")
+    processor.run_mailbox_loop()
+
+    assert ran == []
+    processor.prepare_close()
+    processor.drain()
+    assert ran == ["mail"]
+
+
+def test_a_suspended_action_is_not_called_while_mail_runs() -> None:
+    records = Input()
+    processor = MailboxProcessor(records)
+    mails: list[int] = []
+    processor.turn()  # suspends
+    for number in range(3):
+        processor.mailbox_executor().execute(lambda n=number: mails.append(n), "mail")  # type: ignore[misc]
+        assert processor.turn()
+
+    assert mails == [0, 1, 2]
+    assert records.calls == 1
+    assert not processor.is_default_action_available
+
+
+def test_a_turn_without_input_waits_for_mail_and_does_not_spin(
+    other_threads: OtherThreads, watch: Callable[[Any], WatchedCondition]
+) -> None:
+    mailbox = TaskMailbox()
+    not_empty = watch(mailbox)
+    records = Input()
+    processor = MailboxProcessor(records, mailbox=mailbox)
+    processor.turn()
+    ran: list[str] = []
+
+    def send_once_the_loop_waits() -> None:
+        assert not_empty.somebody_waits.wait(60)
+        processor.mailbox_executor().execute(lambda: ran.append("mail"), "mail")
+
+    sender = other_threads.start(send_once_the_loop_waits)
+    assert processor.turn()
+    sender.result(60)
+
+    assert ran == ["mail"]
+    assert records.calls == 1
+    assert not_empty.waits == 1
+
+
+def test_another_thread_resumes_by_mail(
+    other_threads: OtherThreads, watch: Callable[[Any], WatchedCondition]
+) -> None:
+    mailbox = TaskMailbox()
+    not_empty = watch(mailbox)
+    records = Input("a")
+    processor = MailboxProcessor(records, mailbox=mailbox)
+
+    def bring_input_once_the_loop_waits() -> None:
+        assert not_empty.somebody_waits.wait(60)
+        records.records += ["b", "end"]
+        records.resume()
+
+    bringer = other_threads.start(bring_input_once_the_loop_waits)
+    processor.run_mailbox_loop()
+    bringer.result(60)
+
+    assert records.trace == ["a", "b"]
+    assert records.calls == 4  # a, nothing, b, end
+
+
+def test_a_resume_that_comes_before_the_wait_is_not_lost(other_threads: OtherThreads) -> None:
+    records = Input()
+    processor = MailboxProcessor(records)
+    processor.turn()
+    records.records += ["a", "end"]
+    other_threads.run(records.resume)
+    processor.run_mailbox_loop()  # would wait for ever
+
+    assert records.trace == ["a"]
+
+
+def test_the_mailbox_thread_resumes_at_once() -> None:
+    records = Input()
+    processor = MailboxProcessor(records)
+    processor.turn()
+    records.resume()
+
+    assert processor.is_default_action_available
+    records.records += ["a"]
+    processor.turn()
+    assert records.trace == ["a"]
+
+
+def test_mail_that_resumes_lets_the_default_action_run_in_the_same_turn() -> None:
+    records = Input()
+    processor = MailboxProcessor(records)
+    processor.turn()
+    records.records += ["a"]
+    processor.mailbox_executor().execute(records.resume, "input has come")
+    processor.turn()
+    assert records.trace == ["a"]
+
+
+@pytest.mark.parametrize("from_mailbox_thread", [True, False])
+def test_only_the_first_resume_counts(
+    from_mailbox_thread: bool, other_threads: OtherThreads
+) -> None:
+    records = Input()
+    processor = MailboxProcessor(records)
+    processor.turn()
+    old = records.suspension
+    assert old is not None
+    old.resume()
+    old.resume()
+    processor.turn()  # suspends again
+
+    if from_mailbox_thread:
+        old.resume()
+    else:
+        other_threads.run(old.resume)
+        processor.turn()
+    assert not processor.is_default_action_available
+
+
+def test_suspending_twice_is_an_error() -> None:
+    processor = MailboxProcessor(list)  # type: ignore[arg-type]
+    processor.suspend_default_action()
+    with pytest.raises(InternalError, match="suspended already"):
+        processor.suspend_default_action()
+
+
+def test_another_thread_cannot_suspend(other_threads: OtherThreads) -> None:
+    processor = MailboxProcessor(list)  # type: ignore[arg-type]
+    with pytest.raises(NotMailboxThreadError, match="cannot suspend the default action"):
+        other_threads.run(processor.suspend_default_action)
+    assert processor.is_default_action_available
+
+
+@pytest.mark.parametrize("end", [MailboxProcessor.prepare_close, MailboxProcessor.close])
+def test_resuming_after_the_end_does_nothing(
+    end: Callable[[MailboxProcessor], object], other_threads: OtherThreads
+) -> None:
+    processor = MailboxProcessor(list)  # type: ignore[arg-type]
+    suspension = processor.suspend_default_action()
+    end(processor)
+    other_threads.run(suspension.resume)
+    assert not processor.is_default_action_available
+
+
+def test_a_completed_loop_stays_so_when_its_action_is_resumed() -> None:
+    records = Input()
+    processor = MailboxProcessor(records)
+    processor.turn()
+    processor.all_actions_completed()
+    assert not processor.turn()
+    records.resume()
+
+    assert not processor.turn()
+    assert records.calls == 1
+
+
+def test_a_loop_completed_while_its_action_waits_ends_although_the_action_then_suspends() -> None:
+    def default_action(controller: Controller) -> None:
+        controller.all_actions_completed()
+        processor.mailbox_executor(0).yield_()
+        controller.suspend_default_action()
+
+    processor = MailboxProcessor(default_action)
+    assert not processor.turn()
+    assert not processor.turn()  # would wait for ever
+
+
+@pytest.mark.parametrize("missing", ["input", "output"])
+def test_blocked_time_counts_by_what_is_missing(
+    missing: str, other_threads: OtherThreads, watch: Callable[[Any], WatchedCondition]
+) -> None:
+    clock = ManualClock()
+    mailbox = TaskMailbox(clock.now_ns)
+    not_empty = watch(mailbox)
+
+    def suspend(controller: Controller) -> None:
+        metrics = processor.metrics
+        controller.suspend_default_action(
+            metrics.idle if missing == "input" else metrics.back_pressured
+        )
+
+    processor = MailboxProcessor(suspend, mailbox=mailbox)
+    clock.advance(1)  # busy
+    processor.turn()
+    clock.advance(2)  # between turns the thread is someone else's
+
+    def send_once_the_loop_waits() -> None:
+        assert not_empty.somebody_waits.wait(60)
+        clock.advance(30)
+        processor.mailbox_executor().execute(lambda: clock.advance(400), "long mail")
+
+    sender = other_threads.start(send_once_the_loop_waits)
+    processor.turn()
+    sender.result(60)
+
+    statistics = processor.metrics.statistics()
+    expected_idle, expected_back_pressured = (30, 0) if missing == "input" else (0, 30)
+    assert statistics.idle_ns == expected_idle * MS
+    assert statistics.back_pressured_ns == expected_back_pressured * MS
+    assert statistics.busy_ns == 403 * MS
+
+
+def test_blocked_time_without_a_timer_is_busy(
+    other_threads: OtherThreads, watch: Callable[[Any], WatchedCondition]
+) -> None:
+    clock = ManualClock()
+    mailbox = TaskMailbox(clock.now_ns)
+    not_empty = watch(mailbox)
+    processor = MailboxProcessor(Input(), mailbox=mailbox)
+    processor.turn()
+
+    def send_once_the_loop_waits() -> None:
+        assert not_empty.somebody_waits.wait(60)
+        clock.advance(30)
+        processor.mailbox_executor().execute(list, "mail")
+
+    sender = other_threads.start(send_once_the_loop_waits)
+    processor.turn()
+    sender.result(60)
+    assert processor.metrics.statistics().busy_ns == 30 * MS

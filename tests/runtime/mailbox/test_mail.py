@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import traceback
+
+import pytest
+
+from opchain.runtime.mailbox import (
+    MAX_PRIORITY,
+    MIN_PRIORITY,
+    Mail,
+    SynchronizedTaskActionExecutor,
+)
+
+
+def test_runs_its_command_through_its_action_executor() -> None:
+    executor = SynchronizedTaskActionExecutor()
+    depths: list[bool] = []
+    mail = Mail(lambda: depths.append(executor.lock._is_owned()), 0, "look", executor)
+
+    mail.run()
+
+    assert depths == [True]
+    assert not executor.lock._is_owned()
+
+
+def test_an_error_keeps_its_type_and_names_the_mail() -> None:
+    error = KeyError("user")
+
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(KeyError) as caught:
+        Mail(fail, 2, "flush the buffer").run()
+
+    assert caught.value is error
+    assert caught.value.__notes__ == ["while running mail 'flush the buffer'"]
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].name == "fail"
+
+
+def test_nested_mail_is_named_from_the_inside_out() -> None:
+    inner = Mail(lambda: 1 / 0, 1, "inner")
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        Mail(inner.run, 0, "outer").run()
+
+    assert caught.value.__notes__ == [
+        "while running mail 'inner'",
+        "while running mail 'outer'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("priority", "deferrable", "visible"),
+    [
+        (3, False, 3),
+        (3, True, MIN_PRIORITY),
+        (MAX_PRIORITY, False, MAX_PRIORITY),
+        (MAX_PRIORITY, True, MIN_PRIORITY),
+    ],
+)
+def test_deferrable_mail_shows_the_lowest_priority(
+    priority: int, deferrable: bool, visible: int
+) -> None:
+    mail = Mail(list, priority, "mail", deferrable=deferrable)
+    assert (mail.priority, mail.visible_priority) == (priority, visible)
+
+
+def test_dropped_mail_tells_whoever_waits_and_does_not_run() -> None:
+    trace: list[str] = []
+    Mail(lambda: trace.append("run"), 0, "mail", on_drop=lambda: trace.append("dropped")).drop()
+    Mail(lambda: trace.append("run"), 0, "mail nobody waits for").drop()
+    assert trace == ["dropped"]
+
+
+def test_is_shown_by_description_and_priority() -> None:
+    assert str(Mail(list, 4, "timer at 5")) == "'timer at 5' (priority 4)"

@@ -1,0 +1,288 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from opchain.runtime.mailbox import (
+    Controller,
+    MailboxClosedError,
+    MailboxProcessor,
+    NotMailboxThreadError,
+    SynchronizedTaskActionExecutor,
+    TaskMailbox,
+)
+from opchain.runtime.testing.manual_clock import ManualClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import OtherThreads
+
+
+class Loop:
+    """A processor whose default action and mail write a trace."""
+
+    def __init__(self) -> None:
+        self.trace: list[str] = []
+        self.mailbox = TaskMailbox()
+        self.processor = MailboxProcessor(self.default_action, mailbox=self.mailbox)
+
+    def default_action(self, _: Controller) -> None:
+        self.trace.append("default")
+
+    def send(
+        self, name: str, then: Callable[[], object] | None = None, *, urgent: bool = False
+    ) -> None:
+        def command() -> None:
+            self.trace.append(name)
+            if then is not None:
+                then()
+
+        self.processor.mailbox_executor().execute(command, name, urgent=urgent)
+
+    def turns(self, number: int) -> list[str]:
+        for _ in range(number):
+            assert self.processor.turn()
+        return self.trace
+
+
+@pytest.fixture
+def loop() -> Loop:
+    return Loop()
+
+
+# Turns
+
+
+def test_without_mail_a_turn_is_one_default_action(loop: Loop) -> None:
+    assert loop.turns(3) == ["default"] * 3
+
+
+def test_mail_runs_before_the_default_action(loop: Loop) -> None:
+    loop.send("a")
+    loop.send("b")
+    assert loop.turns(2) == ["a", "b", "default", "default"]
+
+
+@pytest.mark.parametrize("urgent", [False, True])
+def test_mail_that_sends_itself_does_not_starve_the_default_action(
+    loop: Loop, urgent: bool
+) -> None:
+    def rearm() -> None:
+        loop.send("timer", rearm, urgent=urgent)
+
+    rearm()
+    assert loop.turns(3) == ["timer", "default"] * 3
+
+
+def test_a_turn_runs_only_the_mail_that_was_waiting(loop: Loop) -> None:
+    loop.send("a", lambda: loop.send("sent by a"))
+    loop.send("b")
+    assert loop.turns(2) == ["a", "b", "default", "sent by a", "default"]
+
+
+def test_mail_run_by_waiting_mail_does_not_run_again(loop: Loop) -> None:
+    executor = loop.processor.mailbox_executor()
+
+    def wait_for_both() -> None:
+        executor.yield_()
+        executor.yield_()
+
+    loop.send("waits", wait_for_both)
+    loop.send("a")
+    loop.send("b")
+    assert loop.turns(2) == ["waits", "a", "b", "default", "default"]
+
+
+def test_a_generator_drives_the_loop_and_yields_between_turns(loop: Loop) -> None:
+    def task() -> object:
+        while loop.processor.turn():
+            yield len(loop.trace)
+
+    pulls = iter(task())  # type: ignore[call-overload]
+    assert next(pulls) == 1
+    loop.send("mail")
+    assert next(pulls) == 3
+    loop.processor.all_actions_completed()
+    assert list(pulls) == []
+    assert loop.trace == ["default", "mail", "default"]
+
+
+def test_a_turn_with_mail_belongs_to_the_mailbox_thread(
+    loop: Loop, other_threads: OtherThreads
+) -> None:
+    loop.send("a")
+    with pytest.raises(NotMailboxThreadError, match="thread 'intruder' cannot create a batch"):
+        other_threads.run(loop.processor.turn, name="intruder")
+    assert loop.trace == []
+
+
+def test_mail_runs_under_the_action_executor() -> None:
+    executor = SynchronizedTaskActionExecutor()
+    held: dict[str, bool] = {}
+
+    def note(name: str) -> None:
+        held[name] = executor.lock._is_owned()
+
+    processor = MailboxProcessor(lambda _: note("default"), action_executor=executor)
+    processor.mailbox_executor(3).execute(lambda: note("mail"), "mail")
+    processor.turn()
+    assert held == {"mail": True, "default": False}
+
+
+# Ending and suspending the loop
+
+
+@pytest.mark.parametrize("other_thread", [False, True])
+def test_a_suspended_loop_goes_on_when_run_again(
+    loop: Loop, other_thread: bool, other_threads: OtherThreads
+) -> None:
+    suspend = loop.processor.suspend
+    for name in ("a", "b"):
+        loop.send(name, lambda: other_threads.run(suspend) if other_thread else suspend())
+    loop.send("c")
+
+    loop.processor.run_mailbox_loop()
+    assert loop.trace == ["a"]
+    loop.processor.run_mailbox_loop()
+    assert loop.trace == ["a", "b"]
+    assert loop.turns(1) == ["a", "b", "c", "default"]
+    assert not loop.processor.is_completed
+
+
+def test_suspending_overtakes_queued_mail(loop: Loop) -> None:
+    for number in range(100):
+        loop.send(str(number))
+    loop.processor.suspend()
+    loop.processor.run_mailbox_loop()
+    assert loop.trace == []
+    assert loop.mailbox.size() == 100
+
+
+def test_completion_is_for_good(loop: Loop) -> None:
+    loop.send("a")
+    loop.processor.all_actions_completed()
+    for _ in range(2):
+        loop.processor.run_mailbox_loop()
+        assert not loop.processor.turn()
+        assert not loop.processor.run_mailbox_step()
+    assert loop.trace == []
+    assert loop.processor.is_completed
+
+
+def test_a_completed_loop_without_mail_runs_no_default_action(loop: Loop) -> None:
+    loop.processor.all_actions_completed()
+    assert not loop.processor.turn()
+    assert not loop.mailbox.has_mail()
+    assert not loop.processor.turn()
+    assert loop.trace == []
+
+
+@pytest.mark.parametrize("by", [MailboxProcessor.suspend, MailboxProcessor.all_actions_completed])
+@pytest.mark.parametrize("waiting", ["default action", "mail"])
+def test_the_loop_ends_when_a_waiting_operator_meets_the_control_mail(
+    by: Callable[[MailboxProcessor], None], waiting: str
+) -> None:
+    trace: list[str] = []
+
+    def operate(_: object = None) -> None:
+        by(processor)
+        processor.mailbox_executor(2).yield_()  # runs the control mail
+        trace.append(waiting)
+
+    def default_action(controller: Controller) -> None:
+        if waiting == "default action":
+            operate(controller)
+        else:
+            trace.append("default action that should not run")
+
+    processor = MailboxProcessor(default_action)
+    if waiting == "mail":
+        processor.mailbox_executor().execute(operate, "waiting mail")
+    processor.run_mailbox_loop()
+    assert trace == [waiting]
+
+
+def test_control_after_the_end_does_nothing(loop: Loop) -> None:
+    loop.processor.prepare_close()
+    loop.processor.suspend()
+    loop.processor.all_actions_completed()
+    assert loop.mailbox.size() == 0
+
+
+def test_the_loop_belongs_to_the_mailbox_thread(loop: Loop, other_threads: OtherThreads) -> None:
+    with pytest.raises(NotMailboxThreadError, match="cannot run the mailbox loop"):
+        other_threads.run(loop.processor.run_mailbox_loop)
+    assert loop.trace == []
+
+
+@pytest.mark.parametrize(
+    ("end", "state"),
+    [(MailboxProcessor.prepare_close, "quiesced"), (MailboxProcessor.close, "closed")],
+)
+def test_the_loop_needs_an_open_mailbox(
+    loop: Loop, end: Callable[[MailboxProcessor], object], state: str
+) -> None:
+    end(loop.processor)
+    with pytest.raises(MailboxClosedError, match=f"the mailbox is {state}"):
+        loop.processor.run_mailbox_loop()
+
+
+# Single steps
+
+
+def test_a_step_is_one_mail_or_one_default_action(loop: Loop) -> None:
+    loop.send("a", lambda: loop.send("sent by a"))
+    loop.send("b")
+    traces = []
+    for _ in range(4):
+        assert loop.processor.run_mailbox_step()
+        traces.append(loop.trace[-1])
+    assert traces == ["a", "b", "sent by a", "default"]
+
+
+def test_a_step_never_waits(loop: Loop) -> None:
+    loop.processor.suspend_default_action()
+    assert not loop.processor.run_mailbox_step()
+    loop.send("a")
+    assert loop.processor.run_mailbox_step()
+    assert loop.trace == ["a"]
+
+
+def test_steps_go_on_after_a_suspension(loop: Loop) -> None:
+    loop.processor.suspend()
+    assert loop.processor.run_mailbox_step()
+    assert loop.processor.run_mailbox_step()
+    assert loop.trace == ["default"]
+    assert loop.turns(1) == ["default", "default"]
+
+
+def test_a_step_can_complete_the_loop(loop: Loop) -> None:
+    loop.processor.all_actions_completed()
+    assert loop.processor.run_mailbox_step()
+    assert not loop.processor.run_mailbox_step()
+    assert loop.trace == []
+
+
+def test_a_step_belongs_to_the_mailbox_thread(loop: Loop, other_threads: OtherThreads) -> None:
+    with pytest.raises(NotMailboxThreadError):
+        other_threads.run(loop.processor.run_mailbox_step)
+
+
+# Metrics
+
+
+def test_mail_is_counted_and_timed_also_when_a_waiting_operator_runs_it() -> None:
+    clock = ManualClock()
+    processor = MailboxProcessor(lambda _: None, mailbox=TaskMailbox(clock.now_ns))
+    executor = processor.mailbox_executor(1)
+    executor.execute(executor.yield_, "waits")
+    clock.advance(2)
+    executor.execute(lambda: clock.advance(100), "long")
+    clock.advance(5)
+    processor.turn()
+
+    statistics = processor.metrics.statistics()
+    assert statistics.mails_processed == 2
+    assert [ns // 1_000_000 for ns in statistics.latencies_ns] == [5, 7]

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from opchain.runtime.operators import pending_batch
+from opchain.runtime.operators.pending_batch import CombiningBatch, PendingBatch
+from opchain.runtime.state.keys.key_identity import key_identity
+
+
+class Target:
+    """Keeps copies of what it is handed."""
+
+    def __init__(self) -> None:
+        self.batches: list[Any] = []
+
+    def write_batch(self, values: Any, timestamps: Any, keys: Any) -> None:
+        copies = [None if column is None else list(column) for column in (values, timestamps, keys)]
+        self.batches.append(tuple(copies))
+
+
+@pytest.mark.parametrize(
+    ("carries", "select", "expected"),
+    [
+        (False, None, ([1, 2], None, None)),
+        (True, None, ([1, 2], [10, None], None)),
+        (False, str, ([1, 2], None, ["1", "2"])),
+        (True, str, ([1, 2], [10, None], ["1", "2"])),
+    ],
+)
+def test_columns_that_the_target_wants_are_filled(
+    carries: bool, select: Any, expected: tuple[Any, ...]
+) -> None:
+    target = Target()
+    batch = PendingBatch(target, carries_timestamps=carries, select_key=select)
+    batch.append(1, 10)
+    batch.append(2, None)
+    batch.flush()
+    assert target.batches == [expected]
+
+
+def test_the_lists_stay_the_same_since_generated_code_holds_them() -> None:
+    batch = PendingBatch(Target(), carries_timestamps=True, select_key=str)
+    lists = batch.values, batch.timestamps, batch.keys
+    batch.append(1, 2)
+    batch.flush()
+    batch.append(3, 4)
+    assert (batch.values, batch.timestamps, batch.keys) == ([3], [4], ["3"])
+    assert all(
+        one is other
+        for one, other in zip(lists, (batch.values, batch.timestamps, batch.keys), strict=True)
+    )
+
+
+@pytest.mark.parametrize("end", ["flush", "finish"])
+def test_nothing_is_handed_over_where_nothing_waits(end: str) -> None:
+    target = Target()
+    batch = PendingBatch(target, carries_timestamps=False, select_key=None)
+    getattr(batch, end)()
+    batch.append(1, None)
+    getattr(batch, end)()
+    getattr(batch, end)()
+    assert target.batches == [([1], None, None)]
+
+
+def test_a_key_that_fails_leaves_no_half_record() -> None:
+    target = Target()
+    batch = PendingBatch(target, carries_timestamps=True, select_key=lambda value: 1 // value)
+    with pytest.raises(ZeroDivisionError):
+        batch.append(0, 5)
+    batch.append(1, 6)
+    batch.flush()
+    assert target.batches == [([1], [6], [1])]
+
+
+def combining(target: Target, select: Any, reduce: Any, *, carries: bool = False) -> CombiningBatch:
+    return CombiningBatch(
+        target,
+        carries_timestamps=carries,
+        select_key=select,
+        reduce=reduce,
+        identity=key_identity(),
+    )
+
+
+def test_records_of_a_key_are_folded_in_their_order_and_sent_with_it() -> None:
+    target = Target()
+    batch = combining(target, lambda word: word[0], lambda a, b: a + b, carries=True)
+    for word in ("ab", "cd", "ae", "ce", "af"):
+        batch.append(word, 7)
+    batch.flush()
+    assert target.batches == []
+    batch.finish()
+    assert target.batches == [
+        ([("a", "abaeaf"), ("c", "cdce")], [None, None], ["a", "c"]),
+    ]
+    batch.finish()
+    assert len(target.batches) == 1
+
+
+def test_keys_are_told_apart_as_java_does() -> None:
+    target = Target()
+    batch = combining(target, lambda value: value, lambda a, b: (a, b))
+    for value in (1, True, 1.0, [1], [1]):
+        batch.append(value, None)
+    batch.finish()
+    ((pairs, _, keys),) = target.batches
+    assert [type(key) for key in keys] == [int, bool, float, list]
+    assert pairs[-1] == ([1], ([1], [1]))
+
+
+def test_too_many_keys_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pending_batch, "COMBINED_KEYS", 3)
+    target = Target()
+    batch = combining(target, lambda value: value, max)
+    for value in (1, 2):
+        batch.append(value, None)
+    batch.flush()
+    assert target.batches == []
+    batch.append(3, None)
+    batch.flush()
+    batch.append(1, None)
+    batch.finish()
+    assert [keys for _, _, keys in target.batches] == [[1, 2, 3], [1]]
+
+
+@pytest.mark.parametrize(("key_field", "expected"), [(0, ("a", 3)), (1, (3, "a"))])
+def test_sums_leave_as_pairs(key_field: int, expected: Any) -> None:
+    target = Target()
+    batch = CombiningBatch(
+        target,
+        carries_timestamps=False,
+        select_key=lambda pair: pair[key_field],
+        reduce=max,
+        identity=key_identity(),
+    )
+    batch.keep_sums(key_field)["a"] = 3
+    batch.finish()
+    assert target.batches == [([("a", expected)], None, ["a"])]

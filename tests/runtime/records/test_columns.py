@@ -1,0 +1,97 @@
+"""Tuples held by fields are the tuples."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import repeat
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opchain.runtime.records.columns import KEY_AND_PAIR, Columns
+from opchain.runtime.records.elements import RecordBatch
+from opchain.runtime.records.wire import decode, encode
+
+LAYOUTS = [((),), ((), ()), ((), (1,)), ((None,), ()), ((), ("x",), ()), (("a",), (), (2,), ())]
+
+
+def columns_of(layout: Any, count: int) -> tuple[Columns, list[tuple[Any, ...]]]:
+    columns = Columns.empty(layout)
+    rows = []
+    for number in range(count):
+        row = tuple(
+            constant[0] if constant else (number, f"f{place}")
+            for place, constant in enumerate(layout)
+        )
+        for place, constant in enumerate(layout):
+            if not constant:
+                columns.field(place).append(row[place])
+        rows.append(row)
+    return columns, rows
+
+
+@given(
+    layout=st.sampled_from(LAYOUTS),
+    count=st.integers(0, 9),
+    first=st.integers(-10, 10),
+    last=st.integers(-10, 10),
+)
+def test_they_are_a_sequence_of_tuples(layout: Any, count: int, first: int, last: int) -> None:
+    columns, rows = columns_of(layout, count)
+    assert list(columns) == rows
+    assert columns == rows
+    assert len(columns) == count
+    assert bool(columns) == bool(rows)
+    assert list(columns[first:last]) == rows[first:last]
+    assert [columns[place] for place in range(-count, count)] == rows + rows
+    assert list(pickle.loads(pickle.dumps(columns))) == rows
+    with pytest.raises(IndexError):
+        columns[count]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_rows_are_what_differs(layout: Any) -> None:
+    columns, rows = columns_of(layout, 3)
+    varying = [tuple(x for x, c in zip(row, layout, strict=True) if not c) for row in rows]
+    alone = len(columns.lists) == 1
+    assert list(columns.rows()) == ([row[0] for row in varying] if alone else varying)
+    assert list(columns.rows([7, 8, 9])) == [
+        (*row, n) for row, n in zip(varying, (7, 8, 9), strict=True)
+    ]
+    assert list(columns.rows(repeat(None))) == [(*row, None) for row in varying]
+    assert [columns.record(row) for row in varying] == rows
+
+
+def test_what_was_dropped_is_gone() -> None:
+    columns, _ = columns_of(((), (1,), ()), 3)
+    columns.clear()
+    assert not columns
+    assert columns.lists == ([], [])
+
+
+@given(layout=st.sampled_from(LAYOUTS), count=st.integers(1, 9), timed=st.booleans())
+def test_they_travel_as_they_are(layout: Any, count: int, timed: bool) -> None:
+    columns, rows = columns_of(layout, count)
+    timestamps: Any = list(range(count)) if timed else None
+    (batch,) = decode(encode([RecordBatch(columns, timestamps)]))
+    assert isinstance(batch, RecordBatch)
+    assert isinstance(batch.values, Columns)
+    assert batch.values == rows
+    assert batch.values.layout == layout
+    assert batch.timestamps == timestamps
+
+
+@pytest.mark.parametrize(
+    ("key_field", "records"),
+    [(0, [("a", ("a", 3)), ("b", ("b", 4))]), (1, [("a", (3, "a")), ("b", (4, "b"))])],
+)
+def test_a_key_and_a_pair_that_holds_it_are_two_lists(key_field: int, records: list[Any]) -> None:
+    columns = Columns([["a", "b"], [3, 4]], KEY_AND_PAIR[key_field])
+    assert list(columns) == records
+    assert [columns[0], columns[-1]] == records
+    assert list(columns[1:]) == records[1:]
+    (batch,) = decode(encode([RecordBatch(columns)]))
+    assert isinstance(batch, RecordBatch)
+    assert batch.values == records

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import Any
+
+import pytest
+from forms import run_form, seen
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opchain.runtime.records import key_counts
+from opchain.runtime.records.key_counts import KeyCounts
+
+pytest.importorskip("pyarrow")
+
+
+@pytest.fixture
+def gathers_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_counts, "SEEN", 4)
+    monkeypatch.setattr(key_counts, "MANY", 2)
+    monkeypatch.setattr(key_counts, "GATHERED", 6)
+
+
+BATCHES = st.lists(
+    st.lists(st.integers(-3, 3) | st.integers(), min_size=1)
+    | st.lists(st.sampled_from("abcde") | st.text(), min_size=1)
+)
+WITHOUT_TEXT = ["\ud800", "a", "a"]
+"""Half a character is no text to Arrow."""
+
+
+def batches_of_one_type(batches: list[list[Any]], kind: type) -> list[list[Any]]:
+    return [batch for batch in batches if batch[0].__class__ is kind]
+
+
+@pytest.mark.parametrize("kind", [int, str])
+@given(batches=BATCHES)
+def test_it_counts_what_comes_in_the_order_in_which_it_comes(
+    kind: type, batches: list[list[Any]]
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(key_counts, "SEEN", 4)
+        patch.setattr(key_counts, "MANY", 2)
+        patch.setattr(key_counts, "GATHERED", 6)
+        expected: Counter[Any] = Counter()
+        counts = KeyCounts()
+        for batch in batches_of_one_type(batches, kind):
+            expected.update(batch)
+            counts.add(batch)
+    counts.settle()
+    assert list(counts.counts.items()) == list(expected.items())
+
+
+def counts_after(*batches: list[Any]) -> KeyCounts:
+    counts = KeyCounts()
+    for batch in batches:
+        counts.add(batch)
+    return counts
+
+
+FIRST: list[Any] = ["a", "b", "a", "b"]
+
+
+@pytest.mark.usefixtures("gathers_soon")
+def test_many_keys_gather_until_there_are_enough() -> None:
+    counts = counts_after(FIRST, ["a", "c", "c"])
+    assert counts.counts == {"a": 2, "b": 2}
+    counts.add(["c", "c", "a"])
+    assert counts.counts == {"a": 4, "b": 2, "c": 4}
+
+
+@pytest.mark.usefixtures("gathers_soon")
+def test_so_do_few_that_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_counts, "GATHERED_BYTES", 1_000)
+    assert counts_after(FIRST, ["a" * 1_000] * 2).counts["a" * 1_000] == 2
+
+
+@pytest.mark.usefixtures("gathers_soon")
+def test_few_keys_are_counted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_counts, "MANY", 4)
+    assert counts_after(FIRST, ["c", "c"]).counts["c"] == 2
+
+
+@pytest.mark.usefixtures("gathers_soon")
+def test_keys_that_hardly_repeat_no_longer_gather() -> None:
+    counts = counts_after(FIRST, list("uvwxyz"), ["a"])
+    assert counts.counts == {"a": 3, "b": 2, **dict.fromkeys("uvwxyz", 1)}
+
+
+@pytest.mark.usefixtures("gathers_soon")
+@pytest.mark.parametrize("batch", [WITHOUT_TEXT, [2**63, 1, 2**63]])
+def test_what_arrow_cannot_hold_is_counted_as_it_is(batch: list[Any]) -> None:
+    first: list[Any] = FIRST if batch is WITHOUT_TEXT else [1, 2, 1, 2]
+    counts = counts_after(first, first[:1], batch)
+    assert list(counts.counts.items()) == list(Counter([*first, *first[:1], *batch]).items())
+
+
+@pytest.mark.usefixtures("gathers_soon")
+def test_without_pyarrow_all_are_counted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert counts_after(FIRST, FIRST).counts == {"a": 4, "b": 4}
+
+
+@pytest.mark.usefixtures("gathers_soon")
+def test_a_job_counts_the_same() -> None:
+    def draw(env: Any) -> None:
+        ones = env.from_sequence(0, 99).map(lambda x: (x * x % 31, 1))
+        seen(ones.key_by(lambda it: it[0]).reduce(lambda a, b: (a[0], a[1] + b[1])), "counts")
+
+    settings: Any = {"mode": "BATCH", "parallelism": 2, "batch_size": 7}
+    gathered = run_form(draw, **settings)
+    assert gathered.subtasks("counts") == run_form(draw, "interpreted", **settings).subtasks(
+        "counts"
+    )
+    assert dict(gathered.records("counts")) == Counter(x * x % 31 for x in range(100))

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING
+
+import pytest
+
+from opchain.runtime.records.garbage_collection import CONTAINERS, relaxed_collector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True)
+def _restored() -> Iterator[None]:
+    before = gc.get_threshold()
+    yield
+    gc.set_threshold(*before)
+
+
+def test_the_threshold_is_raised_and_put_back() -> None:
+    gc.set_threshold(700, 11, 12)
+    with relaxed_collector():
+        assert gc.get_threshold()[:2] == (CONTAINERS, 11)
+        with relaxed_collector():
+            assert gc.get_threshold()[0] == CONTAINERS
+        assert gc.get_threshold()[0] == CONTAINERS
+    assert gc.get_threshold()[:2] == (700, 11)
+
+
+def test_it_is_put_back_after_an_error() -> None:
+    gc.set_threshold(700, 10, 10)
+    with pytest.raises(KeyError), relaxed_collector():
+        raise KeyError
+    assert gc.get_threshold()[0] == 700
+
+
+@pytest.mark.parametrize("threshold", [0, CONTAINERS, 2 * CONTAINERS])
+def test_a_collector_that_is_off_or_relaxed_is_left_alone(threshold: int) -> None:
+    gc.set_threshold(threshold, 10, 10)
+    with relaxed_collector():
+        assert gc.get_threshold()[0] == threshold
+    assert gc.get_threshold()[0] == threshold
+
+
+def test_a_setting_of_the_users_code_stays() -> None:
+    gc.set_threshold(700, 10, 10)
+    with relaxed_collector():
+        gc.set_threshold(5000, 10, 10)
+    assert gc.get_threshold()[0] == 5000
+
+
+def test_garbage_in_cycles_is_still_collected() -> None:
+    collected = []
+    watch = lambda phase, info: collected.append(phase)  # noqa: E731
+    with relaxed_collector():
+        gc.callbacks.append(watch)
+        try:
+            kept = [[] for _ in range(3 * CONTAINERS)]
+        finally:
+            gc.callbacks.remove(watch)
+    assert kept
+    assert collected

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from opchain.runtime.errors import StateError
+from opchain.runtime.functions.state_descriptors import MapStateDescriptor, ValueStateDescriptor
+from opchain.runtime.state.rocksdb import disk_entries
+from opchain.runtime.state.rocksdb.rocksdb_backend import RocksDBKeyedStateBackend
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytest.importorskip("rocksdict")
+
+VALUE: ValueStateDescriptor[Any] = ValueStateDescriptor("value")
+MAP: MapStateDescriptor[Any, Any] = MapStateDescriptor("map")
+
+
+@pytest.fixture
+def backend(tmp_path: Path) -> Iterator[Any]:
+    with closing(RocksDBKeyedStateBackend(folders=(str(tmp_path),), where="'x' (a.py:1)")) as made:
+        made.set_current_key("k")
+        yield made
+
+
+def test_more_than_is_kept_at_hand_comes_back_in_order(
+    backend: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk_entries, "_AT_HAND", 10)
+    state = backend.get_state(VALUE)
+    numbers = [number * 7 % 101 for number in range(101)]
+    for number in numbers:
+        backend.set_current_key(number)
+        state.update([number])
+    assert backend._on_disk.at_hand <= 11
+    assert list(backend.keys("value")) == numbers
+    backend.set_current_key(50)
+    state.clear()
+    state.update("last")
+    assert list(backend.keys("value")) == [*(n for n in numbers if n != 50), 50]
+
+
+def test_contents_of_a_table_may_be_changed_in_place(backend: Any) -> None:
+    backend.table("panes", "w").setdefault("k", []).append(1)
+    backend.table("panes", "w")["k"].append(2)
+    backend._tables["panes"].entries("w").put_away()
+    assert backend.table("panes", "w")["k"] == [1, 2]
+
+
+def test_what_cannot_be_pickled_is_named(backend: Any) -> None:
+    backend.get_map_state(MAP).put("gen", (n for n in ()))
+    with pytest.raises(
+        StateError, match=r"'x' \(a.py:1\): state 'map' can't be saved: .*generator"
+    ):
+        backend.snapshot()
+
+
+def test_what_cannot_be_read_again_is_named(backend: Any) -> None:
+    backend.get_state(VALUE).update(iter([]).__class__)
+    backend._tables["value"].entries(backend.namespaces("value")[0]).put_away()
+    with pytest.raises(StateError, match=r"'x' \(a.py:1\): state 'value' holds what can't be read"):
+        backend.get_state(VALUE).value()
+
+
+def test_what_is_large_is_put_away_before_it_is_much(
+    backend: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk_entries, "_AT_HAND_BYTES", 1000)
+    state = backend.get_state(VALUE)
+    for key in range(5):
+        backend.set_current_key(key)
+        state.update("x" * 300)
+    backend._tables["value"].entries(backend.namespaces("value")[0]).put_away()
+    for key in range(5):
+        backend.set_current_key(key)
+        assert state.value() == "x" * 300
+        assert backend._on_disk.bytes_at_hand <= 1400
+
+
+@pytest.mark.parametrize("count", [3, 1000])
+def test_a_space_that_was_cleared_is_empty_and_can_be_filled(backend: Any, count: int) -> None:
+    panes = backend.table("panes", "w")
+    panes.update((number, [number]) for number in range(count))
+    panes.write_back()
+    panes.clear()
+    assert (len(panes), list(panes), 1 in panes, list(reversed(panes))) == (0, [], False, [])
+    panes[1] = "new"
+    assert list(panes.items()) == [(1, "new")]
+    assert next(backend._database.scan(b"", b"z"))[1].endswith(b"new\x94.")

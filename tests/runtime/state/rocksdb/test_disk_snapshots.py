@@ -1,0 +1,59 @@
+"""What is written in parts is read as one; test_rocksdb_backend has what both backends make of it."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from opchain.runtime.errors import StateError
+from opchain.runtime.functions.state_descriptors import ListStateDescriptor, ValueStateDescriptor
+from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
+from opchain.runtime.state.rocksdb import rocksdb_backend as disk_snapshots
+from opchain.runtime.state.rocksdb.rocksdb_backend import RocksDBKeyedStateBackend
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytest.importorskip("rocksdict")
+
+VALUE: ValueStateDescriptor[Any] = ValueStateDescriptor("value")
+
+
+@pytest.fixture
+def backend(tmp_path: Path) -> Iterator[Any]:
+    with closing(RocksDBKeyedStateBackend(folders=(str(tmp_path),), where="'x' (a.py:1)")) as made:
+        made.set_current_key("k")
+        yield made
+
+
+def test_a_key_group_in_several_frames_is_read_by_either_backend(
+    backend: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk_snapshots, "_PART", 7)
+    numbers = [number * 7 % 101 for number in range(101)]
+    for number in numbers:
+        backend.set_current_key(number)
+        backend.get_state(VALUE).update(number)
+    snapshot = backend.snapshot()
+    in_memory = HashMapKeyedStateBackend()
+    in_memory.restore([snapshot])
+    assert list(in_memory.keys("value")) == numbers
+    with closing(RocksDBKeyedStateBackend(folders=(str(tmp_path),))) as on_disk:
+        on_disk.restore([snapshot])
+        assert list(on_disk.keys("value")) == numbers
+        on_disk.set_current_key("new")
+        on_disk.get_state(VALUE).update(1)
+        assert list(on_disk.keys("value")) == [*numbers, "new"]
+
+
+def test_a_state_of_another_kind_is_refused(backend: Any) -> None:
+    in_memory = HashMapKeyedStateBackend()
+    in_memory.set_current_key("k")
+    in_memory.get_state(VALUE).update(1)
+    snapshot = in_memory.snapshot()
+    backend.state(ListStateDescriptor("value"))
+    with pytest.raises(StateError, match="state 'value' was a ValueStateDescriptor"):
+        backend.restore([snapshot])

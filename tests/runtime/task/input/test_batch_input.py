@@ -1,0 +1,275 @@
+"""Batch mode's input: complete keys, sorted by time, broadcast records first, spilled where it must."""
+
+from __future__ import annotations
+
+import itertools
+from operator import itemgetter
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opchain.datastream import (
+    BroadcastProcessFunction,
+    KeyedBroadcastProcessFunction,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+)
+from opchain.runtime.constants import MAX_LONG_VALUE
+from opchain.runtime.functions.state_descriptors import MapStateDescriptor, ValueStateDescriptor
+from opchain.runtime.records.elements import (
+    EndOfInput,
+    LatencyMarker,
+    RecordBatch,
+    Watermark,
+    WatermarkStatus,
+)
+from opchain.runtime.state.timers.timer_services import TimerServices
+from opchain.runtime.task.input.batch_input import ArrivalStore, BroadcastFirstInput, KeySortedInput
+from opchain.runtime.task.input.input_gate import InputElement
+from opchain.testing import (
+    KeyedOneInputOperatorHarness,
+    KeyedTwoInputOperatorHarness,
+    TwoInputOperatorHarness,
+)
+
+RULES: MapStateDescriptor[Any, Any] = MapStateDescriptor("rules")
+
+
+class Chain:
+    """What an input feeds: the operator of a harness; notes the calls."""
+
+    def __init__(self, harness: Any) -> None:
+        self.head = harness.operator
+        self.calls: list[Any] = []
+
+    def process_batch(self, number: int, values: list[Any], timestamps: Any) -> None:
+        self.calls.append((number, values))
+        self.head.process_batch(number, values, timestamps)
+
+    def process_watermark(self, number: int, watermark: int) -> None:
+        self.calls.append(("watermark", number, watermark))
+
+    def end_input(self, number: int) -> None:
+        self.calls.append(("end", number))
+
+
+class Controller:
+    is_completed = False
+
+    def all_actions_completed(self) -> None:
+        self.is_completed = True
+
+
+def run(source: Any) -> None:
+    controller: Any = Controller()
+    while not controller.is_completed:
+        source.process_next(controller)
+    source.close()
+
+
+def batch(number: int, *records: tuple[Any, int | None]) -> InputElement:
+    values, timestamps = [list(column) for column in zip(*records, strict=True)]
+    has_times = any(time is not None for time in timestamps)
+    return InputElement(number, 0, RecordBatch(values, timestamps if has_times else None))
+
+
+def ends(*numbers: int) -> list[InputElement]:
+    return [
+        element
+        for number in numbers
+        for element in (
+            InputElement(number, 0, Watermark(MAX_LONG_VALUE)),
+            InputElement(number, 0, EndOfInput()),
+        )
+    ]
+
+
+class Notes(KeyedProcessFunction[Any, Any, Any]):
+    """Emits what it sees, with its state, and a timer per key."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count"))
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        self.count.update((self.count.value() or 0) + 1)
+        ctx.timer_service().register_event_time_timer(7)
+        yield value, ctx.timestamp(), self.count.value()
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        yield "end", ctx.get_current_key(), self.count.value()
+
+
+def sorted_run(elements: list[InputElement], **settings: Any) -> tuple[list[Any], Chain]:
+    with batch_harness(Notes()) as harness:
+        chain: Any = Chain(harness)
+        gate: Any = iter(elements)
+        run(KeySortedInput(gate, chain, **settings))
+        harness.process_watermark(MAX_LONG_VALUE)
+        return harness.values(), chain
+
+
+def batch_harness(function: Any) -> KeyedOneInputOperatorHarness:
+    """A harness whose timers are those of batch mode."""
+    harness = KeyedOneInputOperatorHarness(function, itemgetter(0))
+    _make_batch(harness)
+    return harness
+
+
+def _make_batch(harness: Any) -> None:
+    context = harness.operator.context
+    context.timers = TimerServices(context.keyed_state, context.processing_time, is_batch=True)
+
+
+def test_keys_come_whole_and_sorted_by_time_and_then_end() -> None:
+    elements = [
+        batch(0, (("a", 1), 5), (("b", 2), 3)),
+        batch(0, (("a", 3), 1), (("a", 4), None), (("b", 5), 3)),
+        *ends(0),
+    ]
+    values, chain = sorted_run(elements)
+    blocks = {
+        "a": [(("a", 4), None, 1), (("a", 3), 1, 2), (("a", 1), 5, 3), ("end", "a", 3)],
+        "b": [(("b", 2), 3, 1), (("b", 5), 3, 2), ("end", "b", 2)],
+    }
+    assert values in (blocks["a"] + blocks["b"], blocks["b"] + blocks["a"])
+    assert chain.calls[-2:] == [("watermark", 0, MAX_LONG_VALUE), ("end", 0)]
+
+
+def test_nothing_is_processed_before_all_is_read() -> None:
+    harness = batch_harness(Notes())
+    with harness:
+        chain: Any = Chain(harness)
+        controller: Any = Controller()
+        source = KeySortedInput(iter([batch(0, (("a", 1), 1)), *ends(0)]), chain)  # type: ignore[arg-type]
+        for _ in range(4):
+            source.process_next(controller)
+        assert chain.calls == []
+        source.process_next(controller)
+        assert len(chain.calls) == 1
+
+
+def test_statuses_and_markers_are_left_out() -> None:
+    marks = [
+        InputElement(0, 0, WatermarkStatus.IDLE),
+        InputElement(0, 0, LatencyMarker(1, "id", 0)),
+        InputElement(0, 0, Watermark(3)),
+    ]
+    _, chain = sorted_run([*marks, *ends(0)])
+    assert chain.calls == [("watermark", 0, MAX_LONG_VALUE), ("end", 0)]
+
+
+RECORDS = st.lists(
+    st.tuples(
+        st.tuples(st.sampled_from(["a", "b", 1, True, 1.0]), st.integers(0, 3)),
+        st.none() | st.integers(-2, 2),
+    ),
+    max_size=20,
+)
+
+
+@given(RECORDS, st.integers(1, 6), st.integers(1, 30))
+def test_neither_batches_nor_spilling_show(records: list[Any], size: int, in_memory: int) -> None:
+    batches = [batch(0, *records[at : at + size]) for at in range(0, len(records), size)]
+    values, _ = sorted_run([*batches, *ends(0)], records_in_memory=in_memory)
+    once, _ = sorted_run([*([batch(0, *records)] if records else []), *ends(0)])
+    assert values == once
+    by_key: dict[str, list[Any]] = {}
+    for value, time in records:
+        by_key.setdefault(repr(value[0]), []).append((value, time))
+    groups = [
+        list(group)
+        for is_end, group in itertools.groupby(values, lambda v: v[0] == "end")
+        if not is_end
+    ]
+    assert len(groups) == len(by_key)
+    for group in groups:
+        kept = by_key[repr(group[0][0][0])]
+        expected = sorted(kept, key=lambda record: -(10**9) if record[1] is None else record[1])
+        assert [(value, time) for value, time, _ in group] == expected
+
+
+def test_a_store_may_be_dropped_half_way() -> None:
+    store = ArrivalStore(2)
+    store.add([1, 1, 2], [("a", 0, 0, "x"), ("a", 0, 0, "y"), ("b", 0, 0, "z")])
+    keys = store.keys()
+    assert next(keys) == [("a", 0, 0, "x"), ("a", 0, 0, "y")]
+    store.close()
+
+
+class Both(KeyedCoProcessFunction[Any, Any, Any, Any]):
+    def process_element1(self, value: Any, ctx: Any) -> Any:
+        yield 1, value, ctx.timestamp()
+
+    def process_element2(self, value: Any, ctx: Any) -> Any:
+        yield 2, value, ctx.timestamp()
+
+
+def test_two_keyed_inputs_are_merged_by_key_and_time() -> None:
+    harness = KeyedTwoInputOperatorHarness(Both(), itemgetter(0), itemgetter(0))
+    _make_batch(harness)
+    with harness:
+        chain: Any = Chain(harness)
+        elements = [
+            batch(1, (("a", "y"), 1), (("a", "x"), 3)),
+            batch(0, (("a", "p"), 2), (("a", "q"), 1)),
+            *ends(1, 0),
+        ]
+        run(KeySortedInput(iter(elements), chain))  # type: ignore[arg-type]
+        assert harness.values() == [
+            (1, ("a", "q"), 1),
+            (2, ("a", "y"), 1),
+            (1, ("a", "p"), 2),
+            (2, ("a", "x"), 3),
+        ]
+        assert chain.calls[-4:] == [
+            ("watermark", 0, MAX_LONG_VALUE),
+            ("watermark", 1, MAX_LONG_VALUE),
+            ("end", 0),
+            ("end", 1),
+        ]
+
+
+class Looks(BroadcastProcessFunction[Any, Any, Any]):
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        yield value, ctx.timestamp(), list(ctx.get_broadcast_state(RULES))
+
+    def process_broadcast_element(self, value: Any, ctx: Any) -> Any:
+        ctx.get_broadcast_state(RULES).put(value, value)
+
+
+class KeyedLooks(KeyedBroadcastProcessFunction[Any, Any, Any, Any]):
+    process_element = Looks.process_element  # type: ignore[assignment]
+    process_broadcast_element = Looks.process_broadcast_element  # type: ignore[assignment]
+
+
+BROADCAST_CASE = [
+    batch(0, (("a", 1), 2), (("a", 2), 1)),
+    batch(1, ("r", None)),
+    *ends(0),
+    batch(1, ("s", None)),
+    *ends(1),
+]
+
+
+def test_the_broadcast_side_is_read_first() -> None:
+    with TwoInputOperatorHarness(Looks(), broadcast_state=[RULES]) as harness:
+        chain: Any = Chain(harness)
+        run(BroadcastFirstInput(iter(BROADCAST_CASE), chain))  # type: ignore[arg-type]
+        assert harness.values() == [(("a", 1), 2, ["r", "s"]), (("a", 2), 1, ["r", "s"])]
+        assert chain.calls[2:] == [
+            ("end", 1),
+            (0, [("a", 1), ("a", 2)]),
+            ("watermark", 0, MAX_LONG_VALUE),
+            ("watermark", 1, MAX_LONG_VALUE),
+            ("end", 0),
+        ]
+
+
+def test_beside_a_keyed_stream_too() -> None:
+    harness = KeyedTwoInputOperatorHarness(KeyedLooks(), itemgetter(0), broadcast_state=[RULES])
+    _make_batch(harness)
+    with harness:
+        chain: Any = Chain(harness)
+        run(KeySortedInput(iter(BROADCAST_CASE), chain))  # type: ignore[arg-type]
+        assert harness.values() == [(("a", 2), 1, ["r", "s"]), (("a", 1), 2, ["r", "s"])]

@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from opchain.runtime.errors import InternalError, LostBufferError, WireFormatError
+from opchain.runtime.program.vertex_program import InputProgram
+from opchain.runtime.records.elements import Buffer, EndOfInput, RecordBatch, Watermark
+from opchain.runtime.records.wire import encode
+from opchain.runtime.task.input.input_gate import InputElement, InputGate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+END = EndOfInput()
+
+
+def edge(number: int, base: int, producers: int, label: str, **more: bool) -> InputProgram:
+    return InputProgram(number, base, producers, more.get("is_pointwise", False), True, label)
+
+
+WORDS = edge(0, 0, 2, "words -> count")
+
+
+def buffer(channel: int, sequence: int, *elements: object, order: int = 0) -> Buffer:
+    return Buffer(9, order, channel, sequence, encode(elements))
+
+
+def gate(buffers: Iterable[Buffer], *edges: InputProgram) -> InputGate:
+    return InputGate(edges or (WORDS,), 1, 4, iter(buffers))
+
+
+def test_elements_come_with_input_and_channel_and_each_input_ends_once() -> None:
+    buffers = [
+        buffer(0, 0, RecordBatch([1, 2]), Watermark(5), RecordBatch([3]), END),
+        buffer(1, 0, RecordBatch([4])),
+        buffer(1, 1, END),
+        buffer(2, 0, RecordBatch([5]), END),
+    ]
+    reading = gate(buffers, WORDS, edge(1, 2, 1, "rules -> count"))
+    assert list(reading) == [
+        InputElement(0, 0, RecordBatch([1, 2])),
+        InputElement(0, 0, Watermark(5)),
+        InputElement(0, 0, RecordBatch([3])),
+        InputElement(0, 1, RecordBatch([4])),
+        InputElement(0, 1, END),
+        InputElement(1, 2, RecordBatch([5])),
+        InputElement(1, 2, END),
+    ]
+    assert (reading.records_in, reading.buffers_in) == (5, 4)
+    assert reading.bytes_in == sum(len(item.payload) for item in buffers)
+
+
+def test_the_edges_of_a_union_end_together() -> None:
+    reading = gate([buffer(0, 0, END), buffer(1, 0, END)], edge(0, 0, 1, "a"), edge(0, 1, 1, "b"))
+    assert list(reading) == [InputElement(0, 1, END)]
+
+
+def test_a_pointwise_edge_has_only_the_channels_of_the_subtask() -> None:
+    # Subtask 1 of 4 reads producer 0 of 2.
+    pointwise = edge(0, 0, 2, "rescale", is_pointwise=True)
+    assert list(gate([buffer(0, 0, END)], pointwise)) == [InputElement(0, 0, END)]
+
+
+def test_a_vertex_without_inputs_reads_nothing() -> None:
+    assert list(InputGate((), 0, 1, iter(()))) == []
+
+
+def test_one_buffer_is_in_memory_at_a_time() -> None:
+    taken = []
+
+    def buffers() -> Iterator[Buffer]:
+        for item in (buffer(0, 0, RecordBatch([1]), END), buffer(1, 0, RecordBatch([2]), END)):
+            taken.append(item.channel)
+            yield item
+
+    elements = iter(gate(buffers()))
+    assert taken == []
+    next(elements)
+    assert taken == [0]
+    next(elements)
+    assert taken == [0, 1]
+
+
+FAULTS = {
+    "nothing came": ([], "channel 0 stops after 0 buffers without its end of input; so do 1 other"),
+    "a channel is missing": (
+        [buffer(0, 0, END)],
+        "channel 1 stops after 0 buffers without its end of input;",
+    ),
+    "the end is missing": (
+        [buffer(0, 0, END), buffer(1, 0, RecordBatch([1])), buffer(1, 1, RecordBatch([2]))],
+        "channel 1 stops after 2 buffers without its end of input",
+    ),
+    "the first is missing": (
+        [buffer(0, 1, END)],
+        "channel 0 brings buffer 1, expected buffer 0: 1 missing",
+    ),
+    "a gap": (
+        [buffer(0, 0), buffer(0, 3, END)],
+        "channel 0 brings buffer 3, expected buffer 1: 2 missing",
+    ),
+    "the same twice": (
+        [buffer(0, 0), buffer(0, 0), buffer(0, 1, END)],
+        "channel 0 brings buffer 0 twice, expected buffer 1",
+    ),
+    "other bytes under one number": (
+        [buffer(0, 0), buffer(0, 0, RecordBatch([1]))],
+        "channel 0 brings buffer 0 twice",
+    ),
+    "behind the end": (
+        [buffer(0, 0, END), buffer(0, 1, END)],
+        "channel 0 brings buffer 1 behind its end of input",
+    ),
+    "the end twice": (
+        [buffer(0, 0, END), buffer(0, 0, END)],
+        "channel 0 brings buffer 0 behind its end of input",
+    ),
+    "elements behind the end": (
+        [buffer(0, 0, END, RecordBatch([1]))],
+        "channel 0 goes on behind its end of input",
+    ),
+    "another task's": ([buffer(7, 0, END)], "channel 7, which it does not have (expected: 0, 1)"),
+}
+
+
+@pytest.mark.parametrize(("buffers", "message"), FAULTS.values(), ids=FAULTS.keys())
+def test_no_part_is_taken_for_the_whole(buffers: list[Buffer], message: str) -> None:
+    with pytest.raises(LostBufferError) as caught:
+        list(gate(buffers))
+    assert message in str(caught.value)
+    assert "subtask 2 of 4" in str(caught.value)
+
+
+def test_the_error_names_the_edge() -> None:
+    edges = (WORDS, edge(1, 2, 1, "rules -> count"))
+    with pytest.raises(LostBufferError, match="edge 'rules -> count', subtask 2 of 4: channel 2"):
+        list(gate([buffer(0, 0, END), buffer(1, 0, END)], *edges))
+
+
+def test_damage_is_reported_with_its_place() -> None:
+    damaged = buffer(1, 0, END)._replace(payload=b"OPCH")
+    with pytest.raises(WireFormatError) as caught:
+        list(gate([buffer(0, 0, END), damaged]))
+    place = "edge 'words -> count', subtask 2 of 4, channel 1, buffer 0: expected a payload of at"
+    assert str(caught.value).startswith(place)
+
+
+@pytest.mark.parametrize(
+    "buffers",
+    [
+        [buffer(1, 0, END), buffer(0, 0, END)],
+        [buffer(1, 0, END, order=5), buffer(1, 1, END, order=4)],
+    ],
+)
+def test_unsorted_buffers_are_our_mistake(buffers: list[Buffer]) -> None:
+    with pytest.raises(InternalError, match="expected them in ascending order"):
+        list(gate(buffers))

@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from opchain.runtime.records.elements import (
+    MAX_WATERMARK,
+    MIN_WATERMARK,
+    Watermark,
+    WatermarkStatus,
+)
+from opchain.runtime.task.input.watermark_valve import WatermarkValve
+
+IDLE, ACTIVE = WatermarkStatus.IDLE, WatermarkStatus.ACTIVE
+
+# A step is (channel, watermark or status, what must come out).
+TRACES: dict[str, tuple[int, list[tuple]]] = {
+    "one channel passes what rises": (
+        1,
+        [(0, 0, [0]), (0, 25, [25]), (0, 25, []), (0, 18, []), (0, 42, [42])],
+    ),
+    "one channel passes its status once": (
+        1,
+        [(0, ACTIVE, []), (0, IDLE, [IDLE]), (0, IDLE, []), (0, ACTIVE, [ACTIVE]), (0, 7, [7])],
+    ),
+    "an idle channel's watermarks are ignored": (
+        1,
+        [(0, 12, [12]), (0, IDLE, [IDLE]), (0, 20, []), (0, ACTIVE, [ACTIVE]), (0, 20, [20])],
+    ),
+    "the slowest of three decides": (
+        3,
+        [
+            *[(0, 10, []), (1, 5, []), (2, 7, [5]), (1, 6, [6]), (1, 100, [7])],
+            *[(2, 8, [8]), (0, 9, []), (2, 50, [10]), (0, 60, [50])],
+        ],
+    ),
+    "nothing comes before every channel has spoken": (3, [(0, 4, []), (1, 9, []), (1, 12, [])]),
+    "who falls idle holds back no more": (
+        3,
+        [(0, 15, []), (1, 10, []), (2, 12, [10]), (1, IDLE, [12]), (2, 17, [15])],
+    ),
+    "who falls idle ahead of the others changes nothing": (
+        2,
+        [(0, 15, []), (1, 10, [10]), (0, IDLE, []), (1, 12, [12])],
+    ),
+    "who comes back behind is waited for by nobody until it has caught up": (
+        2,
+        [
+            *[(0, 15, []), (1, 10, [10]), (1, IDLE, [15]), (0, 30, [30]), (1, ACTIVE, [])],
+            *[(1, 20, []), (0, 40, [40]), (1, 40, []), (0, 50, []), (1, 45, [45]), (1, 60, [50])],
+        ],
+    ),
+    "who comes back level takes part at once": (
+        2,
+        [(0, 8, []), (1, 8, [8]), (1, IDLE, []), (1, ACTIVE, []), (0, 9, []), (1, 12, [9])],
+    ),
+    "all idle lets out the largest": (
+        3,
+        [
+            *[(0, 5, []), (1, 9, []), (2, 7, [5]), (1, IDLE, []), (0, IDLE, [7])],
+            (2, IDLE, [9, IDLE]),
+        ],
+    ),
+    "all idle lets out the largest in any order": (
+        3,
+        [
+            *[(0, 5, []), (1, 9, []), (2, 7, [5]), (2, IDLE, []), (0, IDLE, [9])],
+            (1, IDLE, [IDLE]),
+        ],
+    ),
+    "the last to fall idle need not be the slowest": (
+        # Flink's valve once flushed only if the last channel stood at the last output.
+        3,
+        [
+            *[(0, 10, []), (1, 5, []), (2, 5, [5]), (2, IDLE, []), (1, 6, [6]), (2, ACTIVE, [])],
+            *[(0, IDLE, []), (1, IDLE, []), (2, IDLE, [10, IDLE])],
+        ],
+    ),
+    "after all were idle the first that comes back speaks for all": (
+        2,
+        [
+            *[(0, 3, []), (1, 5, [3]), (0, IDLE, [5]), (1, IDLE, [IDLE])],
+            *[(0, ACTIVE, [ACTIVE]), (0, 4, []), (0, 5, []), (0, 6, [6]), (1, ACTIVE, [])],
+            *[(0, 9, [9]), (1, 8, []), (1, 9, []), (0, 12, []), (1, 20, [12])],
+        ],
+    ),
+    "a late riser can let out what others were ready for": (
+        # 0 falls idle at the front, 2 comes back behind it, 1 comes back ahead of it.
+        3,
+        [
+            *[(0, 30, []), (1, 40, []), (2, 3, [3]), (1, IDLE, []), (2, IDLE, [30])],
+            *[(2, ACTIVE, []), (0, IDLE, []), (1, ACTIVE, []), (2, 5, [40])],
+        ],
+    ),
+    "idle from the start says nothing about time": (
+        2,
+        [(0, IDLE, []), (1, IDLE, [IDLE]), (1, ACTIVE, [ACTIVE]), (1, 2, [2])],
+    ),
+    "the end of time passes like any other": (
+        2,
+        [(0, MAX_WATERMARK, []), (1, IDLE, [MAX_WATERMARK]), (1, ACTIVE, []), (1, 5, [])],
+    ),
+}
+
+
+def feed(valve: WatermarkValve, channel: int, element: int | WatermarkStatus) -> list:
+    if isinstance(element, WatermarkStatus):
+        out = valve.input_status(channel, element)
+        return [e.timestamp if isinstance(e, Watermark) else e for e in out]
+    risen = valve.input_watermark(channel, element)
+    return [] if risen is None else [risen.timestamp]
+
+
+@pytest.mark.parametrize(("channels", "steps"), TRACES.values(), ids=TRACES.keys())
+def test_trace(channels: int, steps: list[tuple]) -> None:
+    valve = WatermarkValve(channels)
+    trace = [(channel, element, feed(valve, channel, element)) for channel, element, _ in steps]
+    assert trace == steps
+
+
+class Model:
+    """The rules once more, each looked up in full at every step."""
+
+    def __init__(self, channels: int) -> None:
+        self.watermark = [MIN_WATERMARK] * channels
+        self.status = [ACTIVE] * channels
+        self.behind: set[int] = set()
+        self.out = MIN_WATERMARK
+        self.out_status = ACTIVE
+
+    def feed(self, channel: int, element: int | WatermarkStatus) -> list:
+        if isinstance(element, WatermarkStatus):
+            return self.feed_status(channel, element)
+        if self.status[channel] is IDLE or element <= self.watermark[channel]:
+            return []
+        self.watermark[channel] = element
+        if element >= self.out:
+            self.behind.discard(channel)
+        return self.minimum()
+
+    def feed_status(self, channel: int, status: WatermarkStatus) -> list:
+        if status is self.status[channel]:
+            return []
+        self.status[channel] = status
+        if status is ACTIVE:
+            if self.watermark[channel] < self.out:
+                self.behind.add(channel)
+            changed = self.out_status is IDLE
+            self.out_status = ACTIVE
+            return [ACTIVE] if changed else []
+        was_behind = channel in self.behind
+        self.behind.discard(channel)
+        if all(status is IDLE for status in self.status):
+            self.out_status = IDLE
+            return [*self.rise(max(self.watermark)), IDLE]
+        if self.watermark[channel] == self.out and not was_behind:
+            return self.minimum()
+        return []
+
+    def minimum(self) -> list:
+        taking_part = [
+            watermark
+            for channel, watermark in enumerate(self.watermark)
+            if self.status[channel] is ACTIVE and channel not in self.behind
+        ]
+        return self.rise(min(taking_part)) if taking_part else []
+
+    def rise(self, watermark: int) -> list:
+        if watermark <= self.out:
+            return []
+        self.out = watermark
+        return [watermark]
+
+
+@settings(deadline=None)
+@given(st.data(), st.integers(1, 4))
+def test_the_valve_follows_the_model(data: st.DataObject, channels: int) -> None:
+    steps = data.draw(
+        st.lists(
+            st.tuples(
+                st.integers(0, channels - 1), st.integers(0, 12) | st.sampled_from(WatermarkStatus)
+            ),
+            max_size=60,
+        )
+    )
+    valve, model = WatermarkValve(channels), Model(channels)
+    last = MIN_WATERMARK
+    for channel, element in steps:
+        out = feed(valve, channel, element)
+        assert out == model.feed(channel, element)
+        for risen in out:
+            if not isinstance(risen, WatermarkStatus):
+                assert risen > last
+                last = risen
+        assert valve.watermark == model.out == last
+        assert valve.is_idle == (model.out_status is IDLE)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 50), min_size=2, max_size=5), st.randoms())
+def test_the_order_of_falling_idle_does_not_matter(watermarks: list[int], rng: object) -> None:
+    valve = WatermarkValve(len(watermarks))
+    for channel, watermark in enumerate(watermarks):
+        valve.input_watermark(channel, watermark)
+    order = list(range(len(watermarks)))
+    rng.shuffle(order)
+    for channel in order:
+        valve.input_status(channel, IDLE)
+    assert valve.watermark == max(watermarks)
+    assert valve.is_idle

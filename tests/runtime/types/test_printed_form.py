@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from opchain.common import Row, RowKind, Types
+from opchain.runtime.types.printed_form import printer_of
+
+DELETED = Row.of_kind(RowKind.DELETE, "a", 1.5)
+
+# What Java's toString gives for these.
+FORMS: list[tuple[Any, Any, str]] = [
+    (Types.STRING(), "a b", "a b"),
+    (Types.LONG(), -3, "-3"),
+    (Types.BOOLEAN(), True, "true"),
+    (Types.BOOLEAN(), False, "false"),
+    (Types.DOUBLE(), 1, "1.0"),
+    (Types.DOUBLE(), 1e10, "1.0E10"),
+    (Types.DOUBLE(), 1 / 3, "0.3333333333333333"),
+    (Types.DOUBLE(), 1e-5, "1.0E-5"),
+    (Types.DOUBLE(), float("inf"), "Infinity"),
+    (Types.FLOAT(), 1 / 3, "0.33333334"),
+    (Types.FLOAT(), 0.1, "0.1"),
+    (Types.FLOAT(), 16777216, "1.6777216E7"),
+    (Types.FLOAT(), float("nan"), "NaN"),
+    (Types.BIG_DEC(), Decimal("1.50"), "1.50"),
+    (Types.TUPLE([Types.STRING(), Types.INT()]), ("a", 1), "(a,1)"),
+    (Types.TUPLE([Types.TUPLE([Types.BOOLEAN()]), Types.DOUBLE()]), ((True,), 2), "((true),2.0)"),
+    (Types.ROW([Types.STRING(), Types.INT()]), Row("a", 1), "+I[a,1]"),
+    (Types.ROW([Types.STRING(), Types.BOOLEAN()]), Row("a", True), "+I[a,True]"),
+    (Types.ROW([Types.STRING(), Types.DOUBLE()]), DELETED, "-D[a,1.5]"),
+    (Types.ROW([Types.STRING()]), ("a",), "+I[a]"),
+    (Types.LIST(Types.BOOLEAN()), [True, False], "[true, false]"),
+    (Types.BASIC_ARRAY(Types.LONG()), [1, 2], "[1, 2]"),
+    (Types.MAP(Types.STRING(), Types.BOOLEAN()), {"a": True, "b": False}, "{a=true, b=false}"),
+    (Types.SQL_DATE(), date(2026, 1, 2), "2026-01-02"),
+    (Types.SQL_TIME(), time(3, 4, 5), "03:04:05"),
+    (Types.SQL_TIMESTAMP(), datetime(2026, 1, 2, 3, 4, 5), "2026-01-02 03:04:05.0"),  # noqa: DTZ001
+    (Types.SQL_TIMESTAMP(), datetime(2026, 1, 2, 3, 4, 5, 60000), "2026-01-02 03:04:05.06"),  # noqa: DTZ001
+    (Types.PICKLED_BYTE_ARRAY(), ("a", True), "('a', True)"),
+    (None, ("a", True), "('a', True)"),
+    (None, None, "None"),
+    (Types.STRING(), None, "null"),
+    (Types.TUPLE([Types.STRING()]), (None,), "(null)"),
+]
+
+
+@pytest.mark.parametrize(("record_type", "value", "text"), FORMS)
+def test_a_record_looks_as_its_type_says(record_type: Any, value: Any, text: str) -> None:
+    assert printer_of(record_type)(value) == text

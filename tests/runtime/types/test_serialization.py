@@ -1,0 +1,184 @@
+"""Schemas and encoders; the bytes are those of Flink 2.3 on Java 17."""
+
+from __future__ import annotations
+
+import pickle
+from io import BytesIO
+from typing import Any, BinaryIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opchain.runtime.types.row import Row
+from opchain.runtime.types.serialization import (
+    BulkWriter,
+    ByteArraySchema,
+    DeserializationSchema,
+    Encoder,
+    RowDataBulkWriterFactory,
+    RowFieldExtractorSchema,
+    SerializationSchema,
+    SimpleStringEncoder,
+    SimpleStringSchema,
+)
+from opchain.runtime.types.types import Types
+
+ENCODED = [
+    ("UTF-8", "aé", b"a\xc3\xa9"),
+    ("UTF-8", "\ud800", b"?"),
+    ("US-ASCII", "aé\ud800b", b"a??b"),
+    ("ISO-8859-1", "é", b"\xe9"),
+    ("windows-1252", "€", b"\x80"),
+    ("UTF-16", "aé", b"\xfe\xff\x00a\x00\xe9"),
+    ("UTF-16", "", b""),
+    ("UTF-16BE", "a", b"\x00a"),
+    ("UTF-16LE", "a", b"a\x00"),
+    ("UTF-32", "a", b"\x00\x00\x00a"),
+]
+
+
+@pytest.mark.parametrize(("charset", "text", "encoded"), ENCODED)
+def test_strings_are_encoded_as_java_does(charset: str, text: str, encoded: bytes) -> None:
+    assert SimpleStringSchema(charset).serialize(text) == encoded
+
+
+DECODED = [
+    ("UTF-8", b"a\xc3\xa9", "aé"),
+    ("UTF-8", b"\xe2\x82a\xff", "\ufffda\ufffd"),
+    ("UTF-16", b"\xfe\xff\x00a", "a"),
+    ("UTF-16", b"\xff\xfea\x00", "a"),
+    ("UTF-16", b"\x00a", "a"),
+    ("UTF-16BE", b"\xfe\xff\x00a", "\ufeffa"),
+    ("UTF-32", b"\x00\x00\x00a", "a"),
+    ("UTF-32", b"\xff\xfe\x00\x00a\x00\x00\x00", "a"),
+]
+
+
+@pytest.mark.parametrize(("charset", "encoded", "text"), DECODED)
+def test_strings_are_decoded_as_java_does(charset: str, encoded: bytes, text: str) -> None:
+    assert SimpleStringSchema(charset).deserialize(encoded) == text
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.sampled_from(["UTF-8", "UTF-16"]))
+def test_every_string_comes_back(text: str, charset: str) -> None:
+    schema = SimpleStringSchema(charset)
+    assert schema.deserialize(schema.serialize(text)) == text
+
+
+@pytest.mark.parametrize("charset", ["no-such-set", "base64", "rot13"])
+def test_what_is_no_character_set_is_refused(charset: str) -> None:
+    with pytest.raises(ValueError, match=f"there is no character set '{charset}'"):
+        SimpleStringSchema(charset)
+
+
+def test_bytes_stay_as_they_are() -> None:
+    assert ByteArraySchema().serialize(b"\xff") == b"\xff"
+    assert ByteArraySchema().deserialize(b"\xff") == b"\xff"
+
+
+@pytest.mark.parametrize(
+    "schema", [SimpleStringSchema(), SimpleStringSchema("UTF-16"), ByteArraySchema()]
+)
+def test_schemas_are_values(schema: Any) -> None:
+    assert pickle.loads(pickle.dumps(schema)) == schema
+    assert isinstance(schema, SerializationSchema)
+    assert isinstance(schema, DeserializationSchema)
+    assert not schema.is_end_of_stream(b"")
+
+
+def test_schemas_say_what_they_produce() -> None:
+    assert SimpleStringSchema().get_produced_type() == Types.STRING()
+    assert ByteArraySchema().get_produced_type() == Types.PRIMITIVE_ARRAY(Types.BYTE())
+
+
+def test_a_schema_of_ones_own_needs_one_method() -> None:
+    class Length(DeserializationSchema[int]):
+        def deserialize(self, message: bytes) -> int:
+            return len(message)
+
+    schema = Length()
+    schema.open()
+    assert schema.deserialize(b"abc") == 3
+    assert not schema.is_end_of_stream(3)
+    assert schema.get_produced_type() == Types.PICKLED_BYTE_ARRAY()
+
+
+ROW = Row(b"\x01", None, "x", bytearray(b"\x02"))
+
+
+@pytest.mark.parametrize(("index", "message"), [(0, b"\x01"), (1, b""), (3, b"\x02")])
+def test_a_field_becomes_a_message(index: int, message: bytes) -> None:
+    assert RowFieldExtractorSchema(index).serialize(ROW) == message
+
+
+def test_a_field_that_cannot_become_a_message_is_refused() -> None:
+    with pytest.raises(ValueError, match="field_index is -1; it must be 0 or more"):
+        RowFieldExtractorSchema(-1)
+    with pytest.raises(TypeError, match="the field is 'x'; it must hold bytes"):
+        RowFieldExtractorSchema(2).serialize(ROW)
+    with pytest.raises(ValueError, match="has only 4 fields"):
+        RowFieldExtractorSchema(4).serialize(ROW)
+
+
+@pytest.mark.parametrize(
+    ("charset", "written"),
+    [("UTF-8", b"1\n(2, 'b')\n"), ("UTF-16", b"\xfe\xff\x001\n\xfe\xff\x00(\x002\x00,"[:5])],
+)
+def test_an_encoder_writes_lines(charset: str, written: bytes) -> None:
+    stream = BytesIO()
+    encoder = Encoder.simple_string_encoder(charset)
+    encoder.encode(1, stream)
+    encoder.encode((2, "b"), stream)
+    assert stream.getvalue().startswith(written)
+    assert pickle.loads(pickle.dumps(encoder)) == encoder
+
+
+def test_an_encoder_needs_a_character_set() -> None:
+    with pytest.raises(ValueError, match="there is no character set 'x'"):
+        Encoder.simple_string_encoder("x")
+
+
+class Columns(BulkWriter[Row]):
+    """Keeps all rows until the end, and writes their number."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream = stream
+        self.rows = 0
+
+    def add_element(self, element: Row) -> None:
+        self.rows += 1
+
+    def flush(self) -> None:
+        pass
+
+    def finish(self) -> None:
+        self.stream.write(str(self.rows).encode())
+
+
+class ColumnsFactory(RowDataBulkWriterFactory):
+    def create(self, stream: BinaryIO) -> Columns:
+        return Columns(stream)
+
+
+def test_a_bulk_writer_is_made_for_each_file() -> None:
+    row_type = Types.ROW([Types.INT()])
+    factory = ColumnsFactory(row_type)
+    assert factory.get_row_type() is row_type
+    stream = BytesIO()
+    writer = factory.create(stream)
+    for value in range(3):
+        writer.add_element(Row(value))
+    writer.flush()
+    writer.finish()
+    assert stream.getvalue() == b"3"
+
+
+def test_a_declared_type_is_written_as_java_shows_it() -> None:
+    record_type = Types.TUPLE([Types.STRING(), Types.BOOLEAN()])
+    encoder = Encoder.simple_string_encoder().for_type(record_type)
+    for each in (encoder, pickle.loads(pickle.dumps(encoder))):
+        stream = BytesIO()
+        each.encode(("a", True), stream)
+        assert stream.getvalue() == b"(a,true)\n"
+    assert encoder == SimpleStringEncoder(record_type=record_type)
