@@ -1,23 +1,18 @@
-"""What a program asks for that a job without an end does not do in this process, where it has no checkpoints.
-
-From a program to a DataFrame; and where DataFrames cannot be a job's sources and sinks.
-
-From a program to a running job: compiles it whole, and hands it to Spark or to this process.
-"""
+"""Runs a program: compiles it, and hands the job to Spark or to this process."""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.dsl.interception import job_started
 from opchain.compiler.graph.plan import made
+from opchain.compiler.interception import job_started
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.settings.job_settings import JobSettings
-from opchain.compiler.settings.settings_reader import job_dependencies
 from opchain.runtime.connectors.fed_source import FedSource
 from opchain.runtime.connectors.relayed_sink import RelayedSink
 from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.job.dependencies import CachedFile, JobDependencies, PythonArchive
 from opchain.runtime.job.run import log_warnings_only
 from opchain.runtime.job.slot_resources import SlotResources
 
@@ -84,7 +79,6 @@ def dataframe(program: Program) -> Any:
     Raises:
         UnsupportedFeatureError: It runs in this process.
     """
-    from opchain.compiler.execution import slot_resources  # noqa: PLC0415 - it needs this module
     from opchain.runtime.spark.dataframe_output import stream_dataframe  # noqa: PLC0415 - as needed
 
     plan = compile_program(program)
@@ -209,3 +203,29 @@ def _resources(group: SlotSharingGroup) -> SlotResources | None:
         sum(memory.get_mebi_bytes() for memory in memories if memory is not None),
         group.external_resources,
     )
+
+
+def job_dependencies(program: Program) -> JobDependencies:
+    """What the program's `add_python_file`, `register_cached_file` and so on have named.
+
+    Spark makes cached files executable always, so that the third part of an entry changes nothing.
+    """
+    settings = program.settings
+    return JobDependencies(
+        python_files=_parts(settings.python_files, ","),
+        archives=tuple(_archive(entry) for entry in _parts(settings.python_archives, ",")),
+        python_executable=settings.python_executable,
+        requirements=settings.python_requirements,
+        jars=_parts(settings.jars, ";") + _parts(settings.classpaths, ";"),
+        cached_files=tuple(CachedFile(path, name) for path, name, _ in program.cached_files),
+    )
+
+
+def _parts(text: str | None, separator: str) -> tuple[str, ...]:
+    return tuple(part for part in (text or "").split(separator) if part)
+
+
+def _archive(entry: str) -> PythonArchive:
+    """An archive without a folder gets one of its own name, as in Flink."""
+    path, _, folder = entry.partition("#")
+    return PythonArchive(path, folder or path.rstrip("/").rpartition("/")[2])

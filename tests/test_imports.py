@@ -14,6 +14,47 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 MODULES = sorted(path for half in ("compiler", "runtime") for path in (ROOT / half).rglob("*.py"))
+LAYERS = (
+    "compiler/settings",
+    "compiler/graph",
+    "compiler/codegen",
+    "compiler/passes",
+    "compiler/plan",
+    "compiler/interception",
+    "compiler/execution",
+    "compiler/dsl",
+    "compiler/table compiler/assertions",
+    "compiler/commands",
+    "compiler/cli",
+    "runtime/errors runtime/constants runtime/time",
+    "runtime/java_objects",
+    "runtime/configuration",
+    "runtime/types",
+    "runtime/metrics",
+    "runtime/functions",
+    "runtime/windows runtime/watermarks runtime/files",
+    "runtime/records runtime/mailbox",
+    "runtime/formats runtime/columnar",
+    "runtime/connectors",
+    "runtime/state",
+    "runtime/program",
+    "runtime/operators runtime/measurements",
+    "runtime/task",
+    "runtime/checkpoint",
+    "runtime/shipping",
+    "runtime/epochs",
+    "runtime/job",
+    "runtime/local runtime/spark",
+    "runtime/testing",
+)
+"""Each half from the ground up. A module imports from its own layer's folder and from lower layers.
+
+Imports under TYPE_CHECKING count: a reader follows them, too. Imports inside functions of the DSL may go up, since
+`env.execute()` compiles and runs what has been drawn.
+"""
+
+LAYER_OF = {place: n for n, places in enumerate(LAYERS) for place in places.split()}
+
 ALLOWED_AT_IMPORT = {
     "compiler": {"click", "mmh3", "networkx", "pydantic", "pydantic_core", "pytest", "rich"},
     "runtime": set[str](),
@@ -79,3 +120,53 @@ def test_drawing_needs_neither_networkx_nor_pydantic() -> None:
     for path in sorted((ROOT / "compiler/dsl").rglob("*.py")):
         found = {name.split(".")[0] for name in imports(path, at_import_time=True)} & heavy
         assert not found, path
+
+
+def place(name: str) -> str:
+    """The folder or the module below compiler/ or runtime/ that holds a module."""
+    return "/".join(name.split(".")[1:3])
+
+
+def imported_by(path: Path) -> Iterator[str]:
+    """The modules of opchain that a module imports, those for type checkers included."""
+    inside_functions = path.is_relative_to(ROOT / "compiler/dsl")
+    work: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    while work:
+        node = work.pop()
+        if inside_functions and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        if isinstance(node, ast.ImportFrom) and node.module:
+            is_folder = (ROOT / node.module.replace("opchain.", "").replace(".", "/")).is_dir()
+            names = (f"{node.module}.{name.name}" for name in node.names)
+            yield from names if is_folder else [node.module]
+        work += ast.iter_child_nodes(node)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in MODULES if path.name != "__init__.py" or len(path.parts) > 3],
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
+)
+def test_a_module_imports_from_lower_layers(path: Path) -> None:
+    here = place(".".join(("opchain", *path.relative_to(ROOT).with_suffix("").parts)))
+    if here.endswith("/__init__"):
+        pytest.skip("the package of a half")
+    upward = {
+        name
+        for name in imported_by(path)
+        if name.startswith((f"opchain.{here.split('/')[0]}.", "opchain.runtime."))
+        and here.split("/")[0] == name.split(".")[1]
+        and place(name) != here
+        and LAYER_OF[place(name)] >= LAYER_OF[here]
+    }
+    assert not upward
+
+
+def test_every_folder_has_its_layer() -> None:
+    places = {
+        path.relative_to(ROOT).with_suffix("").as_posix()
+        for half in ("compiler", "runtime")
+        for path in (ROOT / half).iterdir()
+        if path.name not in {"__init__.py", "__pycache__", "py.typed"}
+    }
+    assert places == LAYER_OF.keys()

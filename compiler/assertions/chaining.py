@@ -24,7 +24,7 @@ from opchain.compiler.plan.text import plan_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from opchain.compiler.dsl.interception import Environment
+    from opchain.compiler.interception import Environment
     from opchain.compiler.plan.model import PlannedEdge, PlannedOperator
 
 

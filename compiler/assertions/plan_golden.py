@@ -18,8 +18,8 @@ from opchain.compiler.plan.explain import Form, explain
 if TYPE_CHECKING:
     import os
 
-    from opchain.compiler.dsl.interception import Environment
     from opchain.compiler.graph.plan import Program
+    from opchain.compiler.interception import Environment
 
 
 @dataclass(slots=True)

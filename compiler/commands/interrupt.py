@@ -17,7 +17,7 @@ from opchain.runtime.job.status import JobStatus
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from opchain.compiler.dsl.interception import StartedJob
+    from opchain.compiler.interception import StartedJob
     from opchain.runtime.job.client import JobClient
 
 INTERRUPTED = 130

@@ -27,7 +27,7 @@ from opchain.runtime.measurements.job_metrics import metrics_so_far
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from opchain.compiler.dsl.interception import StartedJob
+    from opchain.compiler.interception import StartedJob
     from opchain.runtime.epochs.epoch_history import EpochHistory
 
 

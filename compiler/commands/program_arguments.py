@@ -11,7 +11,7 @@ import click
 from opchain.compiler.commands.failures import CommandError, clear_errors
 from opchain.compiler.commands.output import note
 from opchain.compiler.commands.program_file import SAVED_PLAN, capture_program, program_file
-from opchain.compiler.dsl.interception import configuring
+from opchain.compiler.interception import configuring
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.model import from_json

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from opchain.compiler.commands.failures import CommandError, failure_of
 from opchain.compiler.dsl.environment import StreamExecutionEnvironment
-from opchain.compiler.dsl.interception import Capture, CapturedJob, capturing
+from opchain.compiler.interception import Capture, CapturedJob, capturing
 from opchain.compiler.plan.layout import counted, listed
 
 if TYPE_CHECKING:

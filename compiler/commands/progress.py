@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.progress import Progress
 
-    from opchain.compiler.dsl.interception import StartedJob
+    from opchain.compiler.interception import StartedJob
     from opchain.runtime.epochs.epoch_history import EpochHistory
     from opchain.runtime.job.progress import StageProgress
 

@@ -33,7 +33,7 @@ from opchain.compiler.commands.program_arguments import (
 from opchain.compiler.commands.program_command import ProgramCommand
 from opchain.compiler.commands.program_file import as_main_program, whole_program
 from opchain.compiler.commands.progress import showing_progress
-from opchain.compiler.dsl.interception import configuring, watching_environments, watching_jobs
+from opchain.compiler.interception import configuring, watching_environments, watching_jobs
 from opchain.runtime.errors import StreamError
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.job.status import JobStatus
@@ -41,7 +41,7 @@ from opchain.runtime.job.status import JobStatus
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from opchain.compiler.dsl.interception import Capture, StartedJob
+    from opchain.compiler.interception import Capture, StartedJob
     from opchain.runtime.measurements.job_metrics import JobMetrics
 
 

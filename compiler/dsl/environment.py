@@ -6,10 +6,10 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from opchain.compiler.dsl import interception
+from opchain.compiler import interception
 from opchain.compiler.dsl.argument_checks import at_call, checked
 from opchain.compiler.dsl.environment_sources import EnvironmentSources
-from opchain.compiler.dsl.interception import CapturedJobClient
+from opchain.compiler.interception import CapturedJobClient
 from opchain.runtime.errors import GraphError
 from opchain.runtime.java_objects import no_java_attribute
 

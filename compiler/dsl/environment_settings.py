@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from opchain.compiler.dsl.argument_checks import at_call, checked
 from opchain.compiler.dsl.drawn_program import DrawnProgram
 from opchain.compiler.graph.transformation import MAX_PARALLELISM_LIMIT, UNSET
-from opchain.compiler.settings import graph_options, pipeline_options
+from opchain.compiler.settings import pipeline_options
 from opchain.runtime.configuration.configuration import Configuration
 from opchain.runtime.errors import GraphError
 from opchain.runtime.time import Duration
@@ -126,7 +126,7 @@ class EnvironmentSettings(DrawnProgram):
         from opchain.compiler.settings.execution_config import RuntimeExecutionMode
 
         checked(execution_mode, RuntimeExecutionMode, "set_runtime_mode", "the mode")
-        self._configuration.set(graph_options.RUNTIME_MODE, execution_mode.name)
+        self._configuration.set(pipeline_options.RUNTIME_MODE, execution_mode.name)
         return self
 
     def set_buffer_timeout(self, timeout_millis: int) -> Self:
@@ -137,30 +137,32 @@ class EnvironmentSettings(DrawnProgram):
                 f"{at_call('set_buffer_timeout')}: the timeout is {timeout} ms; "
                 "it must be -1 or more"
             )
-        self._configuration.set(graph_options.BUFFER_TIMEOUT_ENABLED, timeout != _FLUSH_WHEN_FULL)
+        self._configuration.set(
+            pipeline_options.BUFFER_TIMEOUT_ENABLED, timeout != _FLUSH_WHEN_FULL
+        )
         if timeout != _FLUSH_WHEN_FULL:
-            self._configuration.set(graph_options.BUFFER_TIMEOUT, Duration.of_millis(timeout))
+            self._configuration.set(pipeline_options.BUFFER_TIMEOUT, Duration.of_millis(timeout))
         return self
 
     def get_buffer_timeout(self) -> int:
         """How long a record may wait in a buffer, in milliseconds; -1 for only full buffers."""
-        if not self._configuration.get(graph_options.BUFFER_TIMEOUT_ENABLED):
+        if not self._configuration.get(pipeline_options.BUFFER_TIMEOUT_ENABLED):
             return _FLUSH_WHEN_FULL
-        timeout = self._configuration.get(graph_options.BUFFER_TIMEOUT)
+        timeout = self._configuration.get(pipeline_options.BUFFER_TIMEOUT)
         return _FLUSH_WHEN_FULL if timeout is None else timeout.to_millis()
 
     def disable_operator_chaining(self) -> Self:
         """Gives every operator a vertex of its own."""
-        self._configuration.set(graph_options.OPERATOR_CHAINING, False)
+        self._configuration.set(pipeline_options.OPERATOR_CHAINING, False)
         return self
 
     def is_chaining_enabled(self) -> bool:
         """Whether operators may share a vertex."""
-        return bool(self._configuration.get(graph_options.OPERATOR_CHAINING))
+        return bool(self._configuration.get(pipeline_options.OPERATOR_CHAINING))
 
     def is_chaining_of_operators_with_different_max_parallelism_enabled(self) -> bool:
         """Whether operators may share a vertex though their max parallelisms differ."""
-        return bool(self._configuration.get(graph_options.CHAIN_DIFFERENT_MAX_PARALLELISM))
+        return bool(self._configuration.get(pipeline_options.CHAIN_DIFFERENT_MAX_PARALLELISM))
 
     def register_slot_sharing_group(self, slot_sharing_group: SlotSharingGroup) -> Self:
         """Registers a slot sharing group with its resources; operators join it by its name.
@@ -234,30 +236,30 @@ class EnvironmentSettings(DrawnProgram):
 
         checked(state_backend, StateBackend, "set_state_backend", "the backend")
         if isinstance(state_backend, EmbeddedRocksDBStateBackend):
-            self._configuration.set(graph_options.STATE_BACKEND, "rocksdb")
+            self._configuration.set(pipeline_options.STATE_BACKEND, "rocksdb")
             folders = state_backend.get_db_storage_paths()
             if folders:
-                self._configuration.set(graph_options.STATE_FOLDERS, ",".join(folders))
+                self._configuration.set(pipeline_options.STATE_FOLDERS, ",".join(folders))
         else:
-            self._configuration.set(graph_options.STATE_BACKEND, "hashmap")
+            self._configuration.set(pipeline_options.STATE_BACKEND, "hashmap")
         return self
 
     def enable_changelog_state_backend(self, enabled: bool) -> Self:
         """Asks for a changelog of keyed state; see `is_changelog_state_backend_enabled`."""
         checked(enabled, bool, "enable_changelog_state_backend", "the switch")
-        self._configuration.set(graph_options.CHANGELOG_ENABLED, enabled)
+        self._configuration.set(pipeline_options.CHANGELOG_ENABLED, enabled)
         return self
 
     def is_changelog_state_backend_enabled(self) -> bool | None:
         """What was asked for, or None. Checkpoints here hold changes anyway, so it does nothing."""
-        return self._configuration.get(graph_options.CHANGELOG_ENABLED)
+        return self._configuration.get(pipeline_options.CHANGELOG_ENABLED)
 
     def set_default_savepoint_directory(self, directory: str) -> Self:
         """Sets where savepoints go that name no directory."""
         checked(directory, str, "set_default_savepoint_directory", "the directory")
-        self._configuration.set(graph_options.SAVEPOINT_DIRECTORY, directory)
+        self._configuration.set(pipeline_options.SAVEPOINT_DIRECTORY, directory)
         return self
 
     def get_default_savepoint_directory(self) -> str | None:
         """Where savepoints go that name no directory; None where that is not set."""
-        return self._configuration.get(graph_options.SAVEPOINT_DIRECTORY)
+        return self._configuration.get(pipeline_options.SAVEPOINT_DIRECTORY)

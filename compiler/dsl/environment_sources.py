@@ -11,8 +11,8 @@ from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.transformation import ChainingStrategy, OperatorTransformation
 from opchain.runtime.connectors.collection import CollectionSource
 from opchain.runtime.connectors.fed_source import DataFrameSource
+from opchain.runtime.connectors.file_inputs import TextLineSource
 from opchain.runtime.connectors.sequence import NumberSequenceSource
-from opchain.runtime.connectors.text_files import TextLineSource
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.functions.source import Source
 from opchain.runtime.functions.source_sink_functions import ParallelSourceFunction, SourceFunction

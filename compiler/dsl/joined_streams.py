@@ -20,8 +20,8 @@ from opchain.runtime.functions.co_grouping import (
 )
 from opchain.runtime.functions.join_functions import CoGroupFunction, FlatJoinFunction, JoinFunction
 from opchain.runtime.functions.key_selectors import KeySelector
+from opchain.runtime.functions.type_variables import W
 from opchain.runtime.program.operator_specs import MapSpec
-from opchain.runtime.types.type_variables import W
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -13,7 +13,7 @@ import re
 import tempfile
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from opchain.compiler.dsl import interception
+from opchain.compiler import interception
 from opchain.compiler.dsl.argument_checks import at_call, checked, declared_type
 from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.transformation import SinkTransformation

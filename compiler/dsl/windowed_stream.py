@@ -14,6 +14,7 @@ from opchain.runtime.errors import GraphError
 from opchain.runtime.functions.aggregate_functions import AggregateFunction, ReduceFunction
 from opchain.runtime.functions.callables import name_of
 from opchain.runtime.functions.key_selectors import NullByteKeySelector
+from opchain.runtime.functions.type_variables import W
 from opchain.runtime.functions.window_functions import (
     AllWindowFunction,
     PassThroughAllWindowFunction,
@@ -25,7 +26,7 @@ from opchain.runtime.functions.window_functions import (
 from opchain.runtime.program.operator_specs import WindowSpec
 from opchain.runtime.time import millis_of
 from opchain.runtime.types.output_tag import OutputTag
-from opchain.runtime.types.type_variables import K, T, W
+from opchain.runtime.types.type_variables import K, T
 from opchain.runtime.windows.assigners import MergingWindowAssigner, WindowAssigner
 from opchain.runtime.windows.evictors import Evictor
 from opchain.runtime.windows.triggers import Trigger

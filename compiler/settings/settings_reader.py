@@ -1,7 +1,4 @@
-"""Configuration -> JobSettings: where the text of configuration values is read and checked.
-
-Program -> JobDependencies: files that a job needs, from the texts of the configuration.
-"""
+"""Reads and checks the texts of a Configuration: Configuration -> JobSettings."""
 
 from __future__ import annotations
 
@@ -11,25 +8,23 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from pydantic import ValidationError
 
-from opchain.compiler.settings import pipeline_options as graph_options
+from opchain.compiler.settings import pipeline_options
 from opchain.compiler.settings.job_settings import JobSettings
 from opchain.runtime.configuration.options import BOOLEAN, DURATION, INT, MAP, STRING, ConfigOption
 from opchain.runtime.configuration.options import ValueType as OfType
-from opchain.runtime.job.dependencies import CachedFile, JobDependencies, PythonArchive
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pydantic.fields import FieldInfo
 
-    from opchain.compiler.graph.plan import Program
     from opchain.runtime.configuration.configuration import Configuration
 
 
 _FALLBACK_KEYS = {
     **{
         option.key: option.fallback_keys
-        for option in (graph_options.OPERATOR_CHAINING, graph_options.BUFFER_TIMEOUT)
+        for option in (pipeline_options.OPERATOR_CHAINING, pipeline_options.BUFFER_TIMEOUT)
     },
     "execution.checkpointing.dir": ("state.checkpoints.dir",),
     "execution.checkpointing.num-retained": ("state.checkpoints.num-retained",),
@@ -60,7 +55,7 @@ def read_settings(configuration: Configuration) -> JobSettings:
             values[name] = value.to_millis() if option.value_type is DURATION else value
     if values.get("parallelism") == _PARALLELISM_DEFAULT:  # Flink's word for "not set"
         del values["parallelism"]
-    if not configuration.get(graph_options.BUFFER_TIMEOUT_ENABLED):
+    if not configuration.get(pipeline_options.BUFFER_TIMEOUT_ENABLED):
         values["buffer_timeout_ms"] = -1
     try:
         return JobSettings(**values)
@@ -77,7 +72,7 @@ def known_keys() -> frozenset[str]:
     """The keys that fields of JobSettings are set by, the older names of some included."""
     keys = {key_of(name) for name in JobSettings.model_fields}
     return frozenset(
-        keys.union(*_FALLBACK_KEYS.values(), [graph_options.BUFFER_TIMEOUT_ENABLED.key])
+        keys.union(*_FALLBACK_KEYS.values(), [pipeline_options.BUFFER_TIMEOUT_ENABLED.key])
     )
 
 
@@ -135,29 +130,3 @@ class _OneOf:
         if chosen is None:
             raise ValueError(f"{value!r} is none of {', '.join(self._by_name.values())}")
         return chosen
-
-
-def job_dependencies(program: Program) -> JobDependencies:
-    """What the program's `add_python_file`, `register_cached_file` and so on have named.
-
-    Spark makes cached files executable always, so that the third part of an entry changes nothing.
-    """
-    settings = program.settings
-    return JobDependencies(
-        python_files=_parts(settings.python_files, ","),
-        archives=tuple(_archive(entry) for entry in _parts(settings.python_archives, ",")),
-        python_executable=settings.python_executable,
-        requirements=settings.python_requirements,
-        jars=_parts(settings.jars, ";") + _parts(settings.classpaths, ";"),
-        cached_files=tuple(CachedFile(path, name) for path, name, _ in program.cached_files),
-    )
-
-
-def _parts(text: str | None, separator: str) -> tuple[str, ...]:
-    return tuple(part for part in (text or "").split(separator) if part)
-
-
-def _archive(entry: str) -> PythonArchive:
-    """An archive without a folder gets one of its own name, as in Flink."""
-    path, _, folder = entry.partition("#")
-    return PythonArchive(path, folder or path.rstrip("/").rpartition("/")[2])

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from opchain.runtime.connectors.file_source import FileSource
 from opchain.runtime.errors import imported
 from opchain.runtime.files.file_systems import file_system_of
 from opchain.runtime.files.malformed import MalformedRecord
@@ -18,7 +17,6 @@ from opchain.runtime.formats.line_records import reason_of
 from opchain.runtime.types.serialization import BulkWriter, BulkWriterFactory
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator, Sequence
 
     from opchain.runtime.files.file_range import FileRange
@@ -38,18 +36,6 @@ class AvroReaders:
     def for_generic_record(schema: AvroSchema | None = None) -> AvroRecordFormat:
         """Records as dicts, with the fields of the schema, or of each file where there is none."""
         return AvroRecordFormat(schema)
-
-
-class AvroInputFormat(FileSource[dict[str, Any]]):
-    """The records of Avro files, for `env.create_input()`. Flink: AvroInputFormat of PyFlink.
-
-    Args:
-        path: A file, a folder, or a pattern.
-        schema: What records have; files may have been written with an older one.
-    """
-
-    def __init__(self, path: str | os.PathLike[str], schema: AvroSchema) -> None:
-        super().__init__(AvroRecordFormat(schema), path)
 
 
 class AvroRecordFormat(StreamFormat[dict[str, Any]]):

@@ -18,7 +18,8 @@ from opchain.runtime.functions.state import (
     ReducingState,
     ValueState,
 )
-from opchain.runtime.types.type_variables import ACC, IN_contra, K, OUT_co, S_co, T, V
+from opchain.runtime.functions.type_variables import S_co
+from opchain.runtime.types.type_variables import ACC, IN_contra, K, OUT_co, T, V
 from opchain.runtime.types.types import Types
 
 if TYPE_CHECKING:

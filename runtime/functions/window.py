@@ -11,7 +11,7 @@ from __future__ import annotations
 import pickle
 import struct
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.types.type_information import TypeSerializer
@@ -20,8 +20,6 @@ from opchain.runtime.types.type_variables import T
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from io import BytesIO
-
-    from opchain.runtime.windows.assigners import MergingWindowAssigner
 
 
 class Window(ABC):
@@ -35,6 +33,13 @@ class Window(ABC):
     @abstractmethod
     def max_timestamp(self) -> int:
         """The last timestamp, in milliseconds, that still belongs to the window."""
+
+
+class MergeCallback(Protocol):
+    """Receives the windows to merge. Flink: MergingWindowAssigner.MergeCallback, which fits it."""
+
+    def merge(self, to_be_merged: Iterable[Any], merge_result: Any) -> None:
+        """Merges the windows into `merge_result`."""
 
 
 class TimeWindow(Window):
@@ -72,9 +77,7 @@ class TimeWindow(Window):
         return timestamp - (timestamp - offset) % window_size
 
     @staticmethod
-    def merge_windows(
-        windows: Iterable[TimeWindow], callback: MergingWindowAssigner.MergeCallback[TimeWindow]
-    ) -> None:
+    def merge_windows(windows: Iterable[TimeWindow], callback: MergeCallback) -> None:
         """Reports each group of windows that overlap or touch, and the window that covers the group.
 
         Windows belong to a group also through others. A window that stands alone is not reported.

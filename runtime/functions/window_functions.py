@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Generic
 
 from opchain.runtime.functions.function import Function
-from opchain.runtime.types.type_variables import IN_contra, KEY_contra, OUT_co, T, W_co, W_contra
+from opchain.runtime.functions.type_variables import W_co, W_contra
+from opchain.runtime.types.type_variables import IN_contra, KEY_contra, OUT_co, T
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

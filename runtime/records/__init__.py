@@ -1,1 +1,1 @@
-"""TODO runtime/records."""
+"""Records on their way: stream elements, copies, pickles, columns, and the wire format of buffers."""

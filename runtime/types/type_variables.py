@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVar
 
-    from opchain.runtime.functions.state import State
-    from opchain.runtime.functions.window import Window
-
     T = TypeVar("T", default=Any)
     K = TypeVar("K", default=Any)
     V = TypeVar("V", default=Any)
@@ -27,13 +24,8 @@ if TYPE_CHECKING:
     IN2_contra = TypeVar("IN2_contra", contravariant=True, default=Any)
     OUT_co = TypeVar("OUT_co", covariant=True, default=Any)
     ACC = TypeVar("ACC", default=Any)
-    S = TypeVar("S", bound=State, default=Any)
-    S_co = TypeVar("S_co", bound=State, covariant=True, default=Any)
     KEY_co = TypeVar("KEY_co", covariant=True, default=Any)
     KEY_contra = TypeVar("KEY_contra", contravariant=True, default=Any)
-    W = TypeVar("W", bound=Window, default=Any)
-    W_co = TypeVar("W_co", bound=Window, covariant=True, default=Any)
-    W_contra = TypeVar("W_contra", bound=Window, contravariant=True, default=Any)
 else:
     from typing import TypeVar
 
@@ -47,10 +39,5 @@ else:
     IN2_contra = TypeVar("IN2_contra", contravariant=True)
     OUT_co = TypeVar("OUT_co", covariant=True)
     ACC = TypeVar("ACC")
-    S = TypeVar("S")
-    S_co = TypeVar("S_co", covariant=True)
     KEY_co = TypeVar("KEY_co", covariant=True)
     KEY_contra = TypeVar("KEY_contra", contravariant=True)
-    W = TypeVar("W")
-    W_co = TypeVar("W_co", covariant=True)
-    W_contra = TypeVar("W_contra", contravariant=True)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic
 
+from opchain.runtime.functions.type_variables import W, W_contra
 from opchain.runtime.functions.window import PickledWindowSerializer
-from opchain.runtime.types.type_variables import T_contra, W, W_contra
+from opchain.runtime.types.type_variables import T_contra
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

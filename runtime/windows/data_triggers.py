@@ -16,9 +16,10 @@ from opchain.runtime.functions.state_descriptors import (
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
+from opchain.runtime.functions.type_variables import W
 from opchain.runtime.functions.window import Window
 from opchain.runtime.time import millis_of
-from opchain.runtime.types.type_variables import T, W
+from opchain.runtime.types.type_variables import T
 from opchain.runtime.types.types import Types
 from opchain.runtime.windows.triggers import Trigger, TriggerResult
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Generic
 from opchain.runtime.errors import short_repr
 from opchain.runtime.functions.aggregate_functions import DeltaFunction
 from opchain.runtime.functions.callables import as_function, name_of
+from opchain.runtime.functions.type_variables import W_contra
 from opchain.runtime.functions.window import Window
 from opchain.runtime.time import millis_of
-from opchain.runtime.types.type_variables import T, W_contra
+from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,9 +13,10 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.runtime.functions.state_descriptors import ReducingStateDescriptor
+from opchain.runtime.functions.type_variables import W_contra
 from opchain.runtime.functions.window import Window
 from opchain.runtime.time import millis_of
-from opchain.runtime.types.type_variables import T_contra, W_contra
+from opchain.runtime.types.type_variables import T_contra
 from opchain.runtime.types.types import Types
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
     from opchain.runtime.functions.state import ReducingState
     from opchain.runtime.functions.state_descriptors import StateDescriptor
+    from opchain.runtime.functions.type_variables import S
     from opchain.runtime.time import Duration, Time
-    from opchain.runtime.types.type_variables import S
 
 
 class TriggerResult(Enum):

@@ -14,8 +14,8 @@ from plan_geometry import overlapping, vertices
 
 from opchain.common import WatermarkStrategy
 from opchain.compiler.commands.page_server import serving_pages
-from opchain.compiler.dsl.interception import StartedJob
 from opchain.compiler.graph.plan import made
+from opchain.compiler.interception import StartedJob
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.checkpoint.epoch import Epoch

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.common import Row, Types
-from opchain.compiler.dsl.interception import capturing
+from opchain.compiler.interception import capturing
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.errors import GraphError
 from opchain.runtime.spark.dataframe_output import empty_dataframe

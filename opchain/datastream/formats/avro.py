@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from opchain.runtime.formats.avro_files import AvroBulkWriters, AvroInputFormat, AvroReaders
+from opchain.runtime.connectors.file_inputs import AvroInputFormat
+from opchain.runtime.formats.avro_files import AvroBulkWriters, AvroReaders
 from opchain.runtime.formats.avro_row import (
     AvroRowDeserializationSchema,
     AvroRowSerializationSchema,

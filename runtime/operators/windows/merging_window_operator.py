@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.errors import StreamError
+from opchain.runtime.functions.type_variables import W
 from opchain.runtime.operators.windows.window_operator import WindowOperator
-from opchain.runtime.types.type_variables import W
 from opchain.runtime.windows.assigners import MergingWindowAssigner
 from opchain.runtime.windows.session_windows import (
     DynamicEventTimeSessionWindows,

@@ -1,1 +1,1 @@
-"""TODO runtime/state/keyed."""
+"""Keyed state: its contract, the hash map backend, TTL, and snapshots."""

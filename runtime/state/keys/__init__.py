@@ -1,1 +1,1 @@
-"""TODO runtime/state/keys."""
+"""Keys: Java's hash codes, key groups, and when two keys are equal."""

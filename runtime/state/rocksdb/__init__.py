@@ -1,1 +1,1 @@
-"""TODO runtime/state/rocksdb."""
+"""The RocksDB state backend: state on the disk of the executor."""

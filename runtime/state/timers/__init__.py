@@ -1,1 +1,1 @@
-"""TODO runtime/state/timers."""
+"""Timers by key: registering, firing, and their part of a snapshot."""

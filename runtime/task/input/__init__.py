@@ -1,1 +1,1 @@
-"""TODO runtime/task/input."""
+"""A task's inputs: exchanges, watermarks by channel, chained sources, and sorted input in BATCH mode."""

@@ -1,1 +1,1 @@
-"""TODO runtime/task/output."""
+"""A task's outputs: which channel a record takes, and the buffers that it is written to."""

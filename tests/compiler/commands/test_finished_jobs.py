@@ -12,7 +12,7 @@ from forms import seen
 from opchain import StreamExecutionEnvironment
 from opchain.common import Configuration
 from opchain.compiler.commands.run import show_finished, write_pages
-from opchain.compiler.dsl.interception import StartedJob, watching_jobs
+from opchain.compiler.interception import StartedJob, watching_jobs
 from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.shipping.outcome import JobOutcome

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from opchain.compiler.commands.interrupt import INTERRUPTED, ends_on_interrupt
-from opchain.compiler.dsl.interception import StartedJob
+from opchain.compiler.interception import StartedJob
 from opchain.runtime.job.completable_future import CompletableFuture
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.job.status import JobStatus

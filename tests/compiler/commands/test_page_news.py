@@ -11,7 +11,7 @@ from forms import seen
 
 from opchain.common import Configuration
 from opchain.compiler.commands.page_server import PageNews
-from opchain.compiler.dsl.interception import StartedJob, watching_jobs
+from opchain.compiler.interception import StartedJob, watching_jobs
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.epochs.epoch_history import EpochHistory

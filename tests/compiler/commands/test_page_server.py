@@ -13,7 +13,7 @@ from programs import drawn
 
 from opchain.compiler.commands.failures import CommandError
 from opchain.compiler.commands.page_server import serving_pages
-from opchain.compiler.dsl.interception import StartedJob
+from opchain.compiler.interception import StartedJob
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.shipping.outcome import JobOutcome

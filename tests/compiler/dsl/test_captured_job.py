@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from opchain.compiler.dsl.interception import CapturedJobClient
+from opchain.compiler.interception import CapturedJobClient
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.status import JobStatus
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.compiler.dsl.interception import CapturedJobClient
+from opchain.compiler.interception import CapturedJobClient
 from opchain.runtime.job.completable_future import CompletableFuture
 from opchain.runtime.job.status import JobStatus
 

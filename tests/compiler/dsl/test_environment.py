@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from opchain.common import Configuration
-from opchain.compiler.dsl.interception import capturing
+from opchain.compiler.interception import capturing
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.errors import GraphError
 

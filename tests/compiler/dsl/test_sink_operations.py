@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.common import Types
-from opchain.compiler.dsl.interception import capturing
 from opchain.compiler.graph.transformation import OperatorTransformation, SinkTransformation
+from opchain.compiler.interception import capturing
 from opchain.datastream.connectors.discard import DiscardingSink, DiscardingSinkFunction
 from opchain.runtime.connectors.print_sink import PrintSinkFunction
 from opchain.runtime.errors import GraphError

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from opchain.common import Types
-from opchain.compiler.dsl.interception import capturing
 from opchain.compiler.dsl.stream_dataframe import PlannedDataFrame
+from opchain.compiler.interception import capturing
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 

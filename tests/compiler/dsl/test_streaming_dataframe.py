@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.common import Configuration, WatermarkStrategy
-from opchain.compiler.dsl.interception import capturing
 from opchain.compiler.dsl.stream_dataframe import PlannedStreamingDataFrame, never_ends
+from opchain.compiler.interception import capturing
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from opchain.compiler.settings.settings_reader import job_dependencies
+from opchain.compiler.execution import job_dependencies
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.job.dependencies import (
     NO_DEPENDENCIES,

@@ -5,10 +5,14 @@ from typing import Any, TypeVar
 
 import pytest
 
+from opchain.runtime.functions import type_variables as bounded
 from opchain.runtime.types import type_variables
 
 VARIABLES = {
-    name: value for name, value in vars(type_variables).items() if isinstance(value, TypeVar)
+    name: value
+    for module in (type_variables, bounded)
+    for name, value in vars(module).items()
+    if isinstance(value, TypeVar)
 }
 
 
@@ -21,8 +25,9 @@ def test_a_variable_varies_as_its_name_says(name: str) -> None:
 
 
 def test_type_checkers_and_interpreters_see_the_same_variables() -> None:
-    source = inspect.getsource(type_variables)
-    for_checkers, _, at_run_time = source.partition("\nelse:\n")
+    parts = [inspect.getsource(m).partition("\nelse:\n") for m in (type_variables, bounded)]
+    for_checkers = "".join(part[0] for part in parts)
+    at_run_time = "".join(part[2] for part in parts)
     for name in VARIABLES:
         assert f'    {name} = TypeVar("{name}"' in for_checkers
         assert f'    {name} = TypeVar("{name}"' in at_run_time

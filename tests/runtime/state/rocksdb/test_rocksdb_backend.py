@@ -17,10 +17,11 @@ from opchain.runtime.functions.state_descriptors import (
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
-from opchain.runtime.state import disk_entries, disk_snapshots
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
 from opchain.runtime.state.keys.key_groups import key_group_range
 from opchain.runtime.state.operator_snapshot import OperatorSnapshot, with_changes
+from opchain.runtime.state.rocksdb import disk_entries
+from opchain.runtime.state.rocksdb import rocksdb_backend as disk_snapshots
 from opchain.runtime.state.rocksdb.rocksdb_backend import RocksDBKeyedStateBackend
 from opchain.runtime.testing.manual_clock import ManualClock
 

@@ -1,19 +1,22 @@
-"""Lines of text files: the source of `read_text_file`, and blocks of lines for parsers of bytes."""
+"""File sources for one format: TextLineSource for `read_text_file`, and AvroInputFormat."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.connectors.file_source import FileSource
 from opchain.runtime.files.file_range import FileRange
 from opchain.runtime.files.line_blocks import line_blocks
+from opchain.runtime.formats.avro_files import AvroRecordFormat
 from opchain.runtime.formats.text_lines import TextLineFormat
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
-__all__ = ["FileRange", "TextLineSource"]
+    from opchain.runtime.formats.avro_schema import AvroSchema
+
+__all__ = ["AvroInputFormat", "FileRange", "TextLineSource"]
 
 
 class TextLineSource(FileSource[str]):
@@ -35,3 +38,15 @@ class TextLineSource(FileSource[str]):
         """
         for block in line_blocks(split):
             yield block.data
+
+
+class AvroInputFormat(FileSource[dict[str, Any]]):
+    """The records of Avro files, for `env.create_input()`. Flink: AvroInputFormat of PyFlink.
+
+    Args:
+        path: A file, a folder, or a pattern.
+        schema: What records have; files may have been written with an older one.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], schema: AvroSchema) -> None:
+        super().__init__(AvroRecordFormat(schema), path)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from opchain import StreamExecutionEnvironment
-from opchain.compiler.dsl.interception import (
+from opchain.compiler.graph.plan import Plan, Program
+from opchain.compiler.interception import (
     capturing,
     configuring,
     environment_made,
@@ -15,7 +16,6 @@ from opchain.compiler.dsl.interception import (
     watching_environments,
     watching_jobs,
 )
-from opchain.compiler.graph.plan import Plan, Program
 from opchain.compiler.settings.job_settings import JobSettings
 
 if TYPE_CHECKING:
