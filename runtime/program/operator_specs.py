@@ -1,14 +1,16 @@
-"""The root of all specs: what the compiler asks of each.
+"""The spec of each operator: a frozen value that the compiler reads and executors receive.
 
-Sources: those that are read, and those that run.
+A spec holds what the user handed over (functions, strategies, windows) and no state. The operator of the
+same name in runtime/operators runs it; compiler/codegen generates its code.
 
-Operators on one stream without key.
+Attributes that all specs have:
+    default_name: The name that Flink gives the operator.
+    is_yielding: Flink's operator waits for mail while it processes a record, so Flink never chains it
+        after a legacy source.
+    emits_only_at_end: The operator emits nothing before its input ends. Flink: isOutputOnlyAfterEndOfStream.
+    takes_batches: A sink receives all records of a turn in one call.
 
-Operators on one keyed stream.
-
-Operators on several streams.
-
-Sinks, and their halves in the StreamGraph.
+Timestamps are carried only between an operator that sets them and a downstream operator that reads them.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from opchain.runtime.state.keys.key_groups import (
 from opchain.runtime.state.keys.key_hashers import hasher_named
 from opchain.runtime.state.keys.key_router import KeyRouter
 
-CONFORMANCE = Path(__file__).parents[2] / "conformance"
+CONFORMANCE = Path(__file__).parents[3] / "conformance"
 
 
 def load_checker() -> Any:
