@@ -29,6 +29,7 @@ _LOG = logging.getLogger("opchain.job")
 _CHANGE_WHAT_IT_DOES = ("restore_from", "allow_non_restored_state", "trigger")
 _WITHOUT_USE = (
     "checkpoint_dir",
+    "checkpoint_key_file",
     "checkpoint_interval_ms",
     "checkpoint_min_pause_ms",
     "retained_checkpoints",
@@ -167,6 +168,7 @@ def streaming_settings(settings: JobSettings) -> StreamingSettings:
 
     return StreamingSettings(
         checkpoints=settings.checkpoint_dir,
+        key_file=settings.checkpoint_key_file,
         interval_ms=settings.checkpoint_interval_ms,
         min_pause_ms=settings.checkpoint_min_pause_ms,
         trigger=Trigger(settings.trigger),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from opchain.compiler.commands.failures import CommandError, clear_errors
@@ -21,14 +24,51 @@ from opchain.compiler.plan.restore_text import (
     program_operators,
     restore_text,
 )
+from opchain.runtime.checkpoint.checkpoint_key import RUNS_PICKLES, CheckpointKey, read_key
 from opchain.runtime.checkpoint.metadata import completed_epochs, read_metadata
 from opchain.runtime.checkpoint.restore_plan import plan_restore
-from opchain.runtime.checkpoint.savepoint import find_checkpoint, problems_of, write_savepoint
+from opchain.runtime.checkpoint.savepoint import (
+    Located,
+    find_checkpoint,
+    problems_of,
+    write_savepoint,
+)
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.errors import CorruptCheckpointError
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 NO = 1
 """The exit code for an answer that is no: a file is broken, or the program can't start."""
+
+
+def takes_key(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds `--key-file`; the command gets the key as `key`."""
+
+    @click.option(
+        "--key-file",
+        metavar="FILE",
+        help="The key that CHECKPOINT is signed by (execution.checkpointing.key-file of the job).",
+    )
+    @functools.wraps(command)
+    def with_key(key_file: str | None, **others: Any) -> None:
+        command(key=_key(key_file), **others)
+
+    return with_key
+
+
+def _key(file: str | None) -> CheckpointKey | None:
+    with clear_errors():
+        return None if file is None else read_key(file)
+
+
+def _signature_line(found: Located) -> str:
+    """Who signed a checkpoint; what to think of before one is restored that nobody signed."""
+    key = found.storage.key
+    if key is not None:
+        return f"signed by the key {key.identity}\n"
+    return f"{RUNS_PICKLES.format(found.storage.url)}\n"
 
 
 @click.group()
@@ -42,13 +82,14 @@ def checkpoint() -> None:
 
 @checkpoint.command("ls")
 @click.argument("directory")
-def list_checkpoints(directory: str) -> None:
+@takes_key
+def list_checkpoints(directory: str, key: CheckpointKey | None) -> None:
     """Lists the checkpoints in DIRECTORY, the oldest first.
 
     Exit codes: 0 all can be listed, 2 some are damaged, or there are none.
     """
     with clear_errors():
-        storage = checkpoint_storage(directory)
+        storage = checkpoint_storage(directory, key)
         epochs = completed_epochs(storage)
         if not epochs:
             raise CommandError(f"{directory} has no checkpoints")
@@ -65,22 +106,26 @@ def list_checkpoints(directory: str) -> None:
 
 @checkpoint.command(short_help="Shows the operators, states and positions in CHECKPOINT.")
 @click.argument("checkpoint")
-def show(checkpoint: str) -> None:
+@takes_key
+def show(checkpoint: str, key: CheckpointKey | None) -> None:
     """Shows what is in CHECKPOINT: operators, states, positions of sources."""
     with clear_errors():
-        answer(checkpoint_text(find_checkpoint(checkpoint).metadata))
+        found = find_checkpoint(checkpoint, key)
+        answer(checkpoint_text(found.metadata))
+        answer(_signature_line(found))
 
 
 @checkpoint.command(short_help="Reads all files of CHECKPOINT; says which are missing or altered.")
 @click.argument("checkpoint")
+@takes_key
 @click.pass_context
-def verify(context: click.Context, checkpoint: str) -> None:
+def verify(context: click.Context, checkpoint: str, key: CheckpointKey | None) -> None:
     """Reads all files of CHECKPOINT, and says which are missing or altered.
 
     Exit codes: 0 all are whole, 1 some are not, 2 there is no such checkpoint.
     """
     with clear_errors():
-        found = find_checkpoint(checkpoint)
+        found = find_checkpoint(checkpoint, key)
         problems = problems_of(found)
     files = found.metadata.files
     for problem in problems:
@@ -91,6 +136,7 @@ def verify(context: click.Context, checkpoint: str) -> None:
         context.exit(NO)
     size = bytes_text(sum(file.size for file in files.values()))
     answer(f"{name}: {counted(len(files), 'file')} with {size}, whole\n")
+    answer(_signature_line(found))
 
 
 @checkpoint.command(
@@ -101,6 +147,7 @@ def verify(context: click.Context, checkpoint: str) -> None:
 @click.argument("checkpoint")
 @click.argument("file")
 @click.option("--allow-non-restored-state", is_flag=True, help="Let state go that nobody takes.")
+@takes_key
 @takes_program
 @click.pass_context
 def diff(
@@ -109,6 +156,7 @@ def diff(
     file: str,
     request: Request,
     allow_non_restored_state: bool,
+    key: CheckpointKey | None,
 ) -> None:
     """Says what FILE would start from, starting from CHECKPOINT: what is restored, dropped, new, refused.
 
@@ -118,7 +166,9 @@ def diff(
     """
     program, failure = planned(file, request)
     with clear_errors():
-        restore = plan_restore(find_checkpoint(checkpoint).adopted(), program_operators(program))
+        restore = plan_restore(
+            find_checkpoint(checkpoint, key).adopted(), program_operators(program)
+        )
         text = restore_text(
             restore,
             program,
@@ -135,10 +185,23 @@ def diff(
 @click.command(short_help="Copies CHECKPOINT to TARGET, which needs nothing else.")
 @click.argument("checkpoint")
 @click.argument("target")
-def savepoint(checkpoint: str, target: str) -> None:
+@takes_key
+@click.option(
+    "--sign-with",
+    metavar="FILE",
+    help="Sign TARGET with the key in FILE: for a CHECKPOINT that is not signed, or to change keys.",
+)
+def savepoint(
+    checkpoint: str, target: str, key: CheckpointKey | None, sign_with: str | None
+) -> None:
     """Copies CHECKPOINT with all its files to TARGET, which needs nothing else and is never removed.
 
-    CHECKPOINT is as in 'opchain checkpoint'; TARGET a path or URL of a directory that is empty.
+    CHECKPOINT is as in 'opchain checkpoint'; TARGET a path or URL of a directory that is empty. Nothing of
+    CHECKPOINT is unpickled.
     """
+    new_key = _key(sign_with)
     with clear_errors():
-        answer(checkpoint_text(write_savepoint(find_checkpoint(checkpoint), target)))
+        found = find_checkpoint(checkpoint, key)
+        written = write_savepoint(found, target, new_key)
+        answer(checkpoint_text(written))
+        answer(_signature_line(Located(checkpoint_storage(target, new_key or key), written)))

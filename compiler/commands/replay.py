@@ -25,6 +25,7 @@ from opchain.compiler.commands.program_file import as_main_program, program_file
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.layout import counted
+from opchain.runtime.checkpoint.checkpoint_key import read_key
 from opchain.runtime.checkpoint.savepoint import find_checkpoint
 from opchain.runtime.epochs.replay import Replayed, recorded_epoch, replay
 from opchain.runtime.epochs.stopping import stop_at
@@ -83,13 +84,18 @@ def replay_command(
     CHECKPOINT is the directory of the job's checkpoints, or one in it (.../chk-12, epoch 12 by default). The
     job must have run with opchain.streaming.record-epochs = true. Sinks write nothing.
 
+    A replay unpickles the checkpoint, which runs code that whoever wrote the checkpoint chose: replay only
+    checkpoints of your own jobs, or signed ones (-D execution.checkpointing.key-file=FILE).
+
     Exit codes: 0 the same, 1 something else or an exception, 2 the program or checkpoint is in error.
     """
     program, _ = captured_program(file, request)
     with clear_errors():
         plan = compile_program(program)
         job = made(plan.job_program)
-        located = find_checkpoint(checkpoint)
+        key_file = program.settings.checkpoint_key_file
+        signed_by = None if key_file is None else read_key(key_file)
+        located = find_checkpoint(checkpoint, signed_by)
         recorded = recorded_epoch(located.storage, epoch or located.metadata.epoch)
         tasks = _tasks(plan, vertex, subtask)
     looked_for = NO_KEY if key is None else _literal(key)

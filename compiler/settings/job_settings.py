@@ -77,6 +77,11 @@ class JobSettings(BaseModel):
         json_schema_extra={"key": "execution.checkpointing.dir"},
         description="None: unbounded jobs keep theirs in a temporary folder, and can't go on later",
     )
+    checkpoint_key_file: str | None = Field(
+        None,
+        json_schema_extra={"key": "execution.checkpointing.key-file"},
+        description="a file with a key that signs checkpoints; those that it did not sign are refused",
+    )
     checkpoint_interval_ms: int = Field(
         0,
         ge=0,

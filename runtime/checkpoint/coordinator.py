@@ -297,7 +297,7 @@ class CheckpointCoordinator:
 
     def _publish(self, metadata: CheckpointMetadata) -> None:
         self.lease.require()
-        data = encode(metadata)
+        data = encode(metadata, self._storage.key)
         try:
             self._storage.publish(metadata_name(metadata.epoch), data)
         except FileExistsError:

@@ -112,7 +112,7 @@ def replaced_checkpoint(storage: CheckpointStorage, epoch: int) -> CheckpointMet
         data = storage.read(name)
     except FileNotFoundError:
         return None
-    return decode(data, storage.full_name(name))
+    return decode(data, storage.full_name(name), storage.key)
 
 
 def forget_replaced(storage: CheckpointStorage, epoch: int) -> None:
@@ -124,7 +124,7 @@ def _keep(storage: CheckpointStorage, epoch: int) -> None:
     name = metadata_name(epoch)
     try:
         data = storage.read(name)
-        decode(data, storage.full_name(name))
+        decode(data, storage.full_name(name), storage.key)
     except (FileNotFoundError, CorruptCheckpointError) as error:
         _LOG.warning("%s: what sinks committed in epoch %d they will write again", error, epoch)
     else:

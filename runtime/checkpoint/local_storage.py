@@ -7,25 +7,33 @@ import errno
 import os
 import secrets
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from opchain.runtime.checkpoint.storage import TEMPORARY, CheckpointStorage
-from opchain.runtime.errors import CheckpointError
+from opchain.runtime.checkpoint.storage import TEMPORARY, CheckpointStorage, require_safe_name
+from opchain.runtime.errors import CheckpointError, CorruptCheckpointError
+
+if TYPE_CHECKING:
+    from opchain.runtime.checkpoint.checkpoint_key import CheckpointKey
 
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 """How file systems say that they know no hard links."""
 
 
 class LocalStorage(CheckpointStorage):
-    """A directory of this machine, or one that all machines have mounted; made when first written to."""
+    """A directory of this machine, or one that all machines have mounted; made when first written to.
 
-    def __init__(self, path: str) -> None:
+    Only the user who runs the job can read the files and folders that are made here: state holds records.
+    """
+
+    def __init__(self, path: str, key: CheckpointKey | None = None) -> None:
         self._root = Path(path).absolute()
         self.url = str(self._root)
+        self.key = key
 
     def write(self, name: str, data: bytes) -> None:
         """See CheckpointStorage."""
-        path = self._root / name
-        temporary = _written(path, data)
+        path = self._path(name)
+        temporary = self._written(path, data)
         try:
             temporary.replace(path)
         except BaseException:
@@ -35,8 +43,8 @@ class LocalStorage(CheckpointStorage):
 
     def publish(self, name: str, data: bytes) -> None:
         """See CheckpointStorage."""
-        path = self._root / name
-        temporary = _written(path, data)
+        path = self._path(name)
+        temporary = self._written(path, data)
         try:
             os.link(temporary, path)
         except FileExistsError:
@@ -54,28 +62,30 @@ class LocalStorage(CheckpointStorage):
 
     def read(self, name: str) -> bytes:
         """See CheckpointStorage."""
-        return (self._root / name).read_bytes()
+        path = self._path(name)
+        self._require_inside(path)
+        return path.read_bytes()
 
     def names(self, prefix: str = "") -> list[str]:
         """See CheckpointStorage."""
         root = self._root
         return sorted(
             path.relative_to(root).as_posix()
-            for path in (root / prefix).rglob("*")
+            for path in (self._path(prefix) if prefix else root).rglob("*")
             if path.suffix != TEMPORARY and path.is_file()
         )
 
     def children(self, folder: str = "") -> list[str]:
         """See CheckpointStorage."""
         try:
-            found = list((self._root / folder).iterdir())
+            found = list((self._path(folder) if folder else self._root).iterdir())
         except (FileNotFoundError, NotADirectoryError):
             return []
         return sorted(path.name for path in found if path.suffix != TEMPORARY)
 
     def delete(self, name: str) -> None:
         """See CheckpointStorage; folders that are left empty go, too."""
-        path = self._root / name
+        path = self._path(name)
         path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # it is not empty, or gone already
             for folder in path.parents:
@@ -83,20 +93,41 @@ class LocalStorage(CheckpointStorage):
                     break
                 folder.rmdir()
 
+    def _written(self, path: Path, data: bytes) -> Path:
+        """A temporary file beside a path, whose content is on disk."""
+        self._root.parent.mkdir(parents=True, exist_ok=True)
+        self._root.mkdir(0o700, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
+        try:
+            with open(temporary, "xb", opener=_private) as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        return temporary
 
-def _written(path: Path, data: bytes) -> Path:
-    """A temporary file beside a path, whose content is on disk."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
-    try:
-        with temporary.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    return temporary
+    def _path(self, name: str) -> Path:
+        """Where a file is; the folder that it is in is below the root, whatever links there are."""
+        require_safe_name(name, self.url)
+        path = self._root / name
+        self._require_inside(path.parent)
+        return path
+
+    def _require_inside(self, path: Path) -> None:
+        root, real = os.path.realpath(self._root), os.path.realpath(path)
+        if real != root and not real.startswith(f"{root.rstrip(os.sep)}{os.sep}"):
+            raise CorruptCheckpointError(
+                str(path),
+                f"is refused: a symbolic link leads from it to {real}, which is outside of {self.url}; keep the "
+                "files of checkpoints in their directory itself",
+            )
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _sync_directory(path: Path) -> None:

@@ -7,7 +7,8 @@ may belong to many checkpoints. The document is
     {"format": "opchain checkpoint", "format_version": 1, "checksum": ..., "checkpoint": {...}}
 
 where `checkpoint` has the fields of CheckpointMetadata, bytes as URL-safe base64, and the checksum is that of its
-compact JSON with sorted keys. A new field with a default leaves FORMAT_VERSION; a change that an old reader
+compact JSON with sorted keys. A signed document also has the field `key`, the identity of the key, and its checksum is
+a signature (see checkpoint_key). A new field with a default leaves FORMAT_VERSION; a change that an old reader
 would misread raises it.
 
 The classes are plain dataclasses, so that executors can import this module; pydantic checks a file
@@ -18,24 +19,34 @@ Flink: `CheckpointMetadata`, `OperatorState`, `MetadataV3Serializer`.
 
 from __future__ import annotations
 
+import hmac
 import json
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from opchain.runtime.checkpoint.checkpoint_key import SETTING as KEY_SETTING
+from opchain.runtime.checkpoint.checkpoint_key import CheckpointKeyError
 from opchain.runtime.checkpoint.recorded import RecordedTask  # noqa: TC001 - its fields' types are read at run time
 from opchain.runtime.checkpoint.state_files import TaskState  # noqa: TC001 - its fields' types are read at run time
 from opchain.runtime.checkpoint.storage import checksum
 from opchain.runtime.errors import CorruptCheckpointError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from opchain.runtime.checkpoint.checkpoint_key import CheckpointKey
     from opchain.runtime.checkpoint.storage import CheckpointStorage, StoredFile
 
 FORMAT = "opchain checkpoint"
 FORMAT_VERSION = 1
 
 _FOLDER = "chk-"
+_EPOCH_FOLDER = re.compile(r"chk-([0-9]{1,18})")
 _METADATA = "_metadata"
+_FILE_NAME = re.compile(r"shared/[0-9]+/(?!\.\.?$)[^/\\\0]+")
+"""What the names of state files are like (see state_files.FOLDER): nothing else is written, copied or deleted."""
 
 
 class _Checked:
@@ -150,6 +161,17 @@ class CheckpointMetadata(_Checked):
         """All files that must stay as long as the checkpoint does, by name."""
         return {**self.files, **self.recorded_files}
 
+    def with_files(self, files: Mapping[str, StoredFile]) -> CheckpointMetadata:
+        """The same checkpoint that refers to other copies of its files, by their names."""
+        tasks = []
+        for task in self.tasks:
+            state = replace(task.state, files=tuple(files[file.name] for file in task.state.files))
+            recorded = task.recorded
+            if recorded is not None and recorded.input is not None:
+                recorded = replace(recorded, input=files[recorded.input.name])
+            tasks.append(replace(task, state=state, recorded=recorded))
+        return replace(self, tasks=tuple(tasks))
+
 
 def checkpoint_name(epoch: int) -> str:
     """The name of the folder of an epoch's checkpoint."""
@@ -164,9 +186,7 @@ def metadata_name(epoch: int) -> str:
 def completed_epochs(storage: CheckpointStorage) -> list[int]:
     """The epochs that have a checkpoint in a storage, in order."""
     epochs = [
-        int(name.removeprefix(_FOLDER))
-        for name in storage.children()
-        if name.startswith(_FOLDER) and name.removeprefix(_FOLDER).isdecimal()
+        int(found[1]) for name in storage.children() if (found := _EPOCH_FOLDER.fullmatch(name))
     ]
     return sorted(epoch for epoch in epochs if _METADATA in storage.children(f"{_FOLDER}{epoch}"))
 
@@ -178,7 +198,12 @@ def read_metadata(storage: CheckpointStorage, epoch: int) -> CheckpointMetadata:
         CorruptCheckpointError: It is missing, altered, or of a foreign format.
     """
     name = metadata_name(epoch)
-    return read_metadata_file(storage, name)
+    metadata = read_metadata_file(storage, name)
+    if metadata.epoch != epoch:
+        raise CorruptCheckpointError(
+            storage.full_name(name), f"is the metadata of checkpoint {metadata.epoch}"
+        )
+    return metadata
 
 
 def read_metadata_file(storage: CheckpointStorage, name: str = _METADATA) -> CheckpointMetadata:
@@ -187,7 +212,7 @@ def read_metadata_file(storage: CheckpointStorage, name: str = _METADATA) -> Che
         data = storage.read(name)
     except FileNotFoundError:
         raise CorruptCheckpointError(storage.full_name(name), "is missing") from None
-    return decode(data, storage.full_name(name))
+    return decode(data, storage.full_name(name), storage.key)
 
 
 def latest_checkpoint(storage: CheckpointStorage) -> CheckpointMetadata | None:
@@ -211,27 +236,30 @@ def latest_checkpoint(storage: CheckpointStorage) -> CheckpointMetadata | None:
         raise CorruptCheckpointError(error.name, f"{error.problem}; {before}") from error
 
 
-def encode(metadata: CheckpointMetadata) -> bytes:
-    """The content of a metadata file; the same bytes for the same checkpoint."""
+def encode(metadata: CheckpointMetadata, key: CheckpointKey | None = None) -> bytes:
+    """The content of a metadata file, signed if there is a key; the same bytes for the same checkpoint."""
     checkpoint = json.loads(_adapter().dump_json(metadata))
     document = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "checksum": _checksum(checkpoint),
+        **({} if key is None else {"key": key.identity}),
+        "checksum": _checksum(checkpoint, key),
         "checkpoint": checkpoint,
     }
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def decode(data: bytes, name: str) -> CheckpointMetadata:
+def decode(data: bytes, name: str, key: CheckpointKey | None = None) -> CheckpointMetadata:
     """Reads what `encode` gave.
 
     Args:
         data: The content of the file.
         name: The file, for messages.
+        key: The key that must have signed it; None if it must not be signed.
 
     Raises:
         CorruptCheckpointError: It is no metadata, of another version, altered, or doesn't hold together.
+        CheckpointKeyError: It is signed and there is no key, or another one, or the other way round.
     """
     from pydantic import ValidationError  # noqa: PLC0415 - the driver has it
 
@@ -248,8 +276,10 @@ def decode(data: bytes, name: str) -> CheckpointMetadata:
             f"is of format {found!r} {version!r}, and this version of opchain reads "
             f"{FORMAT!r} {FORMAT_VERSION}",
         )
+    _require_key(document.get("key"), name, key)
     checkpoint = document.get("checkpoint")
-    if document.get("checksum") != _checksum(checkpoint):
+    noted = str(document.get("checksum")).encode("utf-8", "replace")
+    if not hmac.compare_digest(noted, _checksum(checkpoint, key).encode("ascii")):
         raise CorruptCheckpointError(name, "was altered: its checksum is not that of its content")
     try:
         metadata: CheckpointMetadata = _adapter().validate_json(json.dumps(checkpoint))
@@ -259,11 +289,51 @@ def decode(data: bytes, name: str) -> CheckpointMetadata:
         raise CorruptCheckpointError(
             name, f"doesn't hold together: {where}: {problem['msg']}"
         ) from None
+    for file in metadata.all_files:
+        if _FILE_NAME.fullmatch(file) is None:
+            raise CorruptCheckpointError(
+                name,
+                f"names {file!r} as a file of the checkpoint, and such files are below shared/: it was not written "
+                "by a job, do not use it",
+            )
     return metadata
 
 
-def _checksum(checkpoint: Any) -> str:
-    return checksum(json.dumps(checkpoint, sort_keys=True, separators=(",", ":")).encode())
+def is_signed(data: bytes) -> bool:
+    """Whether the content of a metadata file says that it is signed; nothing is checked."""
+    try:
+        return json.loads(data).get("key") is not None
+    except (ValueError, AttributeError):
+        return False
+
+
+def _require_key(found: Any, name: str, key: CheckpointKey | None) -> None:
+    """Makes sure that a document is signed by the key at hand, or not signed if there is none.
+
+    Raises:
+        CheckpointKeyError: It is not.
+    """
+    if found is None and key is not None:
+        raise CheckpointKeyError(
+            f"checkpoint file {name} is not signed, and {KEY_SETTING} accepts checkpoints signed by the key "
+            f"{key.identity} alone. To go on from an unsigned checkpoint whose origin you trust, sign a copy of "
+            "it: opchain savepoint CHECKPOINT TARGET --sign-with KEY-FILE"
+        )
+    if found is not None and key is None:
+        raise CheckpointKeyError(
+            f"checkpoint file {name} is signed by the key {found!r}, and no key is given: set {KEY_SETTING}, or "
+            "--key-file of a command, to the file of that key"
+        )
+    if key is not None and found != key.identity:
+        raise CheckpointKeyError(
+            f"checkpoint file {name} is signed by the key {found!r}, and {KEY_SETTING} has the key "
+            f"{key.identity}: give the file of that key, or do not use this checkpoint"
+        )
+
+
+def _checksum(checkpoint: Any, key: CheckpointKey | None) -> str:
+    data = json.dumps(checkpoint, sort_keys=True, separators=(",", ":")).encode()
+    return checksum(data) if key is None else key.signature(data, "meta")
 
 
 @cache

@@ -15,6 +15,7 @@ class OverlayStorage(CheckpointStorage):
 
     def __init__(self, below: CheckpointStorage) -> None:
         self.url = below.url
+        self.key = below.key
         self._below = below
         self._written: dict[str, bytes] = {}
         self._deleted: set[str] = set()

@@ -13,10 +13,13 @@ import contextlib
 import inspect
 import secrets
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.checkpoint.storage import TEMPORARY, CheckpointStorage
+from opchain.runtime.checkpoint.storage import TEMPORARY, CheckpointStorage, require_safe_name
 from opchain.runtime.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from opchain.runtime.checkpoint.checkpoint_key import CheckpointKey
 
 _RENAMES_FAIL_WHERE_TAKEN = frozenset({"hdfs", "viewfs", "arrow_hdfs"})
 
@@ -28,13 +31,14 @@ class RemoteStorage(CheckpointStorage):
         CheckpointError: fsspec, or what it needs for such URLs, is not installed.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, key: CheckpointKey | None = None) -> None:
         self.url = url.rstrip("/")
+        self.key = key
         self._root: str
         _ = self._fs  # a wrong URL is known at once
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RemoteStorage, (self.url,)
+        return RemoteStorage, (self.url, self.key)
 
     def write(self, name: str, data: bytes) -> None:
         """See CheckpointStorage."""
@@ -98,6 +102,8 @@ class RemoteStorage(CheckpointStorage):
             self._fs.rm_file(self._path(name))
 
     def _path(self, name: str) -> str:
+        if name:
+            require_safe_name(name, self.url)
         return f"{self._root}/{name}"
 
     def _written_beside(self, path: str, data: bytes) -> str:

@@ -28,7 +28,8 @@ from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.errors import CheckpointError, CorruptCheckpointError
 
 if TYPE_CHECKING:
-    from opchain.runtime.checkpoint.storage import CheckpointStorage
+    from opchain.runtime.checkpoint.checkpoint_key import CheckpointKey
+    from opchain.runtime.checkpoint.storage import CheckpointStorage, StoredFile
 
 _METADATA = "_metadata"
 
@@ -52,18 +53,23 @@ class Located(NamedTuple):
         return replace(metadata, sources=(*others, SourcePosition(BATCH, NO_BATCH)))
 
 
-def find_checkpoint(url: str) -> Located:
+def find_checkpoint(url: str, key: CheckpointKey | None = None) -> Located:
     """The checkpoint or savepoint at a path or URL; of a run's directory, the last one.
 
+    Args:
+        url: The place.
+        key: The key that must have signed it; None if it must not be signed.
+
     Raises:
+        CheckpointKeyError: It is not signed by that key.
         CorruptCheckpointError: Its metadata is missing or can't be read.
         CheckpointError: There is none.
     """
     of_epoch = _OF_EPOCH.fullmatch(url)
     if of_epoch is not None:
-        storage = checkpoint_storage(of_epoch["place"])
+        storage = checkpoint_storage(of_epoch["place"], key)
         return Located(storage, read_metadata(storage, int(of_epoch["epoch"])))
-    storage = checkpoint_storage(url.removesuffix(f"/{_METADATA}"))
+    storage = checkpoint_storage(url.removesuffix(f"/{_METADATA}"), key)
     if _METADATA in storage.children():
         return Located(storage, read_metadata_file(storage))
     latest = latest_checkpoint(storage)
@@ -99,35 +105,44 @@ def problems_of(checkpoint: Located) -> list[CorruptCheckpointError]:
     return found
 
 
-def write_savepoint(checkpoint: Located, target: str) -> CheckpointMetadata:
+def write_savepoint(
+    checkpoint: Located, target: str, key: CheckpointKey | None = None
+) -> CheckpointMetadata:
     """Copies a checkpoint with all its files to a place of its own.
 
     The metadata comes last: a copy that is cut short is no savepoint.
+
+    Args:
+        checkpoint: What is copied.
+        target: Where to.
+        key: Signs the copy; None for the key of the checkpoint, if it has one.
 
     Raises:
         CorruptCheckpointError: A file is missing or altered.
         CheckpointError: There is something at the target already, or it can't be written to.
     """
-    storage = checkpoint_storage(target)
+    storage = checkpoint_storage(target, checkpoint.storage.key if key is None else key)
     if storage.children():
         raise CheckpointError(f"{target} is not empty; give a savepoint a directory of its own")
-    for file in checkpoint.metadata.all_files.values():
-        _write(storage, file.name, checkpoint.storage.get(file))
+    files = {
+        file.name: _write(storage, file.name, checkpoint.storage.get(file))
+        for file in checkpoint.metadata.all_files.values()
+    }
     for name in checkpoint.storage.names(OFFSETS):
         # A job that runs has Spark rename its temporary files and remove old ones meanwhile.
         with suppress(FileNotFoundError):
             _write(storage, name, checkpoint.storage.read(name))
-    metadata = replace(checkpoint.metadata, kind="savepoint")
+    metadata = replace(checkpoint.metadata.with_files(files), kind="savepoint")
     try:
-        storage.publish(_METADATA, encode(metadata))
+        storage.publish(_METADATA, encode(metadata, storage.key))
     except FileExistsError:
         raise CheckpointError(f"{target} became another savepoint meanwhile") from None
     return metadata
 
 
-def _write(storage: CheckpointStorage, name: str, data: bytes) -> None:
+def _write(storage: CheckpointStorage, name: str, data: bytes) -> StoredFile:
     try:
-        storage.write(name, data)
+        return storage.put(name, data)
     except OSError as error:
         raise CheckpointError(
             f"{storage.full_name(name)} of the savepoint can't be written: {error.strerror or error}"

@@ -15,11 +15,16 @@ Flink: `CheckpointStorageCoordinatorView`, `FsCheckpointStreamFactory`, `FsCheck
 from __future__ import annotations
 
 import hashlib
+import hmac
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from opchain.runtime.errors import CorruptCheckpointError
+
+if TYPE_CHECKING:
+    from opchain.runtime.checkpoint.checkpoint_key import CheckpointKey
 
 TEMPORARY = ".tmp"
 """How the names of files end that are being written; `names` leaves them out."""
@@ -37,10 +42,17 @@ class StoredFile:
 class CheckpointStorage(ABC):
     """One place for checkpoints; made by `checkpoint_storage`. Picklable: tasks write through it, too.
 
-    Names are relative to `url`, with slashes.
+    Names are relative to `url`, with slashes. A name that leads out of `url` (absolute, with `..`, or over a
+    symbolic link) raises CorruptCheckpointError in each of these calls: names come from files of the checkpoint,
+    which somebody else may have written.
+
+    Attributes:
+        url: The place.
+        key: Signs metadata and files; None if checkpoints are not signed.
     """
 
     url: str
+    key: CheckpointKey | None = None
 
     @abstractmethod
     def write(self, name: str, data: bytes) -> None:
@@ -77,7 +89,7 @@ class CheckpointStorage(ABC):
     def put(self, name: str, data: bytes) -> StoredFile:
         """Makes a file in one step, and gives what `get` checks it by."""
         self.write(name, data)
-        return StoredFile(name, len(data), checksum(data))
+        return StoredFile(name, len(data), file_checksum(data, self.key))
 
     def get(self, file: StoredFile) -> bytes:
         """The content of a file, checked.
@@ -93,7 +105,8 @@ class CheckpointStorage(ABC):
             raise CorruptCheckpointError(
                 self.full_name(file.name), f"has {len(data)} bytes and was written with {file.size}"
             )
-        if checksum(data) != file.checksum:
+        noted = file.checksum.encode("utf-8", "replace")
+        if not hmac.compare_digest(noted, file_checksum(data, self.key).encode("ascii")):
             raise CorruptCheckpointError(
                 self.full_name(file.name),
                 "was altered: its checksum is not that it was written with",
@@ -105,8 +118,12 @@ class CheckpointStorage(ABC):
         return f"{self.url}/{name}"
 
 
-def checkpoint_storage(url: str) -> CheckpointStorage:
+def checkpoint_storage(url: str, key: CheckpointKey | None = None) -> CheckpointStorage:
     """The storage at a path or URL.
+
+    Args:
+        url: The place.
+        key: Signs what is written and authenticates what is read; None if checkpoints are not signed.
 
     Raises:
         CheckpointError: fsspec is needed and not installed, or knows no such kind of URL.
@@ -115,10 +132,29 @@ def checkpoint_storage(url: str) -> CheckpointStorage:
 
     parts = urlsplit(url)
     if parts.scheme in ("", "file"):
-        return LocalStorage(parts.path if parts.scheme else url)
+        return LocalStorage(parts.path if parts.scheme else url, key)
     from opchain.runtime.checkpoint.remote_storage import RemoteStorage  # noqa: PLC0415 - as above
 
-    return RemoteStorage(url)
+    return RemoteStorage(url, key)
+
+
+def require_safe_name(name: str, url: str) -> None:
+    """Makes sure that a name leads to a place below a URL.
+
+    Raises:
+        CorruptCheckpointError: It is absolute, or has an empty part, `.`, `..`, a backslash or a NUL.
+    """
+    if any(part in ("", ".", "..") for part in name.split("/")) or "\\" in name or "\0" in name:
+        raise CorruptCheckpointError(
+            repr(name),
+            f"is refused: the name does not lead to a file below {url}. A file of the checkpoint holds this "
+            "name, so the checkpoint is damaged or was made to write elsewhere: do not use it",
+        )
+
+
+def file_checksum(data: bytes, key: CheckpointKey | None) -> str:
+    """What metadata notes of a file's content: a checksum, or with a key a signature."""
+    return checksum(data) if key is None else key.signature(data, "file")
 
 
 def checksum(data: bytes) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 from abc import ABC, abstractmethod
 from datetime import datetime, timezone, tzinfo
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from opchain.runtime.errors import SinkError, short_repr
+from opchain.runtime.files.file_systems import SCHEME_END, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +58,35 @@ class BucketAssigner(ABC):
             timezone_id: Such as `Europe/Berlin`; the machine's own zone if None.
         """
         return DateTimeBucketAssigner(format_str, timezone_id)
+
+
+def bucket_folder(base_path: str, bucket: Any) -> str:
+    """The folder of a bucket, which is the base path or below it: a bucket's id may come from a record.
+
+    Raises:
+        SinkError: The id is no relative path that stays below the base path.
+    """
+    if bucket == "":
+        return base_path
+    if (
+        not isinstance(bucket, str)
+        or any(part in ("", ".", "..") for part in bucket.removesuffix("/").split("/"))
+        or "\0" in bucket
+    ):
+        raise SinkError(
+            f"FileSink({base_path!r}): the bucket assigner returned {short_repr(bucket)}; it must return a "
+            "relative path below the base path, without '.' and '..', such as 'year=2026/month=1', or '' for the "
+            "base path itself"
+        )
+    folder = joined(base_path, bucket.removesuffix("/"))
+    if SCHEME_END not in base_path:
+        root, real = os.path.realpath(base_path), os.path.realpath(folder)
+        if not real.startswith(f"{root.rstrip(os.sep)}{os.sep}"):
+            raise SinkError(
+                f"FileSink({base_path!r}): the bucket {bucket!r} is a symbolic link to {real}, outside of the base "
+                "path; let the assigner return another folder, or replace the link by a mount"
+            )
+    return folder
 
 
 class BasePathBucketAssigner(BucketAssigner):

@@ -8,7 +8,11 @@ from contextlib import suppress
 from itertools import count, repeat
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, TypeVar
 
-from opchain.runtime.connectors.file_buckets import BasePathBucketAssigner, BucketAssigner
+from opchain.runtime.connectors.file_buckets import (
+    BasePathBucketAssigner,
+    BucketAssigner,
+    bucket_folder,
+)
 from opchain.runtime.connectors.file_naming import OutputFileConfig, RollingPolicy
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.files.file_systems import (
@@ -299,7 +303,7 @@ class _FileWriter(SinkWriter[Any]):
     def _next_part(self, bucket: str) -> _Part:
         number = self._numbers.get(bucket, 0)
         self._numbers[bucket] = number + 1
-        folder = joined(self._sink.base_path, bucket) if bucket else self._sink.base_path
+        folder = bucket_folder(self._sink.base_path, bucket)
         name = self._sink.naming.name(self._subtask, number)
         hidden = f".{name}{_IN_PROGRESS}{self._attempt}"
         file = PendingFile(joined(folder, hidden), folder, self._subtask, number)

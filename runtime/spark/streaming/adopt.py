@@ -7,8 +7,10 @@ allowed.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
+from opchain.runtime.checkpoint.checkpoint_key import RUNS_PICKLES
 from opchain.runtime.checkpoint.metadata import encode, metadata_name
 from opchain.runtime.checkpoint.positions import BATCH, position
 from opchain.runtime.checkpoint.savepoint import OFFSETS, find_checkpoint
@@ -16,6 +18,8 @@ from opchain.runtime.checkpoint.savepoint import OFFSETS, find_checkpoint
 if TYPE_CHECKING:
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
     from opchain.runtime.checkpoint.storage import CheckpointStorage
+
+_LOG = logging.getLogger("opchain.epochs")
 
 _NUMBERED = ("offsets", "commits")
 """The folders of Spark's log with a file for each micro-batch."""
@@ -28,12 +32,14 @@ def adopt(storage: CheckpointStorage, url: str) -> CheckpointMetadata:
         CheckpointError: There is none.
         CorruptCheckpointError: A file is missing or altered.
     """
-    found = find_checkpoint(url)
+    found = find_checkpoint(url, storage.key)
+    if storage.key is None:
+        _LOG.warning("%s", RUNS_PICKLES.format(url))
     metadata = found.adopted()
     for file in metadata.all_files.values():
         storage.write(file.name, found.storage.get(file))
     _copy_log(found.storage, storage, position(metadata, BATCH))
-    storage.publish(metadata_name(metadata.epoch), encode(metadata))
+    storage.publish(metadata_name(metadata.epoch), encode(metadata, storage.key))
     return metadata
 
 

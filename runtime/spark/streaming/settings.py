@@ -20,6 +20,7 @@ class StreamingSettings:
 
     Attributes:
         checkpoints: Path or URL of the job's checkpoints; None for a temporary folder, without restart.
+        key_file: A file with the key that signs checkpoints; None if they are not signed.
         interval_ms: At least so long from the begin of an epoch to the next; 0 for as soon as possible. Spark's
             processing-time trigger: epochs begin at multiples of it.
         min_pause_ms: At least so long from the end of an epoch to the begin of the next.
@@ -34,6 +35,7 @@ class StreamingSettings:
     """
 
     checkpoints: str | None = None
+    key_file: str | None = None
     interval_ms: int = 0
     min_pause_ms: int = 0
     trigger: Trigger = Trigger.PROCESSING_TIME

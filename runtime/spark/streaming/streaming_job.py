@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.checkpoint.checkpoint_key import read_key
 from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
 from opchain.runtime.checkpoint.lineage import lineage_of
 from opchain.runtime.checkpoint.savepoint import OFFSETS
@@ -119,7 +120,8 @@ class StreamingJob:
             StreamError: The job failed for another reason.
         """
         url = self._settings.checkpoints or str(self._folder / "checkpoints")
-        storage = checkpoint_storage(url)
+        key_file = self._settings.key_file
+        storage = checkpoint_storage(url, None if key_file is None else read_key(key_file))
         coordinator = CheckpointCoordinator.open(
             storage,
             self.job.job_name,

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from planted import planted_pickle
 
 from opchain.runtime.checkpoint.metadata import (
     CheckpointMetadata,
+    Committable,
     OperatorMetadata,
     TaskMetadata,
     encode,
     metadata_name,
+    read_metadata,
 )
 from opchain.runtime.checkpoint.state_files import write_task_state
 from opchain.runtime.checkpoint.storage import checkpoint_storage
@@ -141,3 +145,58 @@ def test_checkpoints_beside_a_damaged_one_are_listed(place: str, run: Any) -> No
     (line,) = done.stdout.splitlines()
     assert line.startswith("checkpoint 2  ")
     assert "chk-1/_metadata is no metadata of a checkpoint" in done.stderr
+
+
+def test_commands_say_that_an_unsigned_checkpoint_runs_code(
+    place: str, run: Any, tmp_path: Path
+) -> None:
+    warning = "is not signed: restoring a checkpoint unpickles its state, which runs code"
+    for arguments in (("checkpoint", "show", place), ("checkpoint", "verify", place)):
+        assert warning in run(*arguments).stdout
+    assert warning in run("savepoint", place, tmp_path / "target").stdout
+
+
+def test_a_savepoint_is_signed(place: str, run: Any, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text("0123456789abcdef0123456789abcdef")
+    target = tmp_path / "target"
+    done = run("savepoint", place, target, "--sign-with", key)
+    assert done.exit_code == 0, done.stderr
+    assert "signed by the key" in done.stdout
+    assert "is not signed" not in done.stdout
+    unknown = run("checkpoint", "show", target)
+    assert unknown.exit_code == 2
+    assert "set execution.checkpointing.key-file, or --key-file of a command" in unknown.stderr
+    for command in ("show", "verify"):
+        done = run("checkpoint", command, target, "--key-file", key)
+        assert done.exit_code == 0, done.stderr
+        assert "signed by the key" in done.stdout
+    assert run("checkpoint", "diff", target, "clicks.py", "--key-file", key).exit_code == 0
+    none = run("checkpoint", "show", target, "--key-file", tmp_path / "none")
+    assert none.exit_code == 2
+    assert "cannot be read" in none.stderr
+
+
+def test_commands_unpickle_nothing(place: str, run: Any, tmp_path: Path) -> None:
+    payload = planted_pickle(tmp_path / "ran")
+    storage = checkpoint_storage(place)
+    latest = read_metadata(storage, 2)
+    tasks = []
+    for task in latest.tasks:
+        snapshot = OperatorSnapshot({1: payload}, {1: payload})
+        state = write_task_state(storage, 3, task.task, "0", {task.vertex_id: snapshot})
+        tasks.append(replace(task, state=state, rest=payload))
+    planted = replace(
+        latest, epoch=3, tasks=tuple(tasks), committables=(Committable("c", 0, payload),)
+    )
+    storage.publish(metadata_name(3), encode(planted))
+    for arguments in (
+        ("checkpoint", "ls", place),
+        ("checkpoint", "show", place),
+        ("checkpoint", "verify", place),
+        ("checkpoint", "diff", place, "clicks.py"),
+        ("savepoint", place, tmp_path / "copy"),
+    ):
+        done = run(*arguments)
+        assert done.exit_code == 0, done.stderr
+    assert not (tmp_path / "ran").exists()

@@ -124,7 +124,7 @@ def test_what_is_wrong_is_said(data: bytes, message: str) -> None:
 def test_what_does_not_hold_together_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     document = json.loads(encode(SAMPLE))
     document["checkpoint"]["tasks"][1]["subtask"] = "one"
-    monkeypatch.setattr("opchain.runtime.checkpoint.metadata._checksum", lambda _: "same")
+    monkeypatch.setattr("opchain.runtime.checkpoint.metadata._checksum", lambda *_: "same")
     document["checksum"] = "same"
     with pytest.raises(CorruptCheckpointError, match=r"together: tasks\.1\.subtask: Input should"):
         decode(json.dumps(document).encode(), "x")

@@ -11,7 +11,7 @@ from opchain.common import Encoder, Types
 from opchain.runtime.connectors.file_buckets import BucketAssigner
 from opchain.runtime.connectors.file_naming import OutputFileConfig, RollingPolicy
 from opchain.runtime.connectors.file_sink import FileSink
-from opchain.runtime.errors import CheckpointInUseError, UnsupportedFeatureError
+from opchain.runtime.errors import CheckpointInUseError, SinkError, UnsupportedFeatureError
 from opchain.runtime.files.file_systems import LocalFileSystem, file_system_of, name_of
 from opchain.runtime.functions.sink import SinkOrigin
 from opchain.runtime.types.serialization import BulkWriter, BulkWriterFactory
@@ -377,3 +377,38 @@ def test_a_run_that_was_replaced_removes_nothing(tmp_path: Path) -> None:
     with pytest.raises(CheckpointInUseError, match="taken over"):
         discard(sink, "killed", confirm)
     assert len(list(tmp_path.iterdir())) == 1
+
+
+class ByItself(BucketAssigner):
+    def get_bucket_id(self, element: Any, timestamp: int | None, processing_time: int) -> str:
+        return cast("str", element)
+
+
+@pytest.mark.parametrize(
+    "bucket", ["..", "../x", "a/../../x", "/usr/x", "a//b", ".", "./a", "a\0b", 7, None]
+)
+def test_a_bucket_outside_of_the_base_path_is_refused(tmp_path: Path, bucket: Any) -> None:
+    builder = FileSink.for_row_format(str(tmp_path / "out"), Encoder.simple_string_encoder())
+    sink = builder.with_bucket_assigner(ByItself()).build()
+    with pytest.raises(SinkError, match=r"the bucket assigner returned .* must return a relative"):
+        written(sink, bucket)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bucket_that_is_a_link_outside_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "link").symlink_to(tmp_path / "elsewhere")
+    builder = FileSink.for_row_format(str(tmp_path / "out"), Encoder.simple_string_encoder())
+    sink = builder.with_bucket_assigner(ByItself()).build()
+    with pytest.raises(SinkError, match=r"the bucket 'link' is a symbolic link to .*elsewhere"):
+        written(sink, "link")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+@pytest.mark.parametrize("bucket", ["a", "a/b", "year=2026/", "..a", "a..b"])
+def test_a_bucket_below_the_base_path_is_taken(tmp_path: Path, bucket: str) -> None:
+    builder = FileSink.for_row_format(str(tmp_path), Encoder.simple_string_encoder())
+    sink = builder.with_bucket_assigner(ByItself()).build()
+    commit(sink, written(sink, bucket))
+    assert visible(tmp_path) == {f"{bucket.rstrip('/')}/part-0-0": f"{bucket}\n"}

@@ -1,0 +1,77 @@
+"""The key that signs checkpoints, so that a foreign or altered one is refused before it is unpickled.
+
+State, positions of operators and prepared commits are pickles: whoever writes them runs code where the job is
+restored. With a key (`execution.checkpointing.key-file`) the metadata has a signature over all its fields, and notes a
+signature of each file instead of a plain checksum. Signatures are keyed BLAKE2b, a message authentication code: the
+same key makes and checks them, so the tasks get the key, too.
+
+A signature says that a run with this key wrote the checkpoint. It does not say that the checkpoint is the latest one:
+whoever can write to the place can put back an earlier checkpoint of the same job.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from opchain.runtime.errors import CheckpointError
+
+SETTING = "execution.checkpointing.key-file"
+
+RUNS_PICKLES = (
+    "{} is not signed: restoring a checkpoint unpickles its state, which runs code that whoever wrote the checkpoint "
+    "chose. Restore only checkpoints of your own jobs, or sign them (" + SETTING + ")"
+)
+"""What commands and logs say where a checkpoint of another place is used without a key."""
+
+FEWEST_BYTES = 16
+"""A shorter key can be guessed."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointKey:
+    """A key; its repr shows the identity alone."""
+
+    secret: bytes = field(repr=False)
+    identity: str
+    """Tells keys apart in messages, and does not give the key away."""
+
+    @classmethod
+    def of(cls, content: bytes) -> CheckpointKey:
+        """The key whose file has this content, without white space around it."""
+        secret = hashlib.blake2b(content.strip(), digest_size=32, person=b"opchain key").digest()
+        identity = hashlib.blake2b(secret, digest_size=4, person=b"opchain key id")
+        return cls(secret, identity.hexdigest())
+
+    def signature(self, data: bytes, purpose: str) -> str:
+        """The signature of some bytes; one for another purpose never fits."""
+        person = f"opchain {purpose}".encode("ascii")
+        return hashlib.blake2b(data, digest_size=32, key=self.secret, person=person).hexdigest()
+
+
+class CheckpointKeyError(CheckpointError):
+    """A checkpoint is not signed by the key at hand, or there is no key for it; the checkpoint is not damaged."""
+
+
+def read_key(path: str) -> CheckpointKey:
+    """The key in a file.
+
+    Raises:
+        CheckpointKeyError: The file cannot be read, or is too short for a key.
+    """
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise CheckpointKeyError(
+            f"the key file {path} ({SETTING}) cannot be read: {error.strerror or error}. {_HOW}"
+        ) from error
+    if len(content.strip()) < FEWEST_BYTES:
+        raise CheckpointKeyError(
+            f"the key file {path} ({SETTING}) holds {len(content.strip())} bytes, and a key has at least "
+            f"{FEWEST_BYTES}. {_HOW}"
+        )
+    return CheckpointKey.of(content)
+
+
+_HOW = "Make a key with: (umask 077; openssl rand -hex 32 > KEY-FILE)"
