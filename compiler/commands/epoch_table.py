@@ -73,6 +73,20 @@ def _facts(epoch: EpochProgress) -> Iterator[str]:
     )
     yield f"{_duration(epoch.duration_ms)} ({spent})"
     yield f"waited {_duration(epoch.durations_ms.get(WAITING, 0.0))}"
+    busiest = max(epoch.vertices, key=lambda vertex: vertex.busy or 0.0, default=None)
+    if busiest is not None and busiest.busy is not None:
+        yield (
+            f"busiest '{_one_line(busiest.name)}': {busiest.busy:.0%} busy, {busiest.idle:.0%} idle, "
+            f"{busiest.back_pressured:.0%} back-pressured"
+        )
+    slowest = max(
+        epoch.vertices, key=lambda vertex: vertex.mail_latency_ms.get("p95", 0.0), default=None
+    )
+    if slowest is not None and slowest.mail_latency_ms:
+        yield (
+            f"mail waited up to {_duration(slowest.mail_latency_ms['max'])}, at most "
+            f"{max(vertex.mail_queue for vertex in epoch.vertices)} at once"
+        )
     yield f"state {size_text(epoch.state_bytes)}, {epoch.state_entries:,} held"
     if epoch.watermark is not None:
         lag = epoch.watermark_lag_ms

@@ -22,12 +22,14 @@ class Epoch:
         is_first: Whether nothing ran before, in this run of the job or in the one that it goes on with:
             bounded sources are read now. One that comes to a job later is read in its own first epoch.
         is_recorded: Whether tasks keep what it takes to run the epoch again.
+        aborted: The checkpoints that failed since the last complete one; an epoch that is run again has its own.
     """
 
     checkpoint_id: int
     timestamp_ms: int
     is_first: bool = False
     is_recorded: bool = False
+    aborted: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

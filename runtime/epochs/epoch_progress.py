@@ -92,6 +92,9 @@ class VertexProgress:
         state_bytes: What the checkpoint refers to for it: whole state and changes behind it.
         snapshot_ms: How long the slowest subtask took to take its state and to write it.
         operators: In the order of the chain.
+        mails: How many mails its tasks ran: timers, answers from outside, the checkpoint.
+        mail_latency_ms: How long the latest of them waited: "count", "min", "max", "mean", "p50", "p95", "p99".
+        mail_queue: The most that waited at once in a subtask.
     """
 
     id: str
@@ -108,6 +111,9 @@ class VertexProgress:
     state_bytes: int
     snapshot_ms: float
     operators: tuple[OperatorProgress, ...]
+    mails: int = 0
+    mail_latency_ms: dict[str, float] = field(default_factory=dict)
+    mail_queue: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +267,9 @@ def _vertex(first_task: int, vertex: VertexMetrics, outcome: JobOutcome) -> Vert
             _operator(operator, sizes.get(operator.operator_id, ()))
             for operator in vertex.operators
         ),
+        mails=vertex.mails,
+        mail_latency_ms=_distribution([vertex.mail_latency_ms]),
+        mail_queue=vertex.longest_mail_queue,
     )
 
 
@@ -303,6 +312,6 @@ def _read(kind: Any, values: Mapping[str, Any], **others: Any) -> Any:
     given = {
         item.name: values[item.name]
         for item in fields(kind)
-        if item.name in values or item.default_factory is MISSING
+        if item.name in values or (item.default is MISSING and item.default_factory is MISSING)
     }
     return kind(**given | others)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,8 @@ from opchain.runtime.task.report import TaskReport, measure_task
 from opchain.runtime.task.stream_task import StreamTask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
 
     from opchain.runtime.checkpoint.epoch import Epoch
     from opchain.runtime.checkpoint.metadata import StateDescription
@@ -175,21 +177,76 @@ class EpochTask(StreamTask):
         self, epoch: Epoch, buffers: Iterator[Buffer], storage: CheckpointStorage, attempt_id: str
     ) -> Iterator[Buffer]:
         self._begin(epoch, buffers)
+        told = self._notify(epoch)
         if self._is_restored:
             announce_progress(self.chain)
+        checkpoint: list[Future[None]] = []
+
+        def trigger() -> Future[None]:
+            checkpoint.append(self.trigger_checkpoint(epoch, storage, attempt_id))
+            return checkpoint[0]
+
+        self._turns_of_epoch.begin(trigger)
         yield from self._turns()
+        for future in (*told, *checkpoint):
+            future.result()
+        yield from self._hand_over()
+        self._report(attempt_id)
+        yield from self._hand_over()
+        self._has_run, self._is_restored = True, False
+
+    def _notify(self, epoch: Epoch) -> list[Future[None]]:
+        """An epoch begins where the checkpoint before it is complete."""
+        told = [self.notify_checkpoint_aborted(number) for number in epoch.aborted]
+        if not epoch.is_first:
+            told.append(self.notify_checkpoint_complete(epoch.checkpoint_id - 1))
+        return told
+
+    def trigger_checkpoint(
+        self, epoch: Epoch, storage: CheckpointStorage, attempt_id: str
+    ) -> Future[None]:
+        """Has the task take the checkpoint of an epoch, as mail behind all that waits; done when it is written.
+
+        Flink: `StreamTask.triggerCheckpointAsync`.
+        """
+        return self.processor.mailbox_executor().submit(
+            partial(self._take_checkpoint, epoch, storage, attempt_id),
+            f"checkpoint {epoch.checkpoint_id}",
+        )
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> Future[None]:
+        """Tells the functions that a checkpoint is complete, as mail. Flink: `notifyCheckpointCompleteAsync`."""
+        return self._tell_functions(
+            lambda operator: operator.notify_checkpoint_complete(checkpoint_id),
+            f"checkpoint {checkpoint_id} is complete",
+        )
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> Future[None]:
+        """Tells the functions that a checkpoint failed, as mail. Flink: `notifyCheckpointAbortAsync`."""
+        return self._tell_functions(
+            lambda operator: operator.notify_checkpoint_aborted(checkpoint_id),
+            f"checkpoint {checkpoint_id} was aborted",
+        )
+
+    def _tell_functions(
+        self, tell: Callable[[StreamOperator], None], description: str
+    ) -> Future[None]:
+        def tell_all() -> None:
+            for operator in self.chain.operators:
+                tell(operator)
+
+        return self.processor.mailbox_executor().submit(tell_all, description)
+
+    def _take_checkpoint(self, epoch: Epoch, storage: CheckpointStorage, attempt_id: str) -> None:
+        """Flink: `StreamTask.performCheckpoint`, which sends the barrier before it writes."""
         self.chain.on_batch_end()
         self.chain.prepare_snapshot(epoch.checkpoint_id)
         self.processor.drain()  # what is due already; timers that come again and again wait
         self.chain.flush()
-        yield from self._hand_over()
         self._acknowledge(epoch, storage, attempt_id)
         barrier = CheckpointBarrier(epoch.checkpoint_id, epoch.timestamp_ms)
         for writer in self.writers:
             writer.emit_barrier(barrier)
-        self._report(attempt_id)
-        yield from self._hand_over()
-        self._has_run, self._is_restored = True, False
 
     def _begin(self, epoch: Epoch, buffers: Iterator[Buffer]) -> None:
         self.processor.measure_anew()
@@ -322,15 +379,26 @@ class EpochTask(StreamTask):
 
 
 class _TurnsOfEpoch:
-    """The loop as an epoch's input sees it: at the end of the input it stops, and goes on with the next one."""
+    """The loop as an epoch's input sees it: at the end of the input it takes the checkpoint, and stops there."""
 
     def __init__(self, processor: MailboxProcessor) -> None:
         self._processor = processor
+        self._trigger: Callable[[], Future[None]] | None = None
+        self._suspension: Suspension | None = None
+
+    def begin(self, trigger: Callable[[], Future[None]]) -> None:
+        """Lets input be read again; `trigger` takes the checkpoint behind it."""
+        self._trigger = trigger
+        if self._suspension is not None:
+            self._suspension.resume()
+            self._suspension = None
 
     def suspend_default_action(self, timer: PeriodTimer | None = None) -> Suspension:
         """See Controller."""
         return self._processor.suspend_default_action(timer)
 
     def all_actions_completed(self) -> None:
-        """Ends the turns of the epoch."""
-        self._processor.suspend()
+        """Ends the turns of the epoch, behind its checkpoint."""
+        assert self._trigger is not None
+        self._suspension = self._processor.suspend_default_action()
+        self._trigger().add_done_callback(lambda _: self._processor.suspend())

@@ -266,7 +266,11 @@ class CheckpointedFunction(ABC):
 
 
 class CheckpointListener(ABC):
-    """Mixed into any Function: hears how checkpoints end. Flink has it in Java only."""
+    """Mixed into any Function: hears how checkpoints end. Flink has it in Java only.
+
+    In an unbounded job on Spark it hears so at the start of the next epoch, before its records. A task that has
+    moved to another process, or was restored, hears of the checkpoint that it goes on from.
+    """
 
     @abstractmethod
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:

@@ -31,6 +31,7 @@ class MailboxStatistics:
     Attributes:
         mails_processed: Mails run, those run by waiting operators included.
         latencies_ns: From put to run, of the latest mails, in ascending order.
+        longest_queue: The most mails that waited at once, where the loop took them.
         idle_ns: Time blocked because there was no input.
         back_pressured_ns: Time blocked because the output was not taken.
         busy_ns: All other time since the task started.
@@ -38,6 +39,7 @@ class MailboxStatistics:
 
     mails_processed: int
     latencies_ns: tuple[int, ...]
+    longest_queue: int
     idle_ns: int
     back_pressured_ns: int
     busy_ns: int
@@ -63,6 +65,7 @@ class MailboxMetrics:
     Attributes:
         idle: Runs while the task waits for input.
         back_pressured: Runs while the task waits until its output is taken.
+        longest_queue: The most mails that a turn found.
     """
 
     __slots__ = (
@@ -72,12 +75,14 @@ class MailboxMetrics:
         "_started_at_ns",
         "back_pressured",
         "idle",
+        "longest_queue",
     )
 
     def __init__(self, clock_ns: Callable[[], int]) -> None:
         self._clock_ns = clock_ns
         self._started_at_ns = clock_ns()
         self._mails_processed = 0
+        self.longest_queue = 0
         self._latencies_ns: deque[int] = deque(maxlen=LATENCY_WINDOW)
         self.idle = PeriodTimer(clock_ns)
         self.back_pressured = PeriodTimer(clock_ns)
@@ -96,6 +101,7 @@ class MailboxMetrics:
         return MailboxStatistics(
             mails_processed=self._mails_processed,
             latencies_ns=tuple(sorted(self._latencies_ns.copy())),
+            longest_queue=self.longest_queue,
             idle_ns=idle_ns,
             back_pressured_ns=back_pressured_ns,
             busy_ns=elapsed_ns - idle_ns - back_pressured_ns,

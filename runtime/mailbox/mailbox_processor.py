@@ -262,7 +262,9 @@ class MailboxProcessor:
         if self._is_completed:
             return
         # Only what is waiting now: see the module's docstring.
-        for _ in range(self._mailbox.create_batch()):
+        waiting = self._mailbox.create_batch()
+        self.metrics.longest_queue = max(self.metrics.longest_queue, waiting)
+        for _ in range(waiting):
             mail = self._mailbox.try_take_from_batch()
             if mail is None:  # run by a mail before it, which waited
                 break

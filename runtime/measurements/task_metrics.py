@@ -37,7 +37,8 @@ class TaskMetrics:
 
     `idle_ns` was spent waiting for input, `back_pressured_ns` waiting until buffers were taken,
     `elapsed_ns` is all its time. A task whose source runs on a thread of its own cannot tell idle from
-    busy (`knows_busy_time`; Flink gives NaN for it). `mail_latency_ms` is that of the latest mails.
+    busy (`knows_busy_time`; Flink gives NaN for it). `mail_latency_ms` is that of the latest mails,
+    `longest_mail_queue` how many waited at once at most.
     """
 
     subtask: int
@@ -55,6 +56,7 @@ class TaskMetrics:
     mails: int
     mail_latency_ms: HistogramValue
     operators: tuple[OperatorCounts, ...]
+    longest_mail_queue: int = 0
 
     def counts_only(self) -> TaskMetrics:
         """The same without what functions registered: small, and of plain numbers."""

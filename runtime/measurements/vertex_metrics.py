@@ -90,6 +90,16 @@ class VertexMetrics:
         """How long the latest mails waited until they ran."""
         return reduce(HistogramValue.merged, (task.mail_latency_ms for task in self.subtasks))
 
+    @property
+    def mails(self) -> int:
+        """How many mails ran: timers, answers from outside, checkpoints."""
+        return self._sum("mails")
+
+    @property
+    def longest_mail_queue(self) -> int:
+        """The most mails that waited at once in a subtask."""
+        return max((task.longest_mail_queue for task in self.subtasks), default=0)
+
     def values(self) -> dict[str, Any]:
         """Everything by Flink's name; rates are averages over the whole run."""
         seconds = tuple(task.seconds for task in self.subtasks)
@@ -104,6 +114,7 @@ class VertexMetrics:
             names.BACK_PRESSURED_TIME: self.back_pressured_time_ms_per_second,
             names.MAILBOX_MAILS: rate([task.mails for task in self.subtasks], seconds),
             names.MAILBOX_LATENCY: self.mail_latency_ms,
+            names.MAILBOX_QUEUE: self.longest_mail_queue,
         }
 
     def _sum(self, attribute: str) -> int:

@@ -34,6 +34,8 @@ BACK_PRESSURED_TIME = "backPressuredTimeMsPerSecond"
 
 MAILBOX_MAILS = "mailboxMailsPerSecond"
 MAILBOX_LATENCY = "mailboxLatencyMs"
+MAILBOX_QUEUE = "mailboxQueueSize"
+"""In Flink the mails that wait now; here the most that waited at once."""
 
 LATENCY = "latency"
 """Time that latency markers took from a source; one histogram for each source operator."""

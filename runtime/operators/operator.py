@@ -315,7 +315,18 @@ class StreamOperator:
         """
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        """Called when a checkpoint is complete; may be left out, for a later one."""
+        """Tells the function, where it listens, that a checkpoint is complete; may be left out, for a later one."""
+        for listener in self._listeners():
+            listener.notify_checkpoint_complete(checkpoint_id)
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
+        """Tells the function, where it listens, that a checkpoint failed."""
+        for listener in self._listeners():
+            listener.notify_checkpoint_aborted(checkpoint_id)
+
+    def _listeners(self) -> list[CheckpointListener]:
+        found = (getattr(self.program.spec, name, None) for name in ("function", "source"))
+        return [item for item in found if isinstance(item, CheckpointListener)]
 
     def progress(self) -> Any:
         """What else has to go on where it stopped: picklable, of this subtask alone."""
@@ -373,11 +384,6 @@ class UserFunctionOperator(StreamOperator):
         if isinstance(self.function, CheckpointedFunction):
             self.function.snapshot_state(SnapshotContext(checkpoint_id, timestamp_ms))
         return super().snapshot_changes(checkpoint_id, timestamp_ms)
-
-    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        """Tells the function, where it listens."""
-        if isinstance(self.function, CheckpointListener):
-            self.function.notify_checkpoint_complete(checkpoint_id)
 
     def close(self) -> None:
         """Closes the user's function."""

@@ -70,6 +70,7 @@ def measure_task(
         knows_busy_time=not isinstance(chain.head, LegacySourceOperator),
         mails=mailbox.mails_processed,
         mail_latency_ms=latency_ms.snapshot(),
+        longest_mail_queue=mailbox.longest_queue,
         operators=tuple(
             _measure_operator(chain, operator) for operator in (*chain.operators, *chained_sources)
         ),

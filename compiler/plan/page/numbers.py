@@ -38,7 +38,16 @@ def page_numbers(metrics: JobMetrics, lately: JobMetrics | None = None) -> dict[
 def no_numbers_yet(plan: JobPlan) -> dict[str, Any]:
     """The numbers of a job that begins, so that its page has room for those to come."""
     nothing = {"recordsIn": 0, "recordsOut": 0, "watermark": None, "skew": 1.0}
-    rest = {"bytesIn": 0, "bytesOut": 0, "busy": 0.0, "backPressured": 0.0, "idle": 0.0}
+    rest = {
+        "bytesIn": 0,
+        "bytesOut": 0,
+        "busy": 0.0,
+        "backPressured": 0.0,
+        "idle": 0.0,
+        "mails": 0,
+        "mailLatencyMs": None,
+        "mailQueue": 0,
+    }
     return {
         vertex.id: nothing
         | rest
@@ -62,6 +71,9 @@ def _vertex(vertex: VertexMetrics, lately: VertexMetrics) -> dict[str, Any]:
         "busy": _share(lately.busy_time_ms_per_second),
         "backPressured": _share(lately.back_pressured_time_ms_per_second),
         "idle": _share(lately.idle_time_ms_per_second),
+        "mails": vertex.mails,
+        "mailLatencyMs": _rounded(lately.mail_latency_ms.quantile(0.95)),
+        "mailQueue": lately.longest_mail_queue,
         "skew": round(vertex.skew, 3),
         "watermark": _least_watermark(operator.output_watermark for operator in vertex.operators),
         "subtasks": list(map(_subtask, vertex.subtasks, lately.subtasks)),
@@ -89,6 +101,10 @@ def _subtask(task: TaskMetrics, lately: TaskMetrics) -> dict[str, Any]:
         "backPressured": round(lately.back_pressured_ns / elapsed, 4),
         "watermark": _least_watermark(counts.output_watermark for counts in task.operators),
     }
+
+
+def _rounded(milliseconds: float | None) -> float | None:
+    return None if milliseconds is None else round(milliseconds, 3)
 
 
 def _share(ms_per_second: float) -> float | None:

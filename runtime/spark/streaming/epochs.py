@@ -6,6 +6,7 @@ import logging
 import pickle
 import time
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -175,8 +176,9 @@ class Epochs:
         epoch = Epoch(
             checkpoint_id, now_ms, is_first=latest is None, is_recorded=self._records_epochs
         )
-        outcome = None
+        outcome = self._completed(rows, epoch, batch, replaced)
         while outcome is None:
+            epoch = replace(epoch, aborted=(*epoch.aborted, checkpoint_id))
             outcome = self._completed(rows, epoch, batch, replaced)
         reach("completed", checkpoint_id)
         phases.ends(CHECKPOINT)

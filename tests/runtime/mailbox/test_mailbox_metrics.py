@@ -52,7 +52,7 @@ def test_latency_is_that_of_the_latest_mails() -> None:
     ],
 )
 def test_quantiles(latencies: tuple[int, ...], quantile: float, expected: int) -> None:
-    statistics = MailboxStatistics(len(latencies), latencies, 0, 0, 0)
+    statistics = MailboxStatistics(len(latencies), latencies, 0, 0, 0, 0)
     assert statistics.latency_ns(quantile) == expected
 
 

@@ -21,6 +21,7 @@ from opchain.runtime.metrics import metric_group as metric_names
         ("BACK_PRESSURED_TIME", "backPressuredTimeMsPerSecond"),
         ("MAILBOX_MAILS", "mailboxMailsPerSecond"),
         ("MAILBOX_LATENCY", "mailboxLatencyMs"),
+        ("MAILBOX_QUEUE", "mailboxQueueSize"),
         ("NUM_LATE_RECORDS_DROPPED", "numLateRecordsDropped"),
     ],
 )

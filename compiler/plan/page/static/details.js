@@ -112,6 +112,8 @@ function countsPart(counts) {
       ["Records", `${grouped(counts.recordsIn)} in, ${grouped(counts.recordsOut)} out`],
       ["Bytes", `${size(counts.bytesIn)} in, ${size(counts.bytesOut)} out`],
       ["Watermark", watermark(counts.watermark)],
+      ["Mail", `${grouped(counts.mails)}, at most ${grouped(counts.mailQueue)} waiting`],
+      ["Mail latency", counts.mailLatencyMs === null ? null : `95 % within ${counts.mailLatencyMs} ms`],
     ]),
     element("h3", {}, `${counted(counts.subtasks.length, "subtask")}, skew ${counts.skew.toFixed(2)}`),
     element("table", {}, element("thead", {}, element("tr", {}, title("Subtask"), title(""), title("In"), title("Out"), title("Busy"))),
