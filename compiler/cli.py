@@ -19,6 +19,7 @@ from opchain.compiler.commands.interrupt import INTERRUPTED
 from opchain.compiler.commands.key_groups import key_groups
 from opchain.compiler.commands.package import package
 from opchain.compiler.commands.plan import plan
+from opchain.compiler.commands.port import port
 from opchain.compiler.commands.replay import replay_command
 from opchain.compiler.commands.run import run
 from opchain.compiler.commands.submit import submit
@@ -53,5 +54,6 @@ def main(traceback: bool) -> None:
 for command in (
     *(plan, explain, diff, code, key_groups, run, submit, package, checkpoint, savepoint),
     replay_command,
+    port,
 ):
     main.add_command(command)

@@ -3,8 +3,8 @@
     python docs/support_table.py
 
 The first has PyFlink's modules: how many of their names are there, and which of these only say that they
-are not supported: names that cannot be had, and methods that do nothing but raise. (That every name of
-PyFlink 2.3 is there, with its parameters, tests/test_common_names.py and its kin show.) The second has the
+are not supported: names that are refused where they are used, and methods that do nothing but raise. (That every name of
+PyFlink 2.3 is there, with its parameters, tests/test_pyflink_names.py shows.) The second has the
 kinds of operators that run. tests/test_readme.py compares the README with this.
 """
 
@@ -17,7 +17,7 @@ import pkgutil
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.reexports import is_refused, names_of
 from opchain.runtime.operators.registry import OPERATORS
 from opchain.runtime.program import operator_specs as specs
 
@@ -52,16 +52,18 @@ def api() -> Iterator[tuple[str, int, list[str]]]:
     """Module, how many names it has, and what of them is refused."""
     for module in modules():
         loaded = importlib.import_module(module)
-        names = sorted(getattr(loaded, "__all__", None) or getattr(loaded, "_NAMES", ()))
+        names = sorted(getattr(loaded, "__all__", ()))
+        if not names and module.startswith("opchain.datastream.connectors."):
+            place = module.removeprefix("opchain.")
+            names = sorted(name for name, owner in names_of(place).items() if owner == place)
         if names:
             yield module, len(names), [item for name in names for item in refused(loaded, name)]
 
 
 def refused(module: Any, name: str) -> list[str]:
     """The name, if it cannot be had; else the methods of the class that only raise."""
-    try:
-        owner = getattr(module, name)
-    except UnsupportedFeatureError:
+    owner = getattr(module, name)
+    if is_refused(owner):
         return [name]
     if not inspect.isclass(owner):
         return []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from logging import WARN
 from typing import Any, NoReturn
 
+from opchain.reexports import reexports
 from opchain.runtime.java_objects import no_java
 
-__all__ = ["get_gateway", "is_launch_gateway_disabled", "launch_gateway"]
+__all__ = ["WARN", "get_gateway", "is_launch_gateway_disabled", "launch_gateway"]
 
 
 def get_gateway() -> NoReturn:
@@ -34,3 +36,6 @@ def is_launch_gateway_disabled() -> NoReturn:
         UnsupportedFeatureError: Always.
     """
     raise no_java("is_launch_gateway_disabled()")
+
+
+__getattr__ = reexports(__name__)

@@ -10,6 +10,7 @@ from opchain.compiler.dsl.argument_checks import at_call, checked
 from opchain.compiler.dsl.drawn_program import DrawnProgram
 from opchain.compiler.graph.transformation import MAX_PARALLELISM_LIMIT, UNSET
 from opchain.compiler.settings import pipeline_options
+from opchain.compiler.settings.old_spellings import OldEnvironmentCalls, warn_of_old_spelling
 from opchain.runtime.configuration.configuration import Configuration
 from opchain.runtime.errors import GraphError
 from opchain.runtime.time import Duration
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _FLUSH_WHEN_FULL = -1
 
 
-class EnvironmentSettings(DrawnProgram):
+class EnvironmentSettings(DrawnProgram, OldEnvironmentCalls):
     """What holds for a whole program. Setters return the environment.
 
     All of it lives in one Configuration, so that a setter and its configuration key are two names
@@ -234,7 +235,11 @@ class EnvironmentSettings(DrawnProgram):
             StateBackend,
         )
 
+        warn_of_old_spelling("set_state_backend()", "set 'state.backend.type' in the Configuration")
         checked(state_backend, StateBackend, "set_state_backend", "the backend")
+        folder = getattr(state_backend, "checkpoint_path", None)  # of PyFlink 1's backends
+        if folder is not None:
+            self._configuration.set_string("execution.checkpointing.dir", folder)
         if isinstance(state_backend, EmbeddedRocksDBStateBackend):
             self._configuration.set(pipeline_options.STATE_BACKEND, "rocksdb")
             folders = state_backend.get_db_storage_paths()
@@ -243,6 +248,19 @@ class EnvironmentSettings(DrawnProgram):
         else:
             self._configuration.set(pipeline_options.STATE_BACKEND, "hashmap")
         return self
+
+    def get_state_backend(self) -> StateBackend:
+        """The backend that the configuration names; as in PyFlink 1."""
+        from opchain.compiler.settings.state_backend import (
+            EmbeddedRocksDBStateBackend,
+            HashMapStateBackend,
+        )
+
+        warn_of_old_spelling(
+            "get_state_backend()", "read 'state.backend.type' of the Configuration"
+        )
+        kind = self._configuration.get(pipeline_options.STATE_BACKEND)
+        return EmbeddedRocksDBStateBackend() if kind == "rocksdb" else HashMapStateBackend()
 
     def enable_changelog_state_backend(self, enabled: bool) -> Self:
         """Asks for a changelog of keyed state; see `is_changelog_state_backend_enabled`."""

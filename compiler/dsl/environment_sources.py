@@ -9,6 +9,7 @@ from opchain.compiler.dsl.data_stream import DataStream
 from opchain.compiler.dsl.environment_dependencies import EnvironmentDependencies
 from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.transformation import ChainingStrategy, OperatorTransformation
+from opchain.compiler.settings.old_spellings import warn_of_old_spelling
 from opchain.runtime.connectors.collection import CollectionSource
 from opchain.runtime.connectors.fed_source import DataFrameSource
 from opchain.runtime.connectors.file_inputs import TextLineSource
@@ -169,6 +170,10 @@ class EnvironmentSources(EnvironmentDependencies):
         Large files are read in parts by several subtasks. Flink's method of this name is gone since
         2.0; this is `from_source` of a file source.
         """
+        warn_of_old_spelling(
+            "read_text_file()",
+            "call from_source() with FileSource.for_record_stream_format(StreamFormat.text_line_format(), path)",
+        )
         source = TextLineSource(file_path, charset_name=charset_name)
         return self._begin(SourceSpec(source), "Text File Source", None, "read_text_file")
 

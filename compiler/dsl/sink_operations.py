@@ -12,6 +12,7 @@ from opchain.compiler.dsl.stream import Stream
 from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.transformation import SinkTransformation
 from opchain.runtime.connectors.print_sink import PrintSinkFunction
+from opchain.runtime.connectors.streaming_file_sink import StreamingFileSink
 from opchain.runtime.functions.sink import Sink
 from opchain.runtime.functions.source_sink_functions import SinkFunction, TwoPhaseSinkFunction
 from opchain.runtime.program.operator_specs import (
@@ -32,6 +33,8 @@ class SinkOperations(Stream[T]):
     def add_sink(self, sink_func: SinkFunction[T]) -> DataStreamSink[T]:
         """Ends the stream in a SinkFunction."""
         checked_function(sink_func, SinkFunction, "add_sink")
+        if isinstance(sink_func, StreamingFileSink):
+            return self.sink_to(sink_func.file_sink)
         is_two_phase = isinstance(sink_func, TwoPhaseSinkFunction)
         return self._legacy_sink((TwoPhaseSinkSpec if is_two_phase else LegacySinkSpec)(sink_func))
 

@@ -12,9 +12,10 @@ The settings of checkpoints, as the user sets them on the environment.
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from opchain.compiler.settings import checkpoint_config as options
+from opchain.compiler.settings.old_spellings import OldCheckpointConfig
 from opchain.compiler.settings.pipeline_options import RUNTIME_MODE
 from opchain.runtime.configuration.configuration import Configuration
 from opchain.runtime.configuration.options import ConfigOptions
@@ -90,7 +91,7 @@ _SHORTEST_MS = 10
 _ANY_NUMBER_OF_FAILURES = 2147483647
 
 
-class CheckpointConfig:
+class CheckpointConfig(OldCheckpointConfig):
     """Settings of checkpoints, as a view of the program's configuration.
 
     On Spark an unbounded job reads in epochs, and each ends with a checkpoint: state is never ahead of the last
@@ -108,6 +109,8 @@ class CheckpointConfig:
     Args:
         configuration: The configuration to read and write; a new one if not given.
     """
+
+    DEFAULT_MODE: ClassVar[CheckpointingMode] = CheckpointingMode.EXACTLY_ONCE
 
     def __init__(self, configuration: Configuration | None = None) -> None:
         self._configuration = Configuration() if configuration is None else configuration

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from opchain.compiler.settings import pipeline_options as options
+from opchain.compiler.settings.old_spellings import OldExecutionConfig
 from opchain.compiler.settings.pipeline_options import ClosureCleanerLevel
 from opchain.runtime.configuration.configuration import Configuration
 from opchain.runtime.errors import short_repr
@@ -48,7 +49,7 @@ class InputDependencyConstraint(Enum):
 T = TypeVar("T")
 
 
-class ExecutionConfig:
+class ExecutionConfig(OldExecutionConfig):
     """Settings of a program, as a view of its configuration: each method reads or writes one key.
 
     Two are equal when their configurations are. Every setter gives the same object back.

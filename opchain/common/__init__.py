@@ -107,27 +107,14 @@ _MODULE_OF = {
     "WatermarkStrategy": "opchain.common.watermark_strategy",
 }
 
-# PyFlink has these here for programs that are older than its formats package.
-_FORMATS = {
-    "AvroRowDeserializationSchema": "opchain.datastream.formats.avro",
-    "AvroRowSerializationSchema": "opchain.datastream.formats.avro",
-    "CsvRowDeserializationSchema": "opchain.datastream.formats.csv",
-    "CsvRowSerializationSchema": "opchain.datastream.formats.csv",
-    "JsonRowDeserializationSchema": "opchain.datastream.formats.json",
-    "JsonRowSerializationSchema": "opchain.datastream.formats.json",
-}
-
 
 def __getattr__(name: str) -> Any:
-    module = _MODULE_OF.get(name) or _FORMATS.get(name)
+    module = _MODULE_OF.get(name)
     if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        value = getattr(importlib.import_module(module), name)
-    except ModuleNotFoundError as error:
-        if error.name != module:
-            raise
-        raise AttributeError(f"{name} is not available: there is no module {module}") from None
+        from opchain.reexports import reexports  # noqa: PLC0415 - mostly unused
+
+        return reexports(__name__)(name)
+    value = getattr(importlib.import_module(module), name)
     globals()[name] = value  # asked for once
     return value
 

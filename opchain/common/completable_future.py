@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.job.completable_future import CompletableFuture
 
 __all__ = [
     "CompletableFuture",
 ]
+
+__getattr__ = reexports(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.constants import DEFAULT_OUTPUT_TAG, MAX_LONG_VALUE, MIN_LONG_VALUE
 
 __all__ = [
@@ -9,3 +10,5 @@ __all__ = [
     "MAX_LONG_VALUE",
     "MIN_LONG_VALUE",
 ]
+
+__getattr__ = reexports(__name__)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from opchain.compiler.settings.execution_config import ExecutionConfig
+from opchain.reexports import reexports
 
 __all__ = [
     "ExecutionConfig",
 ]
+
+__getattr__ = reexports(__name__)

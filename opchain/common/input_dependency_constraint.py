@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from opchain.compiler.settings.execution_config import InputDependencyConstraint
+from opchain.reexports import reexports
 
 __all__ = [
     "InputDependencyConstraint",
 ]
+
+__getattr__ = reexports(__name__)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.job.execution_result import JobExecutionResult
 
 __all__ = [
     "JobExecutionResult",
 ]
+
+__getattr__ = reexports(__name__)

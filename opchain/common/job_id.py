@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.job.status import JobID
 
 __all__ = [
     "JobID",
 ]
+
+__getattr__ = reexports(__name__)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.job.status import JobStatus
 
 __all__ = [
     "JobStatus",
 ]
+
+__getattr__ = reexports(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.types.serialization import (
     BulkWriter,
     BulkWriterFactory,
@@ -25,3 +26,5 @@ __all__ = [
     "SerializationSchema",
     "SimpleStringSchema",
 ]
+
+__getattr__ = reexports(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.types.type_information import TypeSerializer, VoidNamespaceSerializer, void
 
 __all__ = [
@@ -9,3 +10,5 @@ __all__ = [
     "VoidNamespaceSerializer",
     "void",
 ]
+
+__getattr__ = reexports(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.time import Duration, Instant, Time
 
 __all__ = [
@@ -9,3 +10,5 @@ __all__ = [
     "Instant",
     "Time",
 ]
+
+__getattr__ = reexports(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.types.container_types import (
     BasicArrayTypeInfo,
     ListTypeInfo,
@@ -51,3 +52,5 @@ __all__ = [
     "TypeInformation",
     "Types",
 ]
+
+__getattr__ = reexports(__name__)

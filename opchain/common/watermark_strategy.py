@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.watermarks.generators import (
     WatermarkGenerator,
     WatermarkGeneratorContext,
@@ -21,3 +22,5 @@ __all__ = [
     "WatermarkOutput",
     "WatermarkStrategy",
 ]
+
+__getattr__ = reexports(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.functions.async_retry import (
     empty_result_predicate,
     exception_type_predicate,
@@ -13,3 +14,5 @@ __all__ = [
     "exception_type_predicate",
     "has_exception_predicate",
 ]
+
+__getattr__ = reexports(__name__)

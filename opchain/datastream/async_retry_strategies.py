@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.functions.async_retry import (
     NO_RETRY_STRATEGY,
     AsyncRetryPredicate,
@@ -25,3 +26,5 @@ __all__ = [
     "NoRetryStrategy",
     "RetryPredicate",
 ]
+
+__getattr__ = reexports(__name__)

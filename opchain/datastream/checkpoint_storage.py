@@ -8,6 +8,7 @@ from opchain.compiler.settings.checkpoint_storage import (
     FileSystemCheckpointStorage,
     JobManagerCheckpointStorage,
 )
+from opchain.reexports import reexports
 
 __all__ = [
     "CheckpointStorage",
@@ -15,3 +16,5 @@ __all__ = [
     "FileSystemCheckpointStorage",
     "JobManagerCheckpointStorage",
 ]
+
+__getattr__ = reexports(__name__)

@@ -16,8 +16,10 @@ from opchain.compiler.dsl.keyed_stream import KeyedStream
 from opchain.compiler.dsl.partition_window import PartitionWindowedStream
 from opchain.compiler.dsl.reinterpret import DataStreamUtils
 from opchain.compiler.dsl.windowed_stream import AllWindowedStream, WindowedStream
+from opchain.reexports import reexports
 
 __all__ = [
+    "WINDOW_STATE_NAME",
     "AllWindowedStream",
     "BroadcastConnectedStream",
     "BroadcastStream",
@@ -33,3 +35,7 @@ __all__ = [
     "PartitionWindowedStream",
     "WindowedStream",
 ]
+
+WINDOW_STATE_NAME = "window-contents"
+
+__getattr__ = reexports(__name__)

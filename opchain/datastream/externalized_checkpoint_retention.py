@@ -5,7 +5,10 @@ from __future__ import annotations
 from opchain.compiler.settings.checkpoint_config import (
     ExternalizedCheckpointRetention,
 )
+from opchain.reexports import reexports
 
 __all__ = [
     "ExternalizedCheckpointRetention",
 ]
+
+__getattr__ = reexports(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.functions.aggregate_functions import (
     AggregateFunction,
     DeltaFunction,
@@ -110,3 +111,5 @@ __all__ = [
     "TimerService",
     "WindowFunction",
 ]
+
+__getattr__ = reexports(__name__)

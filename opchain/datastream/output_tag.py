@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.types.output_tag import OutputTag
 
 __all__ = [
     "OutputTag",
 ]
+
+__getattr__ = reexports(__name__)

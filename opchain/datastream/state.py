@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.functions.state import (
     AggregatingState,
     AppendingState,
@@ -47,3 +48,5 @@ __all__ = [
     "ValueState",
     "ValueStateDescriptor",
 ]
+
+__getattr__ = reexports(__name__)

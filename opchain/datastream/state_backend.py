@@ -9,6 +9,7 @@ from opchain.compiler.settings.state_backend import (
     PredefinedOptions,
     StateBackend,
 )
+from opchain.reexports import reexports
 
 __all__ = [
     "CustomStateBackend",
@@ -17,3 +18,5 @@ __all__ = [
     "PredefinedOptions",
     "StateBackend",
 ]
+
+__getattr__ = reexports(__name__)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.time import TimeDomain
 
 __all__ = [
     "TimeDomain",
 ]
+
+__getattr__ = reexports(__name__)

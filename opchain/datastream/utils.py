@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.types.type_information import ResultTypeQueryable
 
 __all__ = [
     "ResultTypeQueryable",
 ]
+
+__getattr__ = reexports(__name__)

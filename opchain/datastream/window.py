@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
+from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.functions.window import (
     CountWindow,
     CountWindowSerializer,
@@ -55,6 +57,8 @@ from opchain.runtime.windows.triggers import (
 )
 
 __all__ = [
+    "MAX_LONG_VALUE",
+    "MIN_LONG_VALUE",
     "ContinuousEventTimeTrigger",
     "ContinuousProcessingTimeTrigger",
     "CountEvictor",
@@ -94,3 +98,5 @@ __all__ = [
     "Window",
     "WindowAssigner",
 ]
+
+__getattr__ = reexports(__name__)

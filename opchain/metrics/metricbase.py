@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.metrics.histogram import Histogram
 from opchain.runtime.metrics.metric_group import MetricGroup
 from opchain.runtime.metrics.metric_types import Counter, Distribution, Gauge, Meter, Metric
@@ -15,3 +16,5 @@ __all__ = [
     "Metric",
     "MetricGroup",
 ]
+
+__getattr__ = reexports(__name__)

@@ -36,31 +36,14 @@ _MODULE_OF = {
     "TableDescriptor": "opchain.compiler.table.table_descriptor",
 }
 
-_MISSING = frozenset(
-    {
-        *("TableEnvironment", "StatementSet", "EnvironmentSettings", "TableConfig", "Expression"),
-        *("GroupedTable", "GroupWindowedTable", "OverWindowedTable", "WindowGroupedTable"),
-        *("ScalarFunction", "TableFunction", "AggregateFunction", "TableAggregateFunction"),
-        *("AsyncScalarFunction", "FunctionContext", "DataView", "ListView", "MapView", "Module"),
-        *("FormatDescriptor", "ModuleEntry", "SqlDialect", "UserDefinedType", "TableSchema"),
-        *("TableResult", "ChangelogMode", "ExplainDetail", "ResultKind", "CompiledPlan"),
-        *("PlanReference", "TablePipeline"),
-    }
-)
-
 
 def __getattr__(name: str) -> Any:
     module = _MODULE_OF.get(name)
-    if module is not None:
-        return getattr(importlib.import_module(module), name)
-    if name in _MISSING:
-        from opchain.runtime.errors import UnsupportedFeatureError  # noqa: PLC0415 - mostly unused
+    if module is None:
+        from opchain.reexports import reexports  # noqa: PLC0415 - mostly unused
 
-        raise UnsupportedFeatureError(
-            f"opchain.table has no {name}: the Table API is not supported, except for tables that become "
-            "streams; compute with the DataStream API, or with Spark SQL"
-        )
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return reexports(__name__)(name)
+    return getattr(importlib.import_module(module), name)
 
 
 def __dir__() -> list[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 from opchain.runtime.types.type_information import BasicType, BasicTypeInfo, TypeInformation
 
@@ -44,6 +44,8 @@ class SqlTimeTypeInfo(TypeInformation[Any]):
 class DateTypeInfo(TypeInformation[date]):
     """A date; internally days since the epoch."""
 
+    EPOCH_ORDINAL: ClassVar[int] = _EPOCH_ORDINAL
+
     @property
     def java_class(self) -> str:
         """That of java.sql."""
@@ -53,13 +55,13 @@ class DateTypeInfo(TypeInformation[date]):
         """True."""
         return True
 
-    def to_internal_type(self, obj: date | None) -> int | None:
+    def to_internal_type(self, d: date | None) -> int | None:
         """Days since the epoch."""
-        return None if obj is None else obj.toordinal() - _EPOCH_ORDINAL
+        return None if d is None else d.toordinal() - _EPOCH_ORDINAL
 
-    def from_internal_type(self, obj: int | None) -> date | None:
+    def from_internal_type(self, v: int | None) -> date | None:
         """The date of that day."""
-        return None if obj is None else date.fromordinal(obj + _EPOCH_ORDINAL)
+        return None if v is None else date.fromordinal(v + _EPOCH_ORDINAL)
 
     def __repr__(self) -> str:
         return "DateTypeInfo"
@@ -72,6 +74,8 @@ class TimeTypeInfo(TypeInformation[time]):
     A time without zone counts in the zone that the machine had at the epoch, as in PyFlink.
     """
 
+    EPOCH_ORDINAL: ClassVar[int] = _EPOCH_ORDINAL * 24 * 3600 * _MICROS_PER_SECOND
+
     @property
     def java_class(self) -> str:
         """That of java.sql."""
@@ -81,22 +85,22 @@ class TimeTypeInfo(TypeInformation[time]):
         """True."""
         return True
 
-    def to_internal_type(self, obj: time | None) -> int | None:
+    def to_internal_type(self, t: time | None) -> int | None:
         """Microseconds since midnight UTC; negative where the zone's day began earlier."""
-        if obj is None:
+        if t is None:
             return None
-        offset = _local_offset_at_epoch() if obj.tzinfo is None else obj.utcoffset() or timedelta()
+        offset = _local_offset_at_epoch() if t.tzinfo is None else t.utcoffset() or timedelta()
         since_midnight = timedelta(
-            hours=obj.hour, minutes=obj.minute, seconds=obj.second, microseconds=obj.microsecond
+            hours=t.hour, minutes=t.minute, seconds=t.second, microseconds=t.microsecond
         )
         return (since_midnight - offset) // timedelta(microseconds=1)
 
-    def from_internal_type(self, obj: int | None) -> time | None:
+    def from_internal_type(self, t: int | None) -> time | None:
         """The time of day in the machine's zone, without zone."""
-        if obj is None:
+        if t is None:
             return None
         # The seconds of a timedelta are those of its last day, so they wrap at midnight.
-        of_day = timedelta(microseconds=obj) + _local_offset_at_epoch()
+        of_day = timedelta(microseconds=t) + _local_offset_at_epoch()
         minutes, seconds = divmod(of_day.seconds, 60)
         hours, minutes = divmod(minutes, 60)
         return time(hours, minutes, seconds, of_day.microseconds)
@@ -121,19 +125,19 @@ class TimestampTypeInfo(TypeInformation[datetime]):
         """True."""
         return True
 
-    def to_internal_type(self, obj: datetime | None) -> int | None:
+    def to_internal_type(self, dt: datetime | None) -> int | None:
         """Microseconds since the epoch."""
-        if obj is None:
+        if dt is None:
             return None
         # Whole seconds first: a float holds no microseconds of today's timestamps exactly.
-        seconds = int(obj.replace(microsecond=0).timestamp())
-        return seconds * _MICROS_PER_SECOND + obj.microsecond
+        seconds = int(dt.replace(microsecond=0).timestamp())
+        return seconds * _MICROS_PER_SECOND + dt.microsecond
 
-    def from_internal_type(self, obj: int | None) -> datetime | None:
+    def from_internal_type(self, ts: int | None) -> datetime | None:
         """The datetime of that microsecond in the machine's zone, without zone."""
-        if obj is None:
+        if ts is None:
             return None
-        seconds, micros = divmod(obj, _MICROS_PER_SECOND)
+        seconds, micros = divmod(ts, _MICROS_PER_SECOND)
         return datetime.fromtimestamp(seconds).replace(microsecond=micros)  # noqa: DTZ006 - local by definition
 
     def __repr__(self) -> str:

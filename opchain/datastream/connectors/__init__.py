@@ -55,7 +55,9 @@ _MODULE_OF = {
 def __getattr__(name: str) -> Any:
     module = _MODULE_OF.get(name)
     if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from opchain.reexports import reexports  # noqa: PLC0415 - mostly unused
+
+        return reexports(__name__)(name)
     return getattr(importlib.import_module(f"{__name__}.{module}"), name)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.connectors.delivery_guarantee import DeliveryGuarantee
 from opchain.runtime.functions.sink import Committer, Sink, SinkWriter
 from opchain.runtime.functions.source import Source
@@ -13,3 +14,5 @@ __all__ = [
     "SinkWriter",
     "Source",
 ]
+
+__getattr__ = reexports(__name__)

@@ -1,22 +1,5 @@
-"""Cassandra: not supported. PyFlink: pyflink.datastream.connectors.cassandra."""
+"""Names that opchain refuses where they are used. PyFlink: pyflink.datastream.connectors.cassandra."""
 
-from __future__ import annotations
+from opchain.reexports import reexports
 
-from typing import NoReturn
-
-from opchain.runtime.connectors.refused_connector import refuse_name
-
-_NAMES = frozenset(
-    {
-        "CassandraCommitter",
-        "CassandraFailureHandler",
-        "CassandraSink",
-        "ClusterBuilder",
-        "ConsistencyLevel",
-        "MapperOptions",
-    }
-)
-
-
-def __getattr__(name: str) -> NoReturn:
-    refuse_name(name, _NAMES, __name__)
+__getattr__ = reexports(__name__)

@@ -1,21 +1,5 @@
-"""Elasticsearch: not supported. PyFlink: pyflink.datastream.connectors.elasticsearch."""
+"""Names that opchain refuses where they are used. PyFlink: pyflink.datastream.connectors.elasticsearch."""
 
-from __future__ import annotations
+from opchain.reexports import reexports
 
-from typing import NoReturn
-
-from opchain.runtime.connectors.refused_connector import refuse_name
-
-_NAMES = frozenset(
-    {
-        "Elasticsearch6SinkBuilder",
-        "Elasticsearch7SinkBuilder",
-        "ElasticsearchEmitter",
-        "ElasticsearchSink",
-        "FlushBackoffType",
-    }
-)
-
-
-def __getattr__(name: str) -> NoReturn:
-    refuse_name(name, _NAMES, __name__)
+__getattr__ = reexports(__name__)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from opchain.reexports import reexports
 from opchain.runtime.connectors.file_buckets import BucketAssigner
 from opchain.runtime.connectors.file_naming import (
     DefaultRollingPolicy,
@@ -18,6 +17,7 @@ from opchain.runtime.connectors.file_source import (
     FileSourceBuilder,
     FileSplitAssignerProvider,
 )
+from opchain.runtime.connectors.streaming_file_sink import StreamingFileSink
 from opchain.runtime.files.malformed import MalformedRecord, MalformedRecordError
 from opchain.runtime.formats.file_format import BulkFormat, StreamFormat
 
@@ -36,18 +36,7 @@ __all__ = [
     "OutputFileConfig",
     "RollingPolicy",
     "StreamFormat",
+    "StreamingFileSink",
 ]
 
-_MISSING = {
-    "FileCompactStrategy": "small files are not merged; write with a lower parallelism instead",
-    "FileCompactor": "small files are not merged; write with a lower parallelism instead",
-    "StreamingFileSink": "PyFlink calls it deprecated; use FileSink",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MISSING:
-        from opchain.runtime.errors import UnsupportedFeatureError  # noqa: PLC0415 - mostly unused
-
-        raise UnsupportedFeatureError(f"there is no {name}: {_MISSING[name]}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = reexports(__name__)

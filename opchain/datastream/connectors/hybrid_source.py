@@ -1,18 +1,5 @@
-"""Hybrid sources: not supported. PyFlink: pyflink.datastream.connectors.hybrid_source."""
+"""Names that opchain refuses where they are used. PyFlink: pyflink.datastream.connectors.hybrid_source."""
 
-from __future__ import annotations
+from opchain.reexports import reexports
 
-from typing import NoReturn
-
-from opchain.runtime.connectors.refused_connector import refuse_name
-
-_NAMES = frozenset(
-    {
-        "HybridSource",
-        "HybridSourceBuilder",
-    }
-)
-
-
-def __getattr__(name: str) -> NoReturn:
-    refuse_name(name, _NAMES, __name__)
+__getattr__ = reexports(__name__)

@@ -1,25 +1,5 @@
-"""Kinesis: not supported. PyFlink: pyflink.datastream.connectors.kinesis."""
+"""Names that opchain refuses where they are used. PyFlink: pyflink.datastream.connectors.kinesis."""
 
-from __future__ import annotations
+from opchain.reexports import reexports
 
-from typing import NoReturn
-
-from opchain.runtime.connectors.refused_connector import refuse_name
-
-_NAMES = frozenset(
-    {
-        "FlinkKinesisConsumer",
-        "KinesisDeserializationSchema",
-        "KinesisFirehoseSink",
-        "KinesisFirehoseSinkBuilder",
-        "KinesisShardAssigner",
-        "KinesisStreamsSink",
-        "KinesisStreamsSinkBuilder",
-        "PartitionKeyGenerator",
-        "WatermarkTracker",
-    }
-)
-
-
-def __getattr__(name: str) -> NoReturn:
-    refuse_name(name, _NAMES, __name__)
+__getattr__ = reexports(__name__)

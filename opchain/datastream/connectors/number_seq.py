@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.connectors.sequence import NumberSequenceSource
 
 __all__ = [
     "NumberSequenceSource",
 ]
+
+__getattr__ = reexports(__name__)

@@ -1,25 +1,5 @@
-"""Pulsar: not supported. PyFlink: pyflink.datastream.connectors.pulsar."""
+"""Names that opchain refuses where they are used. PyFlink: pyflink.datastream.connectors.pulsar."""
 
-from __future__ import annotations
+from opchain.reexports import reexports
 
-from typing import NoReturn
-
-from opchain.runtime.connectors.refused_connector import refuse_name
-
-_NAMES = frozenset(
-    {
-        "MessageDelayer",
-        "PulsarSink",
-        "PulsarSinkBuilder",
-        "PulsarSource",
-        "PulsarSourceBuilder",
-        "RangeGenerator",
-        "StartCursor",
-        "StopCursor",
-        "TopicRoutingMode",
-    }
-)
-
-
-def __getattr__(name: str) -> NoReturn:
-    refuse_name(name, _NAMES, __name__)
+__getattr__ = reexports(__name__)

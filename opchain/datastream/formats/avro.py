@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.connectors.file_inputs import AvroInputFormat
 from opchain.runtime.formats.avro_files import AvroBulkWriters, AvroReaders
 from opchain.runtime.formats.avro_row import (
@@ -19,3 +20,5 @@ __all__ = [
     "AvroSchema",
     "GenericRecordAvroTypeInfo",
 ]
+
+__getattr__ = reexports(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.formats.csv_reader import CsvReaderFormat
 from opchain.runtime.formats.csv_row import CsvRowDeserializationSchema, CsvRowSerializationSchema
 from opchain.runtime.formats.csv_schema import CsvSchema, CsvSchemaBuilder
@@ -15,3 +16,5 @@ __all__ = [
     "CsvSchema",
     "CsvSchemaBuilder",
 ]
+
+__getattr__ = reexports(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.formats.json_lines import JsonLinesEncoder, JsonReaderFormat
 from opchain.runtime.formats.json_row import (
     JsonRowDeserializationSchema,
@@ -14,3 +15,5 @@ __all__ = [
     "JsonRowDeserializationSchema",
     "JsonRowSerializationSchema",
 ]
+
+__getattr__ = reexports(__name__)

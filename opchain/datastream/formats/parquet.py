@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opchain.reexports import reexports
 from opchain.runtime.formats.avro_parquet import AvroParquetReaders, AvroParquetWriters
 from opchain.runtime.formats.parquet_reader import ParquetColumnarRowInputFormat
 from opchain.runtime.formats.parquet_writer import ParquetBulkWriters
@@ -12,3 +13,5 @@ __all__ = [
     "ParquetBulkWriters",
     "ParquetColumnarRowInputFormat",
 ]
+
+__getattr__ = reexports(__name__)

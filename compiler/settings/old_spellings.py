@@ -1,0 +1,392 @@
+"""Classes and methods of PyFlink 1.16 to 1.20 that PyFlink 2 no longer has.
+
+They work, and each warns with a DeprecationWarning that names the way of PyFlink 2. Kryo serializes Java objects, so its
+settings are accepted and do nothing.
+"""
+
+# ruff: noqa: PLC0415 - settings that a program does not touch are not loaded.
+
+from __future__ import annotations
+
+import warnings
+from datetime import timedelta
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from opchain.compiler.settings.checkpoint_storage import (
+    CheckpointStorage,
+    FileSystemCheckpointStorage,
+    JobManagerCheckpointStorage,
+)
+from opchain.compiler.settings.state_backend import (
+    EmbeddedRocksDBStateBackend,
+    HashMapStateBackend,
+)
+from opchain.runtime.time import Duration
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from opchain.compiler.settings.checkpoint_config import (
+        ExternalizedCheckpointRetention,
+    )
+    from opchain.compiler.settings.execution_config import (
+        ExecutionConfig,
+        InputDependencyConstraint,
+    )
+    from opchain.compiler.settings.restart_strategy import RestartStrategyConfiguration
+    from opchain.runtime.configuration.configuration import Configuration
+
+_CHECKPOINT_FOLDER = "execution.checkpointing.dir"
+_RESTARTS = "set 'restart-strategy.type' and its keys in the Configuration"
+_KRYO = "Kryo serializes Java objects only, and the call does nothing"
+
+
+def warn_of_old_spelling(call: str, instead: str) -> None:
+    """Warns at the user's line that a call is of PyFlink 1."""
+    warnings.warn(f"{call} is of PyFlink 1: {instead}", DeprecationWarning, stacklevel=3)
+
+
+class TimeCharacteristic(Enum):
+    """What time a program works in."""
+
+    ProcessingTime = 0
+    IngestionTime = 1
+    EventTime = 2
+
+
+class ExecutionMode(Enum):
+    """How data moves between the vertices of a batch program."""
+
+    PIPELINED = 0
+    PIPELINED_FORCED = 1
+    BATCH = 2
+    BATCH_FORCED = 3
+
+
+class MemoryStateBackend(HashMapStateBackend):
+    """State in memory, checkpoints with the driver."""
+
+    DEFAULT_MAX_STATE_SIZE: ClassVar[int] = 5 * 1024 * 1024
+
+    def __init__(
+        self,
+        checkpoint_path: str | None = None,
+        savepoint_path: str | None = None,
+        max_state_size: int | None = None,
+        using_asynchronous_snapshots: bool | None = None,
+    ) -> None:
+        self.checkpoint_path = checkpoint_path
+        self.savepoint_path = savepoint_path
+        self._max_state_size = max_state_size or self.DEFAULT_MAX_STATE_SIZE
+        self._asynchronous = using_asynchronous_snapshots is not False
+
+    def get_max_state_size(self) -> int:
+        """The most bytes of a state."""
+        return self._max_state_size
+
+    def is_using_asynchronous_snapshots(self) -> bool:
+        """Whether snapshots were to be asynchronous."""
+        return self._asynchronous
+
+
+class FsStateBackend(HashMapStateBackend):
+    """State in memory, checkpoints in a folder."""
+
+    def __init__(
+        self,
+        checkpoint_directory_uri: str | None = None,
+        default_savepoint_directory_uri: str | None = None,
+        file_state_size_threshold: int | None = None,
+        write_buffer_size: int | None = None,
+        using_asynchronous_snapshots: bool | None = None,
+    ) -> None:
+        self._storage = FileSystemCheckpointStorage(
+            checkpoint_directory_uri, file_state_size_threshold, write_buffer_size or -1
+        )
+        self.checkpoint_path = self._storage.get_checkpoint_path()
+        self.savepoint_path = default_savepoint_directory_uri
+        self._asynchronous = using_asynchronous_snapshots is not False
+
+    def get_checkpoint_path(self) -> str:
+        """The folder of checkpoints."""
+        return self.checkpoint_path
+
+    def get_min_file_size_threshold(self) -> int:
+        """States of less bytes go into the metadata."""
+        return self._storage.get_min_file_size_threshold()
+
+    def get_write_buffer_size(self) -> int:
+        """Bytes that are written at once."""
+        return self._storage.get_write_buffer_size()
+
+    def is_using_asynchronous_snapshots(self) -> bool:
+        """Whether snapshots were to be asynchronous."""
+        return self._asynchronous
+
+
+class RocksDBStateBackend(EmbeddedRocksDBStateBackend):
+    """State on the local disks, checkpoints in a folder."""
+
+    def __init__(
+        self,
+        checkpoint_data_uri: str | None = None,
+        enable_incremental_checkpointing: bool | None = None,
+        checkpoint_stream_backend: Any = None,
+    ) -> None:
+        super().__init__(enable_incremental_checkpointing)
+        backend = checkpoint_stream_backend or FsStateBackend(checkpoint_data_uri)
+        self._checkpoint_backend = backend
+        self.checkpoint_path = backend.checkpoint_path
+        self.savepoint_path = backend.savepoint_path
+
+    def get_checkpoint_backend(self) -> Any:
+        """The backend that names the folder of checkpoints."""
+        return self._checkpoint_backend
+
+
+def _restart_strategy(configuration: Configuration) -> RestartStrategyConfiguration:
+    """The restart strategy that the configuration's keys say."""
+    from opchain.compiler.settings.restart_strategy import RestartStrategies
+
+    def duration(key: str, unset: str) -> timedelta:
+        text = str(configuration.get_string(f"restart-strategy.{key}", unset))
+        return timedelta(milliseconds=Duration.parse(text).to_millis())
+
+    kind = configuration.get_string("restart-strategy.type", "")
+    if kind == "none":
+        return RestartStrategies.no_restart()
+    if kind == "fixed-delay":
+        attempts = configuration.get_integer("restart-strategy.fixed-delay.attempts", 1)
+        attempts = configuration.get_integer(
+            "restart-strategy.fixed-delay.restart-attempts", attempts
+        )
+        return RestartStrategies.fixed_delay_restart(attempts, duration("fixed-delay.delay", "1 s"))
+    if kind == "failure-rate":
+        key = "restart-strategy.failure-rate.max-failures-per-interval"
+        return RestartStrategies.failure_rate_restart(
+            configuration.get_integer(key, 1),
+            duration("failure-rate.failure-rate-interval", "1 min"),
+            duration("failure-rate.delay", "1 s"),
+        )
+    return RestartStrategies.fall_back_restart()
+
+
+class OldExecutionConfig:
+    """Methods of PyFlink 1's ExecutionConfig."""
+
+    _configuration: Configuration
+
+    def get_restart_strategy(self) -> RestartStrategyConfiguration:
+        """What happens when the job fails."""
+        warn_of_old_spelling("ExecutionConfig.get_restart_strategy()", _RESTARTS)
+        return _restart_strategy(self._configuration)
+
+    def set_restart_strategy(
+        self, restart_strategy_configuration: RestartStrategyConfiguration
+    ) -> Self:
+        """Sets what happens when the job fails."""
+        warn_of_old_spelling("ExecutionConfig.set_restart_strategy()", _RESTARTS)
+        self._configuration.add_all(restart_strategy_configuration.to_configuration())
+        return self
+
+    def set_execution_mode(self, execution_mode: ExecutionMode) -> Self:
+        """Is remembered and does nothing: Spark's shuffles decide how data moves."""
+        warn_of_old_spelling("set_execution_mode()", "call set_runtime_mode() of the environment")
+        self._configuration.set_string("pyflink-1.execution-mode", execution_mode.name)
+        return self
+
+    def get_execution_mode(self) -> ExecutionMode:
+        """The mode; PIPELINED unless set."""
+        warn_of_old_spelling("get_execution_mode()", "there is set_runtime_mode()")
+        name = self._configuration.get_string("pyflink-1.execution-mode", "PIPELINED")
+        return ExecutionMode[str(name)]
+
+    def set_default_input_dependency_constraint(
+        self, input_dependency_constraint: InputDependencyConstraint
+    ) -> Self:
+        """Is remembered and does nothing: Spark starts a stage when all its inputs are there."""
+        warn_of_old_spelling("set_default_input_dependency_constraint()", "leave the call out")
+        self._configuration.set_string(
+            "pyflink-1.input-dependency-constraint", input_dependency_constraint.name
+        )
+        return self
+
+    def get_default_input_dependency_constraint(self) -> InputDependencyConstraint:
+        """The constraint; ANY unless set."""
+        from opchain.compiler.settings.execution_config import (
+            InputDependencyConstraint,
+        )
+
+        warn_of_old_spelling("get_default_input_dependency_constraint()", "leave the call out")
+        key = "pyflink-1.input-dependency-constraint"
+        return InputDependencyConstraint[str(self._configuration.get_string(key, "ANY"))]
+
+    def add_default_kryo_serializer(self, type_class_name: str, serializer_class_name: str) -> Self:  # noqa: ARG002
+        """Does nothing: there are no Java objects."""
+        warn_of_old_spelling("add_default_kryo_serializer()", _KRYO)
+        return self
+
+    def register_type_with_kryo_serializer(
+        self,
+        type_class_name: str,  # noqa: ARG002
+        serializer_class_name: str,  # noqa: ARG002
+    ) -> Self:
+        """Does nothing: there are no Java objects."""
+        warn_of_old_spelling("register_type_with_kryo_serializer()", _KRYO)
+        return self
+
+    def register_pojo_type(self, type_class_name: str) -> Self:  # noqa: ARG002
+        """Does nothing: there are no Java objects."""
+        warn_of_old_spelling("register_pojo_type()", _KRYO)
+        return self
+
+    def register_kryo_type(self, type_class_name: str) -> Self:  # noqa: ARG002
+        """Does nothing: there are no Java objects."""
+        warn_of_old_spelling("register_kryo_type()", _KRYO)
+        return self
+
+    def get_registered_types_with_kryo_serializer_classes(self) -> dict[str, str]:
+        """An empty one."""
+        warn_of_old_spelling("get_registered_types_with_kryo_serializer_classes()", _KRYO)
+        return {}
+
+    def is_auto_type_registration_disabled(self) -> bool:
+        """False: there is nothing to register."""
+        warn_of_old_spelling("is_auto_type_registration_disabled()", _KRYO)
+        return False
+
+    def disable_auto_type_registration(self) -> Self:
+        """Does nothing: there are no Java objects."""
+        warn_of_old_spelling("disable_auto_type_registration()", _KRYO)
+        return self
+
+
+class OldCheckpointConfig:
+    """Methods of PyFlink 1's CheckpointConfig."""
+
+    DEFAULT_TIMEOUT: ClassVar[int] = 10 * 60 * 1000
+    DEFAULT_MIN_PAUSE_BETWEEN_CHECKPOINTS: ClassVar[int] = 0
+    DEFAULT_MAX_CONCURRENT_CHECKPOINTS: ClassVar[int] = 1
+
+    _configuration: Configuration
+
+    def enable_externalized_checkpoints(
+        self,
+        cleanup_mode: ExternalizedCheckpointRetention,
+    ) -> Self:
+        """Sets what becomes of the checkpoints when the job is cancelled."""
+        warn_of_old_spelling(
+            "enable_externalized_checkpoints()", "call set_externalized_checkpoint_retention()"
+        )
+        from opchain.compiler.settings.checkpoint_config import RETENTION
+
+        self._configuration.set(RETENTION, cleanup_mode)
+        return self
+
+    def set_externalized_checkpoint_cleanup(
+        self,
+        cleanup_mode: ExternalizedCheckpointRetention,
+    ) -> Self:
+        """Sets what becomes of the checkpoints when the job is cancelled."""
+        warn_of_old_spelling(
+            "set_externalized_checkpoint_cleanup()", "call set_externalized_checkpoint_retention()"
+        )
+        from opchain.compiler.settings.checkpoint_config import RETENTION
+
+        self._configuration.set(RETENTION, cleanup_mode)
+        return self
+
+    def get_externalized_checkpoint_cleanup(self) -> ExternalizedCheckpointRetention:
+        """What becomes of the checkpoints when the job is cancelled."""
+        warn_of_old_spelling(
+            "get_externalized_checkpoint_cleanup()", "call get_externalized_checkpoint_retention()"
+        )
+        from opchain.compiler.settings.checkpoint_config import RETENTION
+
+        return self._configuration.get(RETENTION)
+
+    def set_checkpoint_storage(self, storage: CheckpointStorage) -> Self:
+        """Sets where checkpoints are kept."""
+        warn_of_old_spelling(
+            "set_checkpoint_storage()", f"set {_CHECKPOINT_FOLDER!r} in the Configuration"
+        )
+        folder = getattr(storage, "get_checkpoint_path", lambda: None)()
+        if folder is not None:
+            self._configuration.set_string(_CHECKPOINT_FOLDER, folder)
+        return self
+
+    def set_checkpoint_storage_dir(self, checkpoint_path: str) -> Self:
+        """Sets the folder of checkpoints."""
+        warn_of_old_spelling(
+            "set_checkpoint_storage_dir()", f"set {_CHECKPOINT_FOLDER!r} in the Configuration"
+        )
+        storage = FileSystemCheckpointStorage(checkpoint_path)
+        self._configuration.set_string(_CHECKPOINT_FOLDER, storage.get_checkpoint_path())
+        return self
+
+    def get_checkpoint_storage(self) -> CheckpointStorage:
+        """Where checkpoints are kept."""
+        warn_of_old_spelling(
+            "get_checkpoint_storage()", f"read {_CHECKPOINT_FOLDER!r} of the Configuration"
+        )
+        folder = self._configuration.get_string(_CHECKPOINT_FOLDER, "")
+        return FileSystemCheckpointStorage(folder) if folder else JobManagerCheckpointStorage()
+
+
+class OldEnvironmentCalls:
+    """Methods of PyFlink 1's StreamExecutionEnvironment."""
+
+    _configuration: Configuration
+
+    def get_config(self) -> ExecutionConfig:
+        """The settings as PyFlink's ExecutionConfig."""
+        raise NotImplementedError
+
+    def set_stream_time_characteristic(self, characteristic: TimeCharacteristic) -> None:
+        """Sets the interval of periodic watermarks: none in processing time, and 200 ms otherwise."""
+        warn_of_old_spelling(
+            "set_stream_time_characteristic()",
+            "PyFlink 2 works in event time where assign_timestamps_and_watermarks() is called",
+        )
+        if not isinstance(characteristic, TimeCharacteristic):
+            raise TypeError(
+                f"set_stream_time_characteristic() takes a TimeCharacteristic, not {characteristic!r}"
+            )
+        self._configuration.set_string("pyflink-1.time-characteristic", characteristic.name)
+        is_processing_time = characteristic is TimeCharacteristic.ProcessingTime
+        self.get_config().set_auto_watermark_interval(0 if is_processing_time else 200)
+
+    def get_stream_time_characteristic(self) -> TimeCharacteristic:
+        """What was set; EventTime otherwise."""
+        warn_of_old_spelling("get_stream_time_characteristic()", "leave the call out")
+        key = "pyflink-1.time-characteristic"
+        return TimeCharacteristic[str(self._configuration.get_string(key, "EventTime"))]
+
+    def set_restart_strategy(
+        self, restart_strategy_configuration: RestartStrategyConfiguration
+    ) -> None:
+        """Sets what happens when the job fails."""
+        warn_of_old_spelling("set_restart_strategy()", _RESTARTS)
+        self._configuration.add_all(restart_strategy_configuration.to_configuration())
+
+    def get_restart_strategy(self) -> RestartStrategyConfiguration:
+        """What happens when the job fails."""
+        warn_of_old_spelling("get_restart_strategy()", _RESTARTS)
+        return _restart_strategy(self._configuration)
+
+    def add_default_kryo_serializer(self, type_class_name: str, serializer_class_name: str) -> None:  # noqa: ARG002
+        """Does nothing: there are no Java objects."""
+        warn_of_old_spelling("add_default_kryo_serializer()", _KRYO)
+
+    def register_type_with_kryo_serializer(
+        self,
+        type_class_name: str,  # noqa: ARG002
+        serializer_class_name: str,  # noqa: ARG002
+    ) -> None:
+        """Does nothing: there are no Java objects."""
+        warn_of_old_spelling("register_type_with_kryo_serializer()", _KRYO)
+
+    def register_type(self, type_class_name: str) -> None:  # noqa: ARG002
+        """Does nothing: there are no Java objects."""
+        warn_of_old_spelling("register_type()", _KRYO)

@@ -1,0 +1,5 @@
+"""Names that opchain refuses where they are used. PyFlink: pyflink.datastream.formats.orc."""
+
+from opchain.reexports import reexports
+
+__getattr__ = reexports(__name__)

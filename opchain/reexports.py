@@ -1,0 +1,216 @@
+"""Resolves the names that a module of PyFlink has beyond the ones that the module here defines.
+
+A module ends with `__getattr__ = reexports(__name__)`. A name that PyFlink imports from another module comes
+from that module here. A spelling of PyFlink 1.16 to 1.20 works with a DeprecationWarning. A name of a part
+that opchain does not support can be imported, and is refused where a program uses it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from functools import cache
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OLD_NAMES = {
+    "common.ExecutionMode": (
+        "compiler.settings.old_spellings.ExecutionMode",
+        "the execution mode is RuntimeExecutionMode in PyFlink 2",
+    ),
+    "common.execution_config.ExecutionMode": (
+        "compiler.settings.old_spellings.ExecutionMode",
+        "the execution mode is RuntimeExecutionMode in PyFlink 2",
+    ),
+    "common.execution_config.InputDependencyConstraint": (
+        "common.input_dependency_constraint.InputDependencyConstraint",
+        "import it from common.input_dependency_constraint",
+    ),
+    "common.execution_config.RestartStrategies": (
+        "common.restart_strategy.RestartStrategies",
+        "PyFlink 2 sets 'restart-strategy.type' in the Configuration",
+    ),
+    "common.execution_config.RestartStrategyConfiguration": (
+        "common.restart_strategy.RestartStrategyConfiguration",
+        "PyFlink 2 sets 'restart-strategy.type' in the Configuration",
+    ),
+    "datastream.ExternalizedCheckpointCleanup": (
+        "datastream.externalized_checkpoint_retention.ExternalizedCheckpointRetention",
+        "PyFlink 2 has ExternalizedCheckpointRetention",
+    ),
+    "datastream.checkpoint_config.ExternalizedCheckpointCleanup": (
+        "datastream.externalized_checkpoint_retention.ExternalizedCheckpointRetention",
+        "PyFlink 2 has ExternalizedCheckpointRetention",
+    ),
+    "datastream.checkpoint_config.CheckpointStorage": (
+        "datastream.checkpoint_storage.CheckpointStorage",
+        "import it from datastream.checkpoint_storage",
+    ),
+    "datastream.stream_execution_environment.RestartStrategies": (
+        "common.restart_strategy.RestartStrategies",
+        "PyFlink 2 sets 'restart-strategy.type' in the Configuration",
+    ),
+    "datastream.stream_execution_environment.RestartStrategyConfiguration": (
+        "common.restart_strategy.RestartStrategyConfiguration",
+        "PyFlink 2 sets 'restart-strategy.type' in the Configuration",
+    ),
+    "datastream.stream_execution_environment.StateBackend": (
+        "datastream.state_backend.StateBackend",
+        "import it from datastream.state_backend",
+    ),
+    **{
+        f"{module}.TimeCharacteristic": (
+            "compiler.settings.old_spellings.TimeCharacteristic",
+            "PyFlink 2 works in event time where a WatermarkStrategy is assigned",
+        )
+        for module in (
+            *("datastream", "datastream.stream_execution_environment"),
+            "datastream.time_characteristic",
+        )
+    },
+    "common.execution_mode.ExecutionMode": (
+        "compiler.settings.old_spellings.ExecutionMode",
+        "the execution mode is RuntimeExecutionMode in PyFlink 2",
+    ),
+    **{
+        f"{module}.{name}": (f"compiler.settings.old_spellings.{name}", instead)
+        for module in ("datastream", "datastream.state_backend")
+        for name, instead in (
+            ("MemoryStateBackend", "PyFlink 2 has HashMapStateBackend"),
+            (
+                "FsStateBackend",
+                "PyFlink 2 has HashMapStateBackend and 'execution.checkpointing.dir'",
+            ),
+            ("RocksDBStateBackend", "PyFlink 2 has EmbeddedRocksDBStateBackend"),
+        )
+    },
+    **{
+        f"common.serialization.{name}": (
+            f"datastream.formats.{folder}.{name}",
+            f"import it from datastream.formats.{folder}",
+        )
+        for folder, names in (
+            ("avro", ("AvroRowDeserializationSchema", "AvroRowSerializationSchema")),
+            ("csv", ("CsvRowDeserializationSchema", "CsvRowSerializationSchema")),
+            ("json", ("JsonRowDeserializationSchema", "JsonRowSerializationSchema")),
+        )
+        for name in names
+    },
+    **{
+        f"datastream.connectors.pulsar.{name}": (
+            f"datastream.connectors.pulsar.{name}",
+            "PyFlink 2 takes a schema of common.serialization",
+        )
+        for name in (
+            *("PulsarDeserializationSchema", "PulsarSerializationSchema", "SubscriptionType"),
+        )
+    },
+}
+"""A name of PyFlink 1: where it is now, and what PyFlink 2 has instead."""
+
+_REFUSALS = {
+    "table": "opchain has no Table API, except for tables that become streams; compute with the DataStream "
+    "API, or with Spark SQL",
+    "datastream.connectors": "the connector runs in Flink's JVM; read and write files, or write a Source or "
+    "a Sink of opchain.datastream.connectors.base",
+    "datastream.formats": "the format runs in Flink's JVM; use Parquet, Avro, CSV or JSON",
+    "": "it is internal to PyFlink and its JVM, and no JVM of Flink runs here",
+}
+"""Why the names of a part of PyFlink are refused; the first part that a module belongs to counts."""
+
+
+@cache
+def names_of(module: str) -> dict[str, str]:
+    """The names of a module of PyFlink, and the module that defines each."""
+    from opchain.pyflink_names import NAMES  # noqa: PLC0415 - needed for a name that is not at hand
+
+    found: dict[str, str] = {}
+    current = ""
+    for line in NAMES.split("\n"):
+        if line.startswith("["):
+            current = line.strip("[]")
+        elif current == module and line:
+            owner, _, names = line.partition(": ")
+            found.update(dict.fromkeys(names.split(), module if owner == "." else owner))
+    return found
+
+
+class _Refused(type):
+    """The class of names that can be imported and not used."""
+
+    _reason: str
+
+    def __new__(
+        cls, name: str, bases: tuple[type, ...], contents: dict[str, Any], **_keywords: Any
+    ) -> _Refused:
+        for base in bases:
+            if isinstance(base, _Refused):
+                _Refused._refuse(base)
+        return super().__new__(cls, name, bases, contents)
+
+    def __call__(cls, *_arguments: Any, **_keywords: Any) -> NoReturn:
+        cls._refuse()
+
+    def __getattr__(cls, name: str) -> NoReturn:
+        if name.startswith("__"):  # Python's own protocols ask for these
+            raise AttributeError(name)
+        cls._refuse(f".{name}")
+
+    def _refuse(cls, attribute: str = "") -> NoReturn:
+        from opchain.runtime.errors import UnsupportedFeatureError  # noqa: PLC0415 - mostly unused
+
+        raise UnsupportedFeatureError(
+            f"{cls.__module__}.{cls.__name__}{attribute} is not supported: {cls._reason}"
+        )
+
+
+@cache
+def refused_name(module: str, name: str) -> type:
+    """What stands for a name that opchain does not support: it is refused when it is used."""
+    reason = next(reason for place, reason in _REFUSALS.items() if module.startswith(place))
+    contents = {"__module__": f"opchain.{module}", "_reason": reason}
+    return _Refused(name, (), contents)
+
+
+def is_refused(value: object) -> bool:
+    """Whether a name stands for a part that opchain does not support."""
+    return isinstance(value, _Refused)
+
+
+def reexports(module_name: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module of opchain that PyFlink has, too."""
+    module = module_name.removeprefix("opchain.")
+
+    def getattr_of_module(name: str) -> Any:
+        value = _found(module, name)
+        if f"{module}.{name}" not in OLD_NAMES:  # those warn wherever they are imported
+            vars(sys.modules[module_name]).setdefault(name, value)
+        return value
+
+    return getattr_of_module
+
+
+def _found(module: str, name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module 'opchain.{module}' has no attribute {name!r}")
+    owner = names_of(module).get(name)
+    if owner == "typing":
+        return TypeVar(name)
+    if owner == module:
+        return refused_name(module, name)
+    if owner is not None:
+        return getattr(importlib.import_module(f"opchain.{owner}"), name)
+    old = OLD_NAMES.get(f"{module}.{name}")
+    if old is None:
+        raise AttributeError(f"module 'opchain.{module}' has no attribute {name!r}")
+    target, instead = old
+    place, _, there = target.rpartition(".")
+    warnings.warn(
+        f"opchain.{module}.{name} is of PyFlink 1: {instead}", DeprecationWarning, stacklevel=4
+    )
+    if place == module:
+        return refused_name(module, name)
+    return getattr(importlib.import_module(f"opchain.{place}"), there)

@@ -1,0 +1,5 @@
+"""Names of the Table API, which opchain refuses where they are used. PyFlink: pyflink.table.expression."""
+
+from opchain.reexports import reexports
+
+__getattr__ = reexports(__name__)

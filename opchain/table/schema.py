@@ -1,0 +1,8 @@
+"""Schema; opchain refuses the other names where they are used. PyFlink: pyflink.table.schema."""
+
+from opchain.compiler.table.schema import Schema
+from opchain.reexports import reexports
+
+__all__ = ["Schema"]
+
+__getattr__ = reexports(__name__)

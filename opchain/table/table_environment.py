@@ -1,0 +1,8 @@
+"""StreamTableEnvironment; opchain refuses the other names where they are used. PyFlink: pyflink.table.table_environment."""
+
+from opchain.compiler.table.stream_table_environment import StreamTableEnvironment
+from opchain.reexports import reexports
+
+__all__ = ["StreamTableEnvironment"]
+
+__getattr__ = reexports(__name__)

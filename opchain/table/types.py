@@ -1,0 +1,8 @@
+"""DataTypes; opchain refuses the other names where they are used. PyFlink: pyflink.table.types."""
+
+from opchain.compiler.table.data_types import DataTypes
+from opchain.reexports import reexports
+
+__all__ = ["DataTypes"]
+
+__getattr__ = reexports(__name__)

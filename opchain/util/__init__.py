@@ -1,0 +1,1 @@
+"""Helpers of PyFlink. PyFlink: pyflink.util."""

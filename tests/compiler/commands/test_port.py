@@ -1,0 +1,78 @@
+"""`opchain port` rewrites imports and lists those that do not resolve."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from click.testing import CliRunner
+
+from opchain.compiler.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+PROGRAM = '''"""A program for pyflink."""
+import pyflink.datastream.window as windows  # of pyflink
+from pyflink.common import Types
+from pyflink.datastream import StreamExecutionEnvironment, TimeCharacteristic
+from pyflink.table import EnvironmentSettings
+import pyflink.version
+
+TEXT = "pyflink stays in texts"
+env = StreamExecutionEnvironment.get_execution_environment()
+version = pyflink.version.__version__
+'''
+
+
+def port(path: Path, *options: str) -> Result:
+    return CliRunner().invoke(main, ["port", str(path), *options])
+
+
+def test_code_is_rewritten_and_texts_stay(tmp_path: Path) -> None:
+    program = tmp_path / "job.py"
+    program.write_text(PROGRAM)
+    done = port(program)
+    assert done.exit_code == 0
+    assert done.stdout == (
+        PROGRAM.replace("import pyflink", "import opchain")
+        .replace("from pyflink.", "from opchain.")
+        .replace("version = pyflink", "version = opchain")
+        .replace("# of opchain", "# of pyflink")
+    )
+    assert program.read_text() == PROGRAM
+    remarks = done.stderr.splitlines()
+    assert len(remarks) == 2
+    assert f"{program}:4: opchain.datastream.TimeCharacteristic is of PyFlink 1" in remarks[0]
+    assert "job.py:5: opchain.table.EnvironmentSettings can be imported, and is" in remarks[1]
+
+
+def test_the_file_can_be_rewritten(tmp_path: Path) -> None:
+    program = tmp_path / "job.py"
+    program.write_bytes(b"# coding: latin-1\nfrom pyflink.common import Row  # \xe9\n")
+    assert port(program, "--write").exit_code == 0
+    assert program.read_bytes() == b"# coding: latin-1\nfrom opchain.common import Row  # \xe9\n"
+
+
+def test_imports_that_do_not_resolve_are_listed(tmp_path: Path) -> None:
+    program = tmp_path / "job.py"
+    program.write_text(
+        "from pyflink.datastream import DataStream, Stream\n"
+        "import pyflink.dataset\n"
+        "from pyflink.datastream import window, functions\n"
+    )
+    done = port(program)
+    assert done.exit_code == 1
+    assert done.stderr.splitlines() == [
+        f"{program}:1: opchain.datastream.Stream does not exist",
+        f"{program}:2: opchain.dataset does not exist",
+    ]
+
+
+def test_a_file_that_is_no_program_is_refused(tmp_path: Path) -> None:
+    program = tmp_path / "job.py"
+    program.write_text("def broken(:\n")
+    done = port(program)
+    assert done.exit_code == 2
+    assert "job.py:1: invalid syntax" in done.stderr
