@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.graph.partitioner import PartitionerKind
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.combine_before_sending import combining_vertices
-from opchain.compiler.passes.track_timestamps import edges_with_timestamps
+from opchain.compiler.passes.track_timestamps import edges_with_timestamps, nodes_before_watermarks
 from opchain.runtime.errors import InternalError, legible
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.vertex_program import (
@@ -72,6 +72,7 @@ class _Assembly:
         self.execution_plan: ExecutionPlan = made(plan.execution_plan)
         self.placed = self.execution_plan.placed()
         self.timestamps = edges_with_timestamps(made(plan.stream_graph))
+        self.before_watermarks = nodes_before_watermarks(made(plan.stream_graph))
         self.combining = combining_vertices(made(plan.job_graph), self.timestamps)
         self.keys: dict[int, KeyProgram] = {}
         self.into: dict[str, list[Exchange]] = {}
@@ -172,7 +173,7 @@ class _Assembly:
             name=node.name,
             operator_id=item.operator_id,
             call_site=str(node.call_site),
-            spec=node.spec,
+            spec=self._spec(node),
             parent=-1 if edge is None else indexes[edge.source],
             tag=None if edge is None or edge.tag is None else edge.tag.tag_id,
             keys=keys,
@@ -181,6 +182,17 @@ class _Assembly:
             uid_hash=None if node.uid_hash is None else node.uid_hash.lower(),
             record_type=_record_type(node),
         )
+
+    def _spec(self, node: StreamNode) -> specs.OperatorSpec:
+        """The node's spec. A source whose event time is assigned downstream does not cut files."""
+        spec = node.spec
+        if node.id not in self.before_watermarks:
+            return spec
+        if isinstance(spec, specs.SourceSpec):
+            return replace(spec, source=spec.source.uncut())
+        if isinstance(spec, specs.InputFormatSourceSpec):
+            return replace(spec, function=spec.function.uncut())
+        return spec
 
     def _of_pairs(self, reduce: OperatorProgram) -> OperatorProgram:
         """A reduce that gets (key, value) pairs."""

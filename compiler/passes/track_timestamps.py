@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opchain.runtime.program.operator_specs import ReduceSpec
+from opchain.runtime.program.operator_specs import ReduceSpec, TimestampsWatermarksSpec
+from opchain.runtime.watermarks.strategy import NoWatermarks
 
 if TYPE_CHECKING:
     from opchain.compiler.graph.stream_graph import StreamGraph, StreamNode
@@ -31,6 +32,24 @@ def edges_with_timestamps(graph: StreamGraph) -> frozenset[int]:
         )
         carrying += [edge.index for edge in out_edges if made[node.id] and read[edge.target]]
     return frozenset(carrying)
+
+
+def nodes_before_watermarks(graph: StreamGraph) -> frozenset[int]:
+    """The nodes with an operator downstream that makes watermarks; none in batch mode."""
+    if graph.is_batch:
+        return frozenset()
+    before: set[int] = set()
+    for node in reversed(list(graph.nodes())):
+        if node.id in before or _makes_watermarks(node):
+            before.update(edge.source for edge in graph.in_edges(node.id))
+    return frozenset(before)
+
+
+def _makes_watermarks(node: StreamNode) -> bool:
+    spec = node.spec
+    return isinstance(spec, TimestampsWatermarksSpec) and not isinstance(
+        spec.strategy.generator_supplier, NoWatermarks
+    )
 
 
 def _reads_timestamps(graph: StreamGraph, node: StreamNode) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.runtime.errors import add_note
-from opchain.runtime.files.file_range import FileRange, deal_out
+from opchain.runtime.files.file_range import FileRange, deal_out, deal_out_whole
 from opchain.runtime.files.file_systems import qualified_path
 from opchain.runtime.files.listing import list_files
 from opchain.runtime.files.malformed import MalformedRecords, checked_policy
@@ -34,6 +35,10 @@ class FileSource(Source[T]):
     compressed ones) is read by one subtask. Folders are read with all below them, but for names that
     begin with "." or "_".
 
+    Under a watermark strategy of the source, each part of a file has a watermark of its own, and a subtask
+    reads its parts by turns: see Source. Where an operator downstream assigns event time, no file is cut:
+    see `uncut`.
+
     Args:
         file_format: How bytes become records.
         paths: Paths, or URLs that fsspec knows.
@@ -57,6 +62,7 @@ class FileSource(Source[T]):
         self.paths = tuple(qualified_path(path) for path in paths)
         self.malformed = MalformedRecords(malformed)
         self.cuts_files = cuts_files
+        self.deals_whole_files = False
         self._planned: list[list[FileRange]] | None = None
 
     def __repr__(self) -> str:
@@ -104,7 +110,23 @@ class FileSource(Source[T]):
         """The parts of files that each subtask reads."""
         if self._planned is not None and len(self._planned) == parallelism:
             return self._planned
+        if self.deals_whole_files:
+            return deal_out_whole(self.files(), parallelism, self._can_be_cut)
         return deal_out(self.files(), parallelism, self._can_be_cut)
+
+    def uncut(self) -> FileSource[T]:
+        """The same source with whole files, which each subtask reads one after the other, as in Flink."""
+        uncut = copy.copy(self)
+        uncut.deals_whole_files = True
+        return uncut
+
+    def split_name(self, split: FileRange) -> str:
+        """The path, and where the part begins."""
+        return f"{split.path} from byte {split.start}"
+
+    def split_after(self, split: FileRange, records: int) -> FileRange:
+        """The rest of a part."""
+        return split.after(records)
 
     def _can_be_cut(self, path: str) -> bool:
         return self.cuts_files and self.file_format.can_be_cut(path)
@@ -116,11 +138,15 @@ class FileSource(Source[T]):
     def read(self, split: FileRange, batch_size: int) -> Iterator[Sequence[T]]:
         """The records that begin in the range, without those that were read before."""
         left = split.skip
+        # What is skipped was read before: its malformed records were counted then.
+        malformed = replace(self.malformed, is_muted=left > 0)
         try:
-            for records in self.file_format.read(split, batch_size, self.malformed):
+            for records in self.file_format.read(split, batch_size, malformed):
                 if left >= len(records):
                     left -= len(records)
+                    malformed.is_muted = left > 0
                     continue
+                malformed.is_muted = False
                 yield records[left:] if left else records
                 left = 0
         except Exception as error:

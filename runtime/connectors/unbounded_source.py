@@ -10,7 +10,7 @@ from opchain.runtime.functions.source import Source
 from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 class UnboundedSource(Source[T]):
@@ -19,9 +19,12 @@ class UnboundedSource(Source[T]):
     A position is what JSON knows. Spark writes it to its log before an epoch is read: after a failure the
     same epoch is read again, and must give the same records. The first three methods are called on the
     driver's machine, in a process of their own; nothing that they keep survives it.
+
+    A source of several partitions gives each a name in `split_name`: see Source on watermarks per split.
     """
 
     is_bounded = False
+    splits_end = False
 
     @abstractmethod
     def initial_position(self, now_ms: int) -> Any:
@@ -37,6 +40,12 @@ class UnboundedSource(Source[T]):
     @abstractmethod
     def splits_between(self, start: Any, end: Any, parallelism: int) -> Sequence[Sequence[Any]]:
         """The picklable splits of each subtask for what lies between two positions."""
+
+    def delivered_splits(self, delivery: bytes) -> Mapping[str, Any] | None:
+        """The pickled split, if `split_name` gives it a name."""
+        split = pickle.loads(delivery)
+        name = self.split_name(split)
+        return None if name is None else {name: split}
 
     def read_delivery(self, delivery: bytes, batch_size: int) -> Iterator[Sequence[T]]:
         """The records of what the driver has delivered to a subtask: a pickled split."""

@@ -19,7 +19,7 @@ from opchain.runtime.files.file_range import FileRange
 from opchain.runtime.files.file_systems import file_system_of, qualified_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from opchain.runtime.connectors.file_source import FileSource
     from opchain.runtime.functions.source import SourceReaderContext
@@ -71,12 +71,27 @@ class WatchedFileSource(FedSource):
 
     def read_delivery(self, delivery: bytes, batch_size: int) -> Iterator[Sequence[Any]]:
         """The records of the files that a part of a micro-batch names."""
-        for batch in pyarrow().ipc.open_stream(delivery):
+        for split in self.delivered_splits(delivery).values():
+            yield from self.files.read(split, batch_size)
+
+    def delivered_splits(self, delivery: bytes) -> Mapping[str, FileRange]:
+        """The files that a part of a micro-batch names, each a split."""
+        return {
+            path: FileRange(_plain(path), 0, None)
+            for batch in pyarrow().ipc.open_stream(delivery)
             for path, length in zip(
                 batch.column("path").to_pylist(), batch.column("length").to_pylist(), strict=True
-            ):
-                if length:
-                    yield from self.files.read(FileRange(_plain(path), 0, None), batch_size)
+            )
+            if length
+        }
+
+    def read(self, split: FileRange, batch_size: int) -> Iterator[Sequence[Any]]:  # type: ignore[override]
+        """The records of a file."""
+        return self.files.read(split, batch_size)
+
+    def split_after(self, split: FileRange, records: int) -> FileRange:
+        """The rest of a file."""
+        return split.after(records)
 
 
 def spark_pattern(path: str) -> str:

@@ -6,13 +6,13 @@ exchanges is read as ever, but the keys of records are noted, for the changes th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opchain.runtime.records.elements import RecordBatch
 from opchain.runtime.task.input.task_input import GateInput, SourceInput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from opchain.runtime.operators.source import SourceOperator
     from opchain.runtime.records.elements import Buffer
@@ -38,14 +38,8 @@ def source_input(
     """
     if operator.source.is_bounded and is_first:
         return SourceInput(operator.batches(), chain)
-    return SourceInput(_delivered(operator, chain, deliveries), chain, ends=False)
-
-
-def _delivered(
-    operator: SourceOperator, chain: OperatorChain, deliveries: Iterable[Buffer]
-) -> Iterator[Any]:
-    for delivery in deliveries:
-        yield from operator.source.read_delivery(delivery.payload, chain.program.batch_size)
+    payloads = (delivery.payload for delivery in deliveries)
+    return SourceInput(operator.delivered_batches(payloads), chain, ends=False)
 
 
 class EpochGateInput(GateInput):

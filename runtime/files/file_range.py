@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from heapq import heapreplace
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -55,4 +56,22 @@ def deal_out(
                 position = max(position, stop)
                 number += 1
         begin = end
+    return parts
+
+
+def deal_out_whole(
+    files: Sequence[FileStatus], parallelism: int, can_be_cut: Callable[[str], bool]
+) -> list[list[FileRange]]:
+    """Whole files, one after the other, each to the subtask that has the fewest bytes to read so far.
+
+    That is what Flink's readers get, which ask for the next file when they have read one, if all are equally
+    fast. So a subtask that reads several files gets them in the order of their paths.
+    """
+    parts: list[list[FileRange]] = [[] for _ in range(parallelism)]
+    waiting = [(0, number) for number in range(parallelism)]
+    for path, size in files:
+        if size:
+            read, number = waiting[0]
+            parts[number].append(FileRange(path, 0, size if can_be_cut(path) else None))
+            heapreplace(waiting, (read + size, number))
     return parts

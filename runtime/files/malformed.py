@@ -54,10 +54,14 @@ def checked_policy(policy: object) -> OnMalformed:
 
 @dataclass
 class MalformedRecords:
-    """Takes what a format can't read, and does as the user said; the context comes with the task."""
+    """Takes what a format can't read, and does as the user said; the context comes with the task.
+
+    While `is_muted`, nothing is done: the records were taken before.
+    """
 
     policy: OnMalformed = "fail"
     context: SourceReaderContext | None = field(default=None, compare=False)
+    is_muted: bool = field(default=False, compare=False)
 
     def take(self, record: MalformedRecord, cause: BaseException, count: int = 1) -> None:
         """Fails, counts, or emits; `count` says how many records are lost with it.
@@ -65,6 +69,8 @@ class MalformedRecords:
         Raises:
             MalformedRecordError: The policy is to fail.
         """
+        if self.is_muted:
+            return
         if self.policy == FAIL:
             raise MalformedRecordError(
                 f"'{record.path}', {record.place}: {short_repr(record.text)} is malformed "

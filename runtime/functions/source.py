@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from opchain.runtime.errors import InternalError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from opchain.runtime.metrics.metric_group import MetricGroup
     from opchain.runtime.types.output_tag import OutputTag
@@ -35,10 +35,24 @@ class Source(ABC, Generic[T]):
     Flink: `Source` with its enumerator (`splits`) and reader (`read`). `splits` must give the same to
     every subtask that asks; a source that has to look outside for that does so in `planned`. A reader
     with `has_timestamps` yields RecordBatch objects instead of plain lists.
+
+    Watermarks per split (Flink: FLIP-27). Under a watermark strategy given to `from_source`, each split has
+    a watermark generator of its own. The watermark of a subtask is the least over its splits at work, so a
+    split that is behind loses no records. A subtask reads its splits by turns, the one that is furthest
+    behind first.
+
+    - All splits of a bounded source are at work from the start, and each until it is read.
+    - An unbounded source gives each split a name in `delivered_splits`. The generator of that name is kept
+      from epoch to epoch, in checkpoints, and where the split moves to another subtask. The splits at work
+      are those of the subtask's latest epoch with a delivery. So an unbounded source must deliver each of
+      its splits in every delivery, also those without new records: a partition without new records then
+      holds the watermark back, or becomes idle by `with_idleness`.
+    - Where `splits_end` is true, a delivered split is over when it is read, such as a file.
     """
 
     is_bounded: bool = True
     has_timestamps: bool = False
+    splits_end: bool = True
 
     def planned(self, parallelism: int) -> Source[T]:  # noqa: ARG002 - for most no difference
         """The source that is shipped to the subtasks; called once on the driver when the job starts.
@@ -46,6 +60,25 @@ class Source(ABC, Generic[T]):
         A source of files lists them here, so that all subtasks share one view of them.
         """
         return self
+
+    def uncut(self) -> Source[T]:
+        """The same source with splits that follow what is outside: whole files, each read in one piece.
+
+        Called where an operator downstream assigns event time. Its watermarks follow the order of the
+        records, so a subtask must not begin in the middle of a file.
+        """
+        return self
+
+    def split_name(self, split: Any) -> str | None:  # noqa: ARG002 - for most no difference
+        """The name of a split of `splits`, for messages; None for its number."""
+        return None
+
+    def split_after(self, split: Any, records: int) -> Any | None:  # noqa: ARG002 - for most no difference
+        """The rest of a split of which so many records were read, for a reader that was closed meanwhile.
+
+        None if the source can't say: then the reader stays open.
+        """
+        return None
 
     def open(self, context: SourceReaderContext) -> None:
         """Called once in each subtask, before `read`."""
@@ -64,6 +97,13 @@ class Source(ABC, Generic[T]):
 
         An empty batch says that nothing has come yet, so that the task can look after its mail.
         """
+
+    def delivered_splits(self, delivery: bytes) -> Mapping[str, Any] | None:  # noqa: ARG002 - for most no difference
+        """The splits in a delivery, by a name that stays the same from epoch to epoch.
+
+        None if the source has one watermark generator per subtask. See `read_delivery`.
+        """
+        return None
 
     def read_delivery(self, delivery: bytes, batch_size: int) -> Iterator[Sequence[T]]:
         """The records of what the driver has delivered to a subtask in an epoch of an unbounded job.

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.connectors.fed_source import FedSource
 from opchain.runtime.functions.source import SourceReaderContext
+from opchain.runtime.operators.split_reader import SplitReader
 from opchain.runtime.operators.timestamps_watermarks import TimestampsWatermarksOperator
 from opchain.runtime.records.elements import LatencyMarker
+from opchain.runtime.watermarks.splits import CombinedWatermarks
+from opchain.runtime.watermarks.strategy import NoWatermarks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from opchain.runtime.functions.source import Source
     from opchain.runtime.metrics.metric_group import MetricGroup
@@ -18,22 +21,30 @@ if TYPE_CHECKING:
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.program.vertex_program import OperatorProgram
     from opchain.runtime.types.output_tag import OutputTag
+    from opchain.runtime.watermarks.generators import WatermarkGenerator
+    from opchain.runtime.watermarks.splits import SplitWatermarks
     from opchain.runtime.watermarks.strategy import WatermarkStrategy
 
 
 class SourceOperator(TimestampsWatermarksOperator):
     """Reads this subtask's splits, batch by batch, under the source's watermark strategy.
 
-    Flink: `SourceOperator`. One generator serves all splits of a subtask, which are read one after
-    the other; Flink has one per split and takes their minimum.
+    Each split has a watermark generator of its own, and the source's watermark is the least over its splits
+    at work: see Source. A source without splits, such as a DataFrame, has one generator per subtask.
+
+    Flink: `SourceOperator`.
 
     Attributes:
         hand_over: Emits the records that still gather to a batch, so that no marker overtakes them.
+        splits: The splits at work.
     """
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
         self.hand_over: Callable[[], None] | None = None
+        self.splits = CombinedWatermarks(self.emitter, self.new_generator)
+        # The splits that a checkpoint has, at another parallelism: which are this subtask's is seen later.
+        self._restored_splits: dict[str, tuple[str, int, bool, bytes]] = {}
 
     def _strategy_of(self, program: OperatorProgram) -> WatermarkStrategy[Any] | None:
         strategy: WatermarkStrategy[Any] | None = getattr(program.spec, "watermark_strategy", None)
@@ -72,15 +83,131 @@ class SourceOperator(TimestampsWatermarksOperator):
         marker = LatencyMarker(now_ms, self.program.operator_id, self.context.task.subtask)
         self.output.emit_latency_marker(marker)
 
+    @property
+    def has_split_watermarks(self) -> bool:
+        """Whether a watermark strategy is at work here, so that it matters which split a record is of."""
+        strategy = self.strategy
+        return (
+            strategy is not None
+            and not self.context.task.vertex.is_batch
+            and not isinstance(strategy.generator_supplier, NoWatermarks)
+        )
+
     def batches(self) -> Iterator[Sequence[Any]]:
         """The records of this subtask's splits."""
-        task = self.context.task
-        source = self.source
+        task, source = self.context.task, self.source
+        batch_size = task.vertex.batch_size
         if isinstance(source, FedSource):
-            yield from source.read(self.context.feed, task.vertex.batch_size)
+            yield from source.read(self.context.feed, batch_size)
             return
-        for split in source.splits(task.vertex.parallelism)[task.subtask]:
-            yield from source.read(split, task.vertex.batch_size)
+        splits = source.splits(task.vertex.parallelism)[task.subtask]
+        if self.has_split_watermarks:
+            names = [
+                source.split_name(split) or f"split {number}" for number, split in enumerate(splits)
+            ]
+            yield from self._by_turns(splits, names, ends=True, is_endless=not source.is_bounded)
+            return
+        for split in splits:
+            yield from source.read(split, batch_size)
+
+    def delivered_batches(self, deliveries: Iterable[bytes]) -> Iterator[Sequence[Any]]:
+        """The records of what the driver has delivered to this subtask in an epoch."""
+        source = self.source
+        found: dict[str, Any] = {}
+        for delivery in deliveries:
+            splits = source.delivered_splits(delivery) if self.has_split_watermarks else None
+            if splits is None:
+                yield from source.read_delivery(delivery, self.context.task.vertex.batch_size)
+            else:
+                found.update(splits)
+        if found and not source.splits_end:
+            for split in self.splits:
+                if split.name not in found:
+                    self._release(split)
+        yield from self._by_turns(list(found.values()), list(found), ends=source.splits_end)
+
+    def _by_turns(
+        self, splits: Sequence[Any], names: Sequence[str], *, ends: bool, is_endless: bool = False
+    ) -> Iterator[Sequence[Any]]:
+        """The records of splits under their own generators; `ends` says whether they are over then."""
+        # All hold the watermark back before the first of them is read.
+        watermarks = [self._register(name) for name in names]
+        reader = SplitReader(
+            self.source,
+            list(zip(splits, watermarks, strict=True)),
+            self.context.task.vertex.batch_size,
+            enter=self._enter,
+            leave=self._release if ends else None,
+            is_endless=is_endless,
+        )
+        yield from reader.batches()
+
+    def _register(self, name: str) -> SplitWatermarks:
+        split = self.splits.register(name)
+        restored = self._restored_splits.pop(name, None)
+        if restored is not None:
+            _, split.watermark, split.is_idle, generator = restored
+            split.generator = self.restored_generator(generator)
+        return split
+
+    def _enter(self, split: SplitWatermarks) -> None:
+        self.generator, self.generated = split.generator, split
+
+    def _release(self, split: SplitWatermarks) -> None:
+        self.splits.release(split)
+        if not len(self.splits):
+            # Without splits this generator tells when the source is idle.
+            self.generator, self.generated = self.new_generator(), self.emitter
+
+    def ask_generators(self) -> None:
+        """Asks the generators of all splits."""
+        if self.generated is self.emitter:
+            super().ask_generators()
+        for split in self.splits:
+            split.generator.on_periodic_emit(split)
+
+    def generators_at_work(self) -> list[WatermarkGenerator[Any]]:
+        """Those of the splits; without splits that of the subtask."""
+        own = [self.generator] if self.generated is self.emitter else []
+        return own + [split.generator for split in self.splits]
+
+    def progress(self) -> Any:
+        """What was emitted last, and the generators: of the subtask, and of its splits.
+
+        Raises:
+            StateError: A generator cannot be pickled.
+        """
+        has_own = self.generated is self.emitter
+        return (
+            self.emitter.progress,
+            self.pickled_generator(self.generator) if has_own else None,
+            [
+                (
+                    split.name,
+                    split.watermark,
+                    split.is_idle,
+                    self.pickled_generator(split.generator),
+                )
+                for split in self.splits
+            ],
+        )
+
+    def restore_progress(self, progress: Any) -> None:
+        """Goes on with these generators."""
+        emitted, generator, splits = progress
+        self.emitter.progress = emitted
+        if generator is not None:
+            self.generator = self.restored_generator(generator)
+        for split in self.splits:
+            self.splits.release(split)
+        self._restored_splits = {split[0]: split for split in splits}
+        for name in list(self._restored_splits):
+            self._enter(self._register(name))
+
+    def rescale_progress(self, progress: Sequence[Any]) -> None:
+        """Begins where the last of the subtasks was. A split goes on where it was, wherever it is read now."""
+        super().rescale_progress([(emitted, b"") for emitted, _, _ in progress])
+        self._restored_splits = {split[0]: split for _, _, splits in progress for split in splits}
 
 
 class _ReaderContext(SourceReaderContext):

@@ -89,6 +89,8 @@ class TimestampsWatermarksOperator(StreamOperator):
         self.time_of = None if self.strategy is None else _assigning(self.strategy)
         self.emitter = WatermarkEmitter(output)
         self.generator: WatermarkGenerator[Any] = NoWatermarksGenerator()
+        # Where the generator emits: a source with a generator per split has others than the emitter.
+        self.generated: WatermarkOutput = self.emitter
         self.is_periodic = context.task.vertex.auto_watermark_interval_ms > 0
         self._idle_check: TimerHandle | None = None
 
@@ -98,9 +100,14 @@ class TimestampsWatermarksOperator(StreamOperator):
 
     def open(self) -> None:
         """Makes the generator."""
-        if self.strategy is not None and not self.context.task.vertex.is_batch:
-            context = WatermarkGeneratorContext(self._clock_ns, self.context.metrics)
-            self.generator = self.strategy.create_watermark_generator(context)
+        self.generator = self.new_generator()
+
+    def new_generator(self) -> WatermarkGenerator[Any]:
+        """A generator of the strategy; one that emits nothing in batch mode and without a strategy."""
+        if self.strategy is None or self.context.task.vertex.is_batch:
+            return NoWatermarksGenerator()
+        context = WatermarkGeneratorContext(self._clock_ns, self.context.metrics)
+        return self.strategy.create_watermark_generator(context)
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Emits the record with its new timestamp, and then perhaps a watermark."""
@@ -110,7 +117,7 @@ class TimestampsWatermarksOperator(StreamOperator):
                 timestamp = self.as_timestamp(timestamp, value)
         self.output.collect(value, timestamp)
         self.generator.on_event(
-            value, MIN_LONG_VALUE if timestamp is None else timestamp, self.emitter
+            value, MIN_LONG_VALUE if timestamp is None else timestamp, self.generated
         )
 
     def as_timestamp(self, assigned: Any, value: Any) -> int:
@@ -135,7 +142,7 @@ class TimestampsWatermarksOperator(StreamOperator):
         Enough for the generators that keep nothing else; the others run record by record.
         """
         if greatest_timestamp > MIN_LONG_VALUE:
-            self.generator.on_event(None, greatest_timestamp, self.emitter)
+            self.generator.on_event(None, greatest_timestamp, self.generated)
 
     def process_watermark(self, watermark: int) -> None:
         """Lets only the last watermark through: the input has ended, and is idle no more."""
@@ -153,24 +160,42 @@ class TimestampsWatermarksOperator(StreamOperator):
     def on_batch_end(self) -> None:
         """Asks for a periodic watermark."""
         if self.is_periodic:
-            self.generator.on_periodic_emit(self.emitter)
+            self.generator.on_periodic_emit(self.generated)
+
+    def ask_generators(self) -> None:
+        """Asks for a periodic watermark when no batch has come: time alone may make the output idle."""
+        self.generator.on_periodic_emit(self.generated)
 
     def prepare_snapshot(self, checkpoint_id: int) -> None:  # noqa: ARG002 - the contract
         """Has an epoch begin when the input may have become idle."""
         if self._idle_check is not None:
             self._idle_check.cancel()
             self._idle_check = None
-        timeout = None if self.strategy is None else self.strategy.idle_timeout
-        if timeout is not None and not self.emitter.progress[1]:
+        if self.strategy is not None and self.strategy.idle_timeout is not None:
             # Activity was noted at the end of the last batch: now the time-out begins.
-            self.generator.on_periodic_emit(self.emitter)
+            self.ask_generators()
+            self._await_idleness()
+
+    def _await_idleness(self) -> None:
+        """Sets a timer for the first generator that may become idle."""
+        times = [
+            at_ns
+            for generator in self.generators_at_work()
+            if isinstance(generator, WatermarksWithIdleness)
+            and (at_ns := generator.idle_at_ns()) is not None
+        ]
+        if times:
+            at_ms = min(times) // 1_000_000 + 1
             clock = self.context.processing_time
-            at_ms = clock.current_processing_time() + timeout.to_millis() + 1
             self._idle_check = clock.register_timer(at_ms, self._check_idleness)
 
     def _check_idleness(self, _at_ms: int) -> None:
         self._idle_check = None
-        self.generator.on_periodic_emit(self.emitter)
+        self.ask_generators()
+
+    def generators_at_work(self) -> list[WatermarkGenerator[Any]]:
+        """All generators that may emit."""
+        return [self.generator]
 
     def progress(self) -> tuple[tuple[int, bool], bytes]:
         """What was emitted last, and the generator.
@@ -178,21 +203,34 @@ class TimestampsWatermarksOperator(StreamOperator):
         Raises:
             StateError: The generator cannot be pickled.
         """
-        try:
-            return self.emitter.progress, dump_records(self.generator)
-        except Exception as error:
-            raise StateError(
-                f"'{self.program.name}' ({self.program.call_site}): its watermark generator, a "
-                f"{type(self.generator).__name__}, can't be pickled ({type(error).__name__}: {error}), and so "
-                "a checkpoint can't keep it; let it hold plain values"
-            ) from error
+        return self.emitter.progress, self.pickled_generator(self.generator)
 
     def restore_progress(self, progress: tuple[tuple[int, bool], bytes]) -> None:
         """Goes on with that generator."""
         self.emitter.progress, generator = progress
-        self.generator = pickle.loads(generator)
-        if isinstance(self.generator, WatermarksWithIdleness):
-            self.generator.use_clock(self._clock_ns)
+        self.generator = self.restored_generator(generator)
+
+    def pickled_generator(self, generator: WatermarkGenerator[Any]) -> bytes:
+        """A generator as a checkpoint keeps it.
+
+        Raises:
+            StateError: The generator cannot be pickled.
+        """
+        try:
+            return dump_records(generator)
+        except Exception as error:
+            raise StateError(
+                f"'{self.program.name}' ({self.program.call_site}): its watermark generator, a "
+                f"{type(generator).__name__}, can't be pickled ({type(error).__name__}: {error}), and so "
+                "a checkpoint can't keep it; let it hold plain values"
+            ) from error
+
+    def restored_generator(self, pickled: bytes) -> WatermarkGenerator[Any]:
+        """A generator from a checkpoint; it goes by this operator's clock."""
+        generator: WatermarkGenerator[Any] = pickle.loads(pickled)
+        if isinstance(generator, WatermarksWithIdleness):
+            generator.use_clock(self._clock_ns)
+        return generator
 
     def rescale_progress(self, progress: Sequence[tuple[tuple[int, bool], bytes]]) -> None:
         """Begins where the last of the subtasks was, with a generator that has seen nothing."""
@@ -208,7 +246,7 @@ class TimestampsWatermarksOperator(StreamOperator):
 
     def finish(self) -> None:
         """Asks the generator a last time. Event time is over by then: nothing of it comes through."""
-        self.generator.on_periodic_emit(self.emitter)
+        self.generator.on_periodic_emit(self.generated)
 
 
 def _name_of(strategy: WatermarkStrategy[Any]) -> str:

@@ -126,6 +126,11 @@ class IdlenessTimer:
         """Notes that something happened."""
         self._was_active = True
 
+    def due_ns(self) -> int:
+        """When the time-out passes if nothing happens until then."""
+        since = self._clock_ns() if self._idle_since_ns is None else self._idle_since_ns
+        return since + self._timeout_ns
+
     def check_if_idle(self) -> bool:
         """Whether the time-out has passed; to be called again and again."""
         if self._was_active:
@@ -159,6 +164,10 @@ class WatermarksWithIdleness(WatermarkGenerator[T]):
     def use_clock(self, clock_ns: Callable[[], int]) -> None:
         """Goes by this clock from now on."""
         self._timer.use_clock(clock_ns)
+
+    def idle_at_ns(self) -> int | None:
+        """When the output becomes idle if no record comes; None if it is idle."""
+        return None if self._is_idle else self._timer.due_ns()
 
     def on_event(self, event: T, event_timestamp: int, output: WatermarkOutput) -> None:
         """Passes the record on, and starts the time-out anew."""

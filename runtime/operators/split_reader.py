@@ -1,0 +1,104 @@
+"""Reads the splits of a source subtask by turns, the one that is furthest behind in event time first.
+
+So the splits stay together in event time, and windows close while the source is read. The order follows
+from the records alone: the same input is read in the same order. Flink reads the splits of a FileSource
+one after the other, in an order that depends on timing, and drops what the second one has behind the first.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.records.elements import RecordBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from opchain.runtime.functions.source import Source
+    from opchain.runtime.watermarks.splits import SplitWatermarks
+
+MOST_OPEN = 32
+"""How many splits that can be reopened are open at once: each file holds a block of 1 MB."""
+
+
+class SplitReader:
+    """The open splits of one subtask.
+
+    Args:
+        source: Reads a split.
+        splits: The splits, each with its watermarks.
+        batch_size: How many records a batch has.
+        enter: Called before a split's turn.
+        leave: Called when a split has given all its records; None where more of it may come later.
+        is_endless: Whether the splits never end. They are read in turn then, whatever their watermarks.
+    """
+
+    def __init__(
+        self,
+        source: Source[Any],
+        splits: Sequence[tuple[Any, SplitWatermarks]],
+        batch_size: int,
+        *,
+        enter: Callable[[SplitWatermarks], None],
+        leave: Callable[[SplitWatermarks], None] | None,
+        is_endless: bool = False,
+    ) -> None:
+        self._source = source
+        self._splits = splits
+        self._batch_size = batch_size
+        self._enter = enter
+        self._leave = leave
+        self._is_endless = is_endless
+        self._open: dict[int, Iterator[Any]] = {}
+        self._records_read = [0] * len(splits)
+
+    def batches(self) -> Iterator[Any]:
+        """The batches of all splits. Each must be processed before the next one is asked for."""
+        waiting = [(split.watermark, number) for number, (_, split) in enumerate(self._splits)]
+        heapq.heapify(waiting)
+        turn = 0
+        try:
+            while waiting:
+                _, number = heapq.heappop(waiting)
+                split = self._splits[number][1]
+                self._enter(split)
+                batch = next(self._reader(number), None)
+                if batch is None:
+                    del self._open[number]
+                    if self._leave is not None:
+                        self._leave(split)
+                    continue
+                values = batch.values if batch.__class__ is RecordBatch else batch
+                self._records_read[number] += len(values)
+                yield batch
+                turn += 1
+                # A split without end may have nothing to give: the others must not wait for it.
+                heapq.heappush(waiting, (turn if self._is_endless else split.watermark, number))
+        finally:
+            for reader in self._open.values():
+                _close(reader)
+
+    def _reader(self, number: int) -> Iterator[Any]:
+        reader = self._open.get(number)
+        if reader is None:
+            if len(self._open) >= MOST_OPEN:
+                self._close_furthest_ahead()
+            split, read = self._splits[number][0], self._records_read[number]
+            if read:
+                split = self._source.split_after(split, read)
+            reader = self._open[number] = self._source.read(split, self._batch_size)
+        return reader
+
+    def _close_furthest_ahead(self) -> None:
+        """Closes the split that is needed last, if the source can go on with it later."""
+        number = max(self._open, key=lambda each: (self._splits[each][1].watermark, each))
+        split = self._splits[number][0]
+        if self._source.split_after(split, self._records_read[number]) is not None:
+            _close(self._open.pop(number))
+
+
+def _close(reader: Iterator[Any]) -> None:
+    close = getattr(reader, "close", None)
+    if close is not None:
+        close()

@@ -1,0 +1,114 @@
+"""Watermarks per split over epochs: partitions that stay, files that end, restarts and other parallelisms."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from typing import TYPE_CHECKING, Any
+
+import cloudpickle
+import pytest
+from epoch_runs import EpochRun, GivenSource
+from forms import seen
+
+from opchain.common import Duration, WatermarkStrategy
+from opchain.datastream.functions import ProcessFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from opchain.datastream import StreamExecutionEnvironment
+    from opchain.runtime.functions.source import Source
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+ASCENDING: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+    lambda value, _: value
+)
+
+
+class Partitions(GivenSource):
+    """Reads what a test delivers: (partition, numbers), which are their own timestamps."""
+
+    def delivered_splits(self, delivery: bytes) -> Mapping[str, Any]:
+        return dict(pickle.loads(delivery))
+
+    def read(self, split: Sequence[int], batch_size: int) -> Iterator[Sequence[int]]:
+        for value in split:
+            yield [value]
+
+
+class Files(Partitions):
+    """The same, but what is read is over."""
+
+    splits_end = True
+
+
+class Watermark(ProcessFunction[Any, Any]):
+    """The watermark that holds behind each record."""
+
+    def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Any:
+        yield value, max(-1, ctx.timer_service().current_watermark())
+
+
+def drawing(source: Source[Any], strategy: Any = ASCENDING) -> Any:
+    def draw(env: StreamExecutionEnvironment) -> None:
+        stream = env.from_source(source, strategy, "in").uid("in").process(Watermark())
+        seen(stream, "out")
+
+    return draw
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_partition_holds_the_watermark_back_from_epoch_to_epoch(
+    tmp_path: Path, *, restarts: bool
+) -> None:
+    run = EpochRun(drawing(Partitions()), tmp_path)
+    first = run.run(**{"in": [("a", [10, 20]), ("b", [])]})
+    assert first.records("out") == [(10, -1), (20, -1)]
+    if restarts:
+        run = run.restarted()
+    second = run.run(**{"in": [("a", [30, 40]), ("b", [12, 50])]})
+    assert second.records("out") == [(12, -1), (50, 11), (30, 19), (40, 29)]
+    # Partition b is not this subtask's any more.
+    third = run.run(**{"in": [("a", [41, 42])]})
+    assert third.records("out") == [(41, 39), (42, 40)]
+    run.close()
+
+
+def test_a_partition_keeps_its_generator_at_another_parallelism(tmp_path: Path) -> None:
+    run = EpochRun(drawing(Partitions()), tmp_path, parallelism=2)
+    run.run(**{"in": [("a", [100]), ("b", [200])]})
+    run = run.restarted(parallelism=1)
+    # Both are read by one subtask now. Their least watermark is that of a: 99.
+    ran = run.run(**{"in": [("b", [201]), ("a", [])]})
+    assert ran.records("out") == [(201, 99)]
+    assert run.run(**{"in": [("b", []), ("a", [300, 301])]}).records("out") == [
+        (300, 99),
+        (301, 200),
+    ]
+    run.close()
+
+
+def test_files_of_an_epoch_do_not_make_each_other_late(tmp_path: Path) -> None:
+    run = EpochRun(drawing(Files()), tmp_path)
+    ran = run.run(**{"in": [("x", [10, 50]), ("y", [11, 40])]})
+    assert ran.records("out") == [(10, -1), (11, -1), (50, 9), (40, 10)]
+    # Both are over: a file of the next epoch has the watermark for itself.
+    assert run.run(**{"in": [("z", [60, 61])]}).records("out") == [(60, 49), (61, 59)]
+    run.close()
+
+
+def test_an_idle_partition_is_not_waited_for(tmp_path: Path) -> None:
+    strategy = ASCENDING.with_idleness(Duration.of_millis(100))
+    run = EpochRun(drawing(Partitions(), strategy), tmp_path)
+    ran = run.run(0, **{"in": [("a", [10]), ("b", [])]})
+    assert run.next_timer_ms(ran) == 101
+    ran = run.run(60, **{"in": [("a", [20, 21]), ("b", [])]})
+    assert ran.records("out") == [(20, -1), (21, -1)]
+    assert run.next_timer_ms(ran) == 101
+    assert run.next_timer_ms(run.run(101)) == 161
+    ran = run.run(200, **{"in": [("a", [30, 31]), ("b", [])]})
+    assert ran.records("out") == [(30, 20), (31, 29)]
+    run.close()
