@@ -15,23 +15,30 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
+import re
 import socket
 import sys
 import threading
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.errors import CheckpointInUseError
+from opchain.runtime.errors import CheckpointInUseError, CorruptCheckpointError, short_repr
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from opchain.runtime.checkpoint.storage import CheckpointStorage
 
+_LOG = logging.getLogger(__name__)
+
 _FOLDER = "runs"
+_RUN_FILE = re.compile(r"([0-9]{1,18})\.run")
+_PROCESS = re.compile(r"[0-9]{1,18}(@[0-9]+)?")
+_LEASE = {"renewed_ms": int, "is_closed": bool}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,9 @@ class Run:
             f"run {self.run_id} of '{self.job_name}' (process {self.process.split('@')[0]} on {host}, "
             f"since {since:%Y-%m-%d %H:%M:%S} UTC)"
         )
+
+
+_RUN = {field: int if field in ("number", "started_ms") else str for field in Run.__slots__}
 
 
 class RunLease:
@@ -192,23 +202,55 @@ def _is_dead(run: Run) -> bool:
 def _is_alive(storage: CheckpointStorage, run: Run, now_ms: int, lease_ms: int) -> bool:
     renewed_ms = run.started_ms
     with contextlib.suppress(FileNotFoundError):  # it has only just begun
-        lease = json.loads(storage.read(_name(run.number, "lease")))
+        lease = _read(storage, _name(run.number, "lease"), _LEASE)
         if lease["is_closed"]:
             return False
         renewed_ms = lease["renewed_ms"]
+    if renewed_ms - now_ms >= lease_ms:
+        # A clock was wrong, then or now. To wait for that time could take years.
+        _LOG.warning(
+            "%s: the last heartbeat of %s is %.0f s in the future, so the run is taken for dead; if it runs on "
+            "another machine, it stops at its next checkpoint: compare the clocks",
+            storage.url,
+            run,
+            (renewed_ms - now_ms) / 1000,
+        )
+        return False
     return now_ms - renewed_ms < lease_ms and not _is_dead(run)
 
 
 def _owner(storage: CheckpointStorage) -> Run | None:
     while numbers := _numbers(storage):
         with contextlib.suppress(FileNotFoundError):  # replaced just now: there is a higher number
-            return Run(**json.loads(storage.read(_name(max(numbers), "run"))))
+            return Run(**_read(storage, _name(max(numbers), "run"), _RUN))
     return None
 
 
 def _numbers(storage: CheckpointStorage) -> list[int]:
-    names = storage.children(_FOLDER)
-    return [int(name.removesuffix(".run")) for name in names if name.endswith(".run")]
+    found = map(_RUN_FILE.fullmatch, storage.children(_FOLDER))
+    return [int(name[1]) for name in found if name]
+
+
+def _read(storage: CheckpointStorage, name: str, fields: Mapping[str, type]) -> dict[str, Any]:
+    """A file with these fields, of these types.
+
+    Raises:
+        CorruptCheckpointError: It holds something else.
+    """
+    data = storage.read(name)
+    try:
+        found = json.loads(data)
+        values = {field: found[field] for field in fields}
+    except (ValueError, TypeError, KeyError):
+        values = {}
+    is_whole = all(type(values.get(field)) is kind for field, kind in fields.items())
+    if is_whole and _PROCESS.fullmatch(values.get("process", "0")):
+        return values
+    raise CorruptCheckpointError(
+        storage.full_name(name),
+        f"is damaged: it holds {short_repr(data)}, and JSON with {', '.join(fields)} is expected. It says which run "
+        f"uses {storage.url}: make sure that no job does, remove the file, and start again",
+    )
 
 
 def _name(number: int, kind: str) -> str:

@@ -9,10 +9,10 @@ runs again, and that has its checkpoint, only commits again.
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import threading
 import uuid
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,8 +108,6 @@ class StreamingJob:
         self.history = EpochHistory(job, listeners)
         if settings.progress_log is not None:
             self.history.listen(ProgressLog(settings.progress_log))
-        self._folder = Path(tempfile.mkdtemp(prefix="opchain-"))
-        self._due = self._folder / "due"
 
     def run(self) -> JobOutcome:
         """Runs epochs until the query ends: for ever, until it is cancelled, or until all is read.
@@ -119,7 +117,15 @@ class StreamingJob:
             CheckpointError: The checkpoints are somebody else's, damaged, or do not fit the program.
             StreamError: The job failed for another reason.
         """
-        url = self._settings.checkpoints or str(self._folder / "checkpoints")
+        # From here on: whatever fails, readers of collected records hear that the job has ended.
+        with ExitStack() as stack:
+            stack.callback(self.records.end)
+            folder = tempfile.TemporaryDirectory(prefix="opchain-", ignore_cleanup_errors=True)
+            return self._run_in(Path(stack.enter_context(folder)), stack)
+
+    def _run_in(self, folder: Path, stack: ExitStack) -> JobOutcome:
+        """Runs epochs with a folder for what Spark's reader of sources needs; the stack closes what is opened."""
+        url = self._settings.checkpoints or str(folder / "checkpoints")
         key_file = self._settings.key_file
         storage = checkpoint_storage(url, None if key_file is None else read_key(key_file))
         coordinator = CheckpointCoordinator.open(
@@ -130,49 +136,45 @@ class StreamingJob:
             retained=max(self._settings.retained, 2 if self._settings.records_epochs else 1),
             tolerable_failures=self._settings.tolerable_failures,
         )
+        stack.callback(coordinator.close)
         line = StageLine(self._context, self.job, self._shipped, self._resources)
-        try:
-            shipped = ShippedJob(
-                self.job.job_name,
-                self.job.job_parameters,
-                provide_modules(self._context, self._dependencies.python_executable),
-                provide_files(self._session, self._dependencies),
-                self._seal,
-                lineage=lineage_of(storage),
-            )
-            restore_from = self._settings.restore_from
-            if restore_from is not None:
-                go_back(storage, coordinator, restore_from)
-                if coordinator.latest() is None:
-                    adopt(storage, restore_from)
-            epochs = Epochs(
-                self.job,
-                self.run_id,
-                line,
-                shipped,
-                self._sources,
-                storage=storage,
-                coordinator=coordinator,
-                records=self.records,
-                writers=StreamWriters(self.job, self._session),
-                history=self.history,
-                plan=self._plan,
-                allow_non_restored_state=self._settings.allow_non_restored_state,
-                records_epochs=self._settings.records_epochs,
-            )
-            require_log(storage, epochs.last_batch)
-            require_input(self._session, storage, epochs.last_batch)
-            kept = KeptInput(storage)
-            while self._run_query(epochs, kept, f"{storage.url}/{OFFSETS}"):
-                pass
-            outcome = epochs.outcome or JobOutcome()
-            outcome.metrics = self.history.totals()
-            return outcome
-        finally:
-            self.records.end()
-            line.close()
-            coordinator.close()
-            shutil.rmtree(self._folder, ignore_errors=True)
+        stack.callback(line.close)
+        shipped = ShippedJob(
+            self.job.job_name,
+            self.job.job_parameters,
+            provide_modules(self._context, self._dependencies.python_executable),
+            provide_files(self._session, self._dependencies),
+            self._seal,
+            lineage=lineage_of(storage),
+        )
+        restore_from = self._settings.restore_from
+        if restore_from is not None:
+            go_back(storage, coordinator, restore_from)
+            if coordinator.latest() is None:
+                adopt(storage, restore_from)
+        epochs = Epochs(
+            self.job,
+            self.run_id,
+            line,
+            shipped,
+            self._sources,
+            storage=storage,
+            coordinator=coordinator,
+            records=self.records,
+            writers=StreamWriters(self.job, self._session),
+            history=self.history,
+            plan=self._plan,
+            allow_non_restored_state=self._settings.allow_non_restored_state,
+            records_epochs=self._settings.records_epochs,
+        )
+        require_log(storage, epochs.last_batch)
+        require_input(self._session, storage, epochs.last_batch)
+        kept = KeptInput(storage)
+        while self._run_query(epochs, kept, folder, f"{storage.url}/{OFFSETS}"):
+            pass
+        outcome = epochs.outcome or JobOutcome()
+        outcome.metrics = self.history.totals()
+        return outcome
 
     @property
     def checkpoints(self) -> str | None:
@@ -197,16 +199,17 @@ class StreamingJob:
             if is_between:
                 self._between_epochs.release()
 
-    def _run_query(self, epochs: Epochs, kept: KeptInput, offsets: str) -> bool:
+    def _run_query(self, epochs: Epochs, kept: KeptInput, folder: Path, offsets: str) -> bool:
         """Runs the query to its end; whether it is to be started again, as its log was mended."""
         from pyspark.errors import StreamingQueryException  # noqa: PLC0415 - comes with pyspark
 
-        write_due(self._due, epochs.next_timer_ms)
-        rows = delivered_rows(self._session, epochs.sources, self._folder, self._due, offsets)
+        due = folder / "due"
+        write_due(due, epochs.next_timer_ms)
+        rows = delivered_rows(self._session, epochs.sources, folder, due, offsets)
         writer = (
             rows.writeStream.queryName(f"{legible(self.job.job_name)} {self.run_id[:8]}")
             .option("checkpointLocation", offsets)
-            .foreachBatch(partial(self._run_epoch, epochs, kept))
+            .foreachBatch(partial(self._run_epoch, epochs, kept, due))
         )
         trigger = self._settings.trigger
         if trigger is Trigger.AVAILABLE_NOW:
@@ -233,7 +236,9 @@ class StreamingJob:
             raise TaskFailedError("the job was cancelled between two epochs")
         return False
 
-    def _run_epoch(self, epochs: Epochs, kept: KeptInput, rows: DataFrame, batch: int) -> None:
+    def _run_epoch(
+        self, epochs: Epochs, kept: KeptInput, due: Path, rows: DataFrame, batch: int
+    ) -> None:
         """What `foreachBatch` calls."""
         try:
             with (
@@ -244,7 +249,7 @@ class StreamingJob:
                 kept.require(batch)
                 epochs.run(rows, batch)
                 kept.forget(batch)
-            write_due(self._due, epochs.next_timer_ms)
+            write_due(due, epochs.next_timer_ms)
         except BaseException as error:
             self._failure = error
             raise

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from opchain.runtime.checkpoint.lineage import lineage_of
 from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.errors import CorruptCheckpointError
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from opchain.runtime.checkpoint.storage import CheckpointStorage
 
@@ -34,3 +35,10 @@ def test_of_two_at_once_one_says_what_it_is(
 
     monkeypatch.setattr(type(storage), "publish", late)
     assert [lineage_of(storage)] == first
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"../../x", b"\xff", b"0" * 31, b"0" * 32 + b"\n"])
+def test_a_damaged_file_is_an_error(any_storage: CheckpointStorage, content: bytes) -> None:
+    any_storage.write("lineage", content)
+    with pytest.raises(CorruptCheckpointError, match="32 hexadecimal digits are expected: restore"):
+        lineage_of(any_storage)

@@ -12,7 +12,7 @@ import pytest
 
 from opchain.runtime.checkpoint import run_lease
 from opchain.runtime.checkpoint.run_lease import RunLease, machine, process_identity
-from opchain.runtime.errors import CheckpointInUseError
+from opchain.runtime.errors import CheckpointInUseError, CorruptCheckpointError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -197,3 +197,57 @@ def test_machines_and_processes_have_names() -> None:
     assert machine() == machine()
     assert process_identity(os.getpid()) == process_identity(os.getpid())
     assert process_identity(2**22 + 5) == str(2**22 + 5)
+
+
+@pytest.mark.parametrize("kind", ["run", "lease"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"\xff\xfe",
+        b"{}",
+        b'{"renewed_ms": "x", "is_closed": 1}',
+        b"7" * 5000,
+    ],
+)
+def test_a_damaged_file_is_named_with_what_to_do(
+    any_storage: CheckpointStorage, clock: Clock, kind: str, content: bytes
+) -> None:
+    take(any_storage, clock)
+    any_storage.write(f"runs/1.{kind}", content)
+    with pytest.raises(
+        CorruptCheckpointError,
+        match=rf"runs/1\.{kind} is damaged: .* make sure that no job does, remove the file, and start",
+    ):
+        take(any_storage, clock, "run-2")
+    any_storage.delete(f"runs/1.{kind}")
+    if kind == "run":
+        take(any_storage, clock, "run-2").require()
+
+
+def test_files_of_others_are_no_runs(any_storage: CheckpointStorage, clock: Clock) -> None:
+    for name in ("x.run", "1.run.bak", "-1.run", f"{'9' * 200}.run"):
+        any_storage.write(f"runs/{name}", b"x")
+    assert take(any_storage, clock).run.number == 1
+
+
+def test_a_heartbeat_from_the_future_blocks_nobody(
+    any_storage: CheckpointStorage, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock.now += 3_600_000
+    take(any_storage, clock)
+    clock.now -= 3_600_000
+    take(any_storage, clock, "run-2").require()
+    assert "is 3600 s in the future, so the run is taken for dead" in caplog.text
+
+
+def test_clocks_may_differ_by_less_than_a_lease(
+    any_storage: CheckpointStorage, clock: Clock
+) -> None:
+    take(any_storage, clock)
+    clock.now -= 59_000
+    with pytest.raises(CheckpointInUseError):
+        take(any_storage, clock, "run-2")

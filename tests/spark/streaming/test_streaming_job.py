@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
 import threading
 from collections import Counter
 from contextlib import contextmanager
@@ -31,6 +32,7 @@ from opchain.runtime.errors import (
     CheckpointError,
     CheckpointInUseError,
     CorruptCheckpointError,
+    StreamError,
     UnsupportedFeatureError,
 )
 
@@ -60,6 +62,7 @@ def environment(folder: Path, parallelism: int = 2, **settings: str) -> StreamEx
 KEYS = {
     "trigger": "opchain.streaming.trigger",
     "restore_from": "execution.state-recovery.path",
+    "key_file": "execution.checkpointing.key-file",
     "checkpoints": "execution.checkpointing.dir",
     "retained": "execution.checkpointing.num-retained",
     "backend": "state.backend.type",
@@ -327,6 +330,41 @@ def test_records_can_be_read_while_the_job_runs(tmp_path: Path) -> None:
     env = environment(tmp_path, trigger="processing-time")
     sums = endless(env, 1_000).key_by(lambda number: number % 2).reduce(lambda a, b: a + b)
     assert sums.execute_and_collect(limit=4)[0] in (0, 1)
+
+
+@pytest.mark.parametrize("broken", ["a file", "another key", "a damaged run", "nowhere to go on"])
+def test_a_refused_start_ends_for_its_readers_and_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    checkpoints, temporary = tmp_path / "checkpoints", tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    env = environment(tmp_path, trigger="processing-time")
+    if broken == "a file":
+        checkpoints.write_text("")
+    elif broken == "another key":
+        env = environment(tmp_path, key_file=str(tmp_path / "none"))
+    elif broken == "a damaged run":
+        (checkpoints / "runs").mkdir(parents=True)
+        (checkpoints / "runs" / "1.run").write_text("{")
+    else:
+        env = environment(tmp_path, restore_from=str(tmp_path / "none"))
+    before = sorted(temporary.iterdir())
+    collected = endless(env, 100).execute_and_collect()
+    failed: list[BaseException] = []
+
+    def read() -> None:
+        try:
+            next(collected)
+        except (StreamError, OSError) as error:
+            failed.append(error)
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    reader.join(60)
+    assert not reader.is_alive(), "the reader waits for ever"
+    assert len(failed) == 1
+    assert sorted(temporary.iterdir()) == before
 
 
 def test_a_second_run_on_the_same_checkpoints_is_refused(tmp_path: Path) -> None:
