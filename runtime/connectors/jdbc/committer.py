@@ -13,7 +13,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.connectors.jdbc.staging import StagedRows, connect, psycopg
+from opchain.runtime.connectors.jdbc.staging import StagedRows, block_for_rows, connect, psycopg
 from opchain.runtime.connectors.jdbc.writer import retried
 from opchain.runtime.errors import SinkError
 from opchain.runtime.functions.sink import Committer
@@ -25,25 +25,10 @@ if TYPE_CHECKING:
     from opchain.runtime.connectors.jdbc.statement import Statement
     from opchain.runtime.functions.sink import SinkOrigin
 
-_RUN = """\
-DO {tag}
-DECLARE
-    opchain_row record;
-    said text;
-    detail text;
-BEGIN
-    FOR opchain_row IN
-        SELECT staged.* FROM {staged} AS staged
+_ROWS = """\
+SELECT staged.* FROM {staged} AS staged
         JOIN unnest({batches}::uuid[]) WITH ORDINALITY AS wanted (batch, place) USING (batch)
-        ORDER BY wanted.place, staged.number
-    LOOP
-        {statement};
-    END LOOP;
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS said = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL;
-    RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = said, DETAIL = detail, HINT = {row};
-END
-{tag}"""
+        ORDER BY wanted.place, staged.number"""
 
 
 class JdbcCommitter(Committer):
@@ -113,25 +98,10 @@ class JdbcCommitter(Committer):
         return self._connection
 
     def _run(self, connection: Any, batches: list[StagedRows]) -> None:
-        sql, first = psycopg().sql, batches[0]
-        statement = self._statement.with_parameters(
-            [f"opchain_row.{column}" for column in first.columns]
-        )
-        shown = ", ".join(
-            f"coalesce(opchain_row.{column}::text, 'NULL')" for column in first.columns
-        )
-        tag = "$opchain$"
-        while tag in statement:
-            tag = f"{tag[:-1]}_$"
-        connection.execute(
-            _RUN.format(
-                tag=tag,
-                staged=first.staged,
-                batches=sql.Literal([item.batch for item in batches]).as_string(connection),
-                statement=statement,
-                row=f"concat('row (', concat_ws(', ', {shown}), ')')",
-            )
-        )
+        first = batches[0]
+        wanted = psycopg().sql.Literal([item.batch for item in batches]).as_string(connection)
+        rows = _ROWS.format(staged=first.staged, batches=wanted)
+        connection.execute(block_for_rows(self._statement, first.columns, rows))
 
 
 def _is_committed(connection: Any, batches: list[StagedRows]) -> bool:

@@ -16,6 +16,8 @@ from opchain.runtime.connectors.jdbc.url import connection_parameters
 from opchain.runtime.errors import SinkError, imported
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions
     from opchain.runtime.connectors.jdbc.statement import Statement
 
@@ -27,6 +29,29 @@ CREATE TABLE IF NOT EXISTS opchain_commits (
     PRIMARY KEY (lineage, operator));
 CREATE TABLE IF NOT EXISTS {staged} (
     batch uuid, number bigint, {columns}, PRIMARY KEY (batch, number))"""
+
+_BLOCK = """\
+DO {tag}
+#variable_conflict use_column
+DECLARE
+    {row} record;
+    {row}_plan record;
+BEGIN
+    FOR {row} IN {rows}
+    LOOP
+        {statement};
+    END LOOP;
+EXCEPTION WHEN OTHERS THEN
+    DECLARE
+        said text;
+        detail text;
+    BEGIN
+        GET STACKED DIAGNOSTICS said = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL;
+        RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = said, DETAIL = detail, HINT = {shown};
+    END;
+END
+{tag}"""
+"""The statement sees the variables of the row alone, and columns of the same names come before them."""
 
 _LOCK = 0x6F70636861696E
 """Who makes tables holds this lock: two at once would fail, whatever IF NOT EXISTS promises."""
@@ -87,16 +112,83 @@ def staging_table(connection: Any, statement: Statement, where: str) -> StagingT
     Raises:
         SinkError: The server refuses the statement, for a table that is missing, say, or to make tables.
     """
-    library = psycopg()
     types = _parameter_types(connection, statement, where)
     name = f"opchain_staged_{hashlib.blake2b(repr(types).encode(), digest_size=6).hexdigest()}"
     table = StagingTable(name, types)
-    if connection.execute("SELECT to_regclass(%s)", [name]).fetchone()[0] is not None:
-        return table
-    columns = ", ".join(
-        f"{column} {type_}" for column, type_ in zip(table.columns, types, strict=True)
+    if connection.execute("SELECT to_regclass(%s)", [name]).fetchone()[0] is None:
+        _make_tables(connection, table, where)
+    _try(connection, statement, table, where)
+    return table
+
+
+def block_for_rows(
+    statement: Statement, columns: Sequence[str], rows: str, *, explains: bool = False
+) -> str:
+    """A block of PL/pgSQL that runs a statement with each of some rows.
+
+    Args:
+        statement: The statement.
+        columns: The columns of the rows, one for each parameter.
+        rows: The query that gives the rows.
+        explains: Whether the server only plans the statement, and runs nothing.
+    """
+    row = "opchain_row"
+    while row in "".join(statement.pieces).lower():
+        row += "_"
+    text = statement.with_parameters([f"{row}.{column}" for column in columns])
+    if explains:
+        text = f"FOR {row}_plan IN EXPLAIN {text} LOOP END LOOP"
+    tag = "$opchain$"
+    while tag in text:
+        tag = f"{tag[:-1]}_$"
+    shown = ", ".join(f"coalesce({row}.{column}::text, 'NULL')" for column in columns)
+    return _BLOCK.format(
+        tag=tag,
+        row=row,
+        rows=rows,
+        statement=text,
+        shown=f"concat('row (', concat_ws(', ', {shown}), ')')",
     )
-    tables = _TABLES.format(staged=name, columns=columns)
+
+
+def _try(connection: Any, statement: Statement, table: StagingTable, where: str) -> None:
+    """Has the server plan the statement as the commit will run it, in a transaction that is rolled back.
+
+    Planning finds missing privileges and constraints, which preparing does not. No trigger and no sequence runs.
+
+    Raises:
+        SinkError: The server refuses the statement.
+    """
+    if statement.is_call:
+        return  # it cannot be explained
+    library = psycopg()
+    row_of_nulls = f"SELECT staged.* FROM (SELECT) AS one LEFT JOIN {table.name} AS staged ON false"  # noqa: S608 - a name of ours
+    block = block_for_rows(statement, table.columns, row_of_nulls, explains=True)
+    try:
+        with connection.transaction(force_rollback=True):
+            connection.execute(block)
+    except library.OperationalError:
+        raise
+    except library.Error as error:
+        parts = (error.diag.message_primary or str(error), error.diag.message_detail)
+        raise SinkError(
+            f"{where}: the server refuses the statement {statement.with_parameters(_numbers(statement))!r}: "
+            f"{'; '.join(' '.join(part.split()) for part in parts if part)}. Nothing was written; mend the "
+            "statement or the table, and start the job again"
+        ) from error
+
+
+def _make_tables(connection: Any, table: StagingTable, where: str) -> None:
+    """Makes the tables in which rows wait.
+
+    Raises:
+        SinkError: The user may not.
+    """
+    library = psycopg()
+    columns = ", ".join(
+        f"{column} {type_}" for column, type_ in zip(table.columns, table.types, strict=True)
+    )
+    tables = _TABLES.format(staged=table.name, columns=columns)
     try:
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
@@ -107,15 +199,16 @@ def staging_table(connection: Any, statement: Statement, where: str) -> StagingT
             f"{where} may not make the tables in which rows wait for their commit ({_said(error)}): let the "
             f"user create tables in the schema, or have its owner run, once: {' '.join(tables.split())}"
         ) from error
-    return table
+
+
+def _numbers(statement: Statement) -> list[str]:
+    return [f"${number}" for number in range(1, statement.parameter_count + 1)]
 
 
 def _parameter_types(connection: Any, statement: Statement, where: str) -> tuple[str, ...]:
     """The types that the server takes the parameters for."""
     library = psycopg()
-    numbered = statement.with_parameters(
-        [f"${number}" for number in range(1, statement.parameter_count + 1)]
-    )
+    numbered = statement.with_parameters(_numbers(statement))
     try:
         # What is prepared stays until the connection ends; there is one statement for each.
         prepared = connection.pgconn.prepare(b"opchain", numbered.encode())

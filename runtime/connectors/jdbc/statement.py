@@ -24,11 +24,22 @@ _TOKEN = re.compile(
 )
 
 
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_WRITING = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "CALL"})
+_KINDS = _WRITING | {"SELECT", "VALUES", "TABLE"}
+"""What a statement does: the first of these words outside of parentheses, behind WITH."""
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """The text between the parameters: one piece more than there are parameters."""
 
     pieces: tuple[str, ...]
+
+    @property
+    def is_call(self) -> bool:
+        """Whether it calls a procedure."""
+        return self.pieces[0].lstrip()[:4].upper() == "CALL"
 
     @property
     def parameter_count(self) -> int:
@@ -47,14 +58,16 @@ def parse_statement(sql: str) -> Statement:
     """Finds the parameters; `??` is an operator, and what stands in quotes or comments is none.
 
     Raises:
-        ValueError: There are none, or several statements.
+        ValueError: There are none, or several statements, or one that a sink cannot run.
     """
     text = sql.strip().rstrip(";").rstrip()
     pieces: list[str] = []
     current: list[str] = []
+    bare: list[str] = []
     end = 0
     for token in _TOKEN.finditer(text):
         current.append(text[end : token.start()])
+        bare += text[end : token.start()], " "
         end = token.end()
         if token["parameter"]:
             pieces.append("".join(current))
@@ -66,8 +79,44 @@ def parse_statement(sql: str) -> Statement:
         else:
             current.append(" ")
     pieces.append("".join((*current, text[end:])))
+    _require_writing("".join((*bare, text[end:])), sql)
     if len(pieces) == 1:
         raise ValueError(
             f"the statement {sql!r} of a JdbcSink has no parameter; write ? for each field of the records"
         )
     return Statement(tuple(pieces))
+
+
+def _require_writing(bare: str, sql: str) -> None:
+    """Makes sure that a statement writes and gives no rows back, by its text without quotes and comments.
+
+    Raises:
+        ValueError: It does not.
+    """
+    if ";" in bare:
+        raise ValueError(
+            f"the statement {sql!r} of a JdbcSink holds several statements, and a sink runs one for each record: "
+            "write one, with WITH ... AS (...) for more changes at once"
+        )
+    words = [word.upper() for word in _WORD.findall(_without_parentheses(bare))]
+    kind = next((word for word in words if word in _KINDS), None)
+    if kind not in _WRITING or (words[0] != "WITH" and words[0] != kind):
+        raise ValueError(
+            f"the statement {sql!r} of a JdbcSink begins with {words[0] if words else 'nothing'!r}, and a sink "
+            f"runs {', '.join(sorted(_WRITING))}, or WITH ... and one of them"
+        )
+    if "RETURNING" in words:
+        raise ValueError(
+            f"the statement {sql!r} of a JdbcSink has RETURNING, and nobody reads what it returns: leave that out"
+        )
+
+
+def _without_parentheses(text: str) -> str:
+    """The text outside of all parentheses."""
+    depth, found = 0, []
+    for character in text:
+        depth -= character == ")"
+        if depth <= 0:
+            found.append(" " if character in "()" else character)
+        depth += character == "("
+    return "".join(found)

@@ -168,3 +168,39 @@ def test_a_connection_lost_between_commits_is_made_again(books: Server) -> None:
         )
         committer.commit(staged(books, 2, (2, "b")))
     assert books.rows("SELECT id FROM t ORDER BY id") == [(1,), (2,)]
+
+
+NAMES = (
+    "detail",
+    "said",
+    "opchain_row",
+    "opchain_row_plan",
+    "found",
+    "batch",
+    "number",
+    "p1",
+    "staged",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_column_may_have_any_name(postgres: Server, name: str) -> None:
+    """Names of variables and of columns of ours are no trouble to a statement that has them."""
+    postgres.run(f"CREATE TABLE t (id int PRIMARY KEY, {name} text)")
+    upsert = (
+        f"INSERT INTO t (id, {name}) VALUES (?, ?) ON CONFLICT (id) "
+        f"DO UPDATE SET {name} = t.{name} || excluded.{name}"
+    )
+    commit(postgres, staged(postgres, 1, (1, "a"), (1, "b"), sql=upsert), upsert)
+    update = f"UPDATE t SET {name} = {name} || ? WHERE id = ?"
+    commit(postgres, staged(postgres, 2, ("c", 1), sql=update), update)
+    assert postgres.rows(f"SELECT id, {name} FROM t") == [(1, "abc")]
+
+
+@pytest.mark.parametrize("name", ["opchain_row", "staged"])
+def test_a_table_may_have_any_name(postgres: Server, name: str) -> None:
+    postgres.run(f"CREATE TABLE {name} (p1 int PRIMARY KEY, p2 text)")
+    sql = f"UPDATE {name} SET p2 = {name}.p2 || ? WHERE {name}.p1 = ?"
+    postgres.run(f"INSERT INTO {name} VALUES (1, 'a')")
+    commit(postgres, staged(postgres, 1, ("b", 1), sql=sql), sql)
+    assert postgres.rows(f"SELECT * FROM {name}") == [(1, "ab")]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions
 from opchain.runtime.connectors.jdbc.staging import connect, staging_table
 from opchain.runtime.connectors.jdbc.statement import parse_statement
 from opchain.runtime.errors import SinkError
@@ -69,7 +70,6 @@ def test_a_user_who_may_make_no_tables_learns_what_to_run(postgres: Server) -> N
         TABLE, "DROP ROLE IF EXISTS clerk", "CREATE ROLE clerk LOGIN", "GRANT ALL ON t TO clerk"
     )
     postgres.run("GRANT USAGE ON SCHEMA public TO clerk")
-    from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions  # noqa: PLC0415
 
     options = JdbcConnectionOptions(postgres.url, None, "clerk")
     with (
@@ -77,3 +77,60 @@ def test_a_user_who_may_make_no_tables_learns_what_to_run(postgres: Server) -> N
         pytest.raises(SinkError, match=r"may not make the tables .*CREATE TABLE IF NOT EXISTS"),
     ):
         staging_table(connection, INSERT, "'sink'")
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        (
+            "INSERT INTO t (id) VALUES (?) ON CONFLICT (name) DO NOTHING",
+            "no unique or exclusion constraint matching the ON CONFLICT specification",
+        ),
+        ("UPDATE fixed SET id = ?", "permission denied for table fixed"),
+    ],
+)
+def test_a_statement_that_would_fail_at_the_commit_is_refused_at_the_start(
+    postgres: Server, sql: str, said: str
+) -> None:
+    """Preparing a statement neither plans it nor asks for privileges."""
+    postgres.run(
+        TABLE,
+        "CREATE TABLE fixed (id int)",
+        "DROP ROLE IF EXISTS reader",
+        "CREATE ROLE reader LOGIN",
+        "GRANT ALL ON SCHEMA public TO reader",
+        "GRANT ALL ON t TO reader",
+        "GRANT SELECT ON fixed TO reader",
+    )
+    options = JdbcConnectionOptions(postgres.url, None, "reader")
+    try:
+        with (
+            closing(connect(options)) as connection,
+            pytest.raises(SinkError, match=f"^'sink': the server refuses the statement .*{said}"),
+        ):
+            staging_table(connection, parse_statement(sql), "'sink'")
+    finally:
+        postgres.run("DROP OWNED BY reader", "DROP ROLE reader")
+
+
+def test_the_statement_is_tried_without_any_effect(postgres: Server) -> None:
+    postgres.run(
+        "CREATE TABLE log (n int)",
+        "CREATE TABLE t (id serial PRIMARY KEY, name text NOT NULL)",
+        "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN INSERT INTO log VALUES (1); RAISE EXCEPTION 'ran'; END $$",
+        "CREATE TRIGGER noted BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION note()",
+    )
+    with closing(connect(postgres.options)) as connection:
+        staging_table(connection, parse_statement("INSERT INTO t (name) VALUES (?)"), "'sink'")
+    assert postgres.rows("SELECT * FROM log") == postgres.rows("SELECT * FROM t") == []
+    assert postgres.rows("SELECT last_value, is_called FROM t_id_seq") == [(1, False)]
+
+
+def test_a_procedure_may_be_called(postgres: Server) -> None:
+    postgres.run(
+        "CREATE PROCEDURE p(i int) LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'ran'; END $$"
+    )
+    with closing(connect(postgres.options)) as connection:
+        table = staging_table(connection, parse_statement("CALL p(?)"), "'sink'")
+    assert table.types == ("integer",)

@@ -28,3 +28,41 @@ def test_parameters_are_found_outside_of_quotes_and_comments(sql: str, numbered:
 def test_a_statement_without_parameters_is_refused() -> None:
     with pytest.raises(ValueError, match="has no parameter; write \\?"):
         parse_statement("INSERT INTO t VALUES ('?')")
+
+
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        ("SELECT f(?)", "begins with 'SELECT'"),
+        ("VALUES (?)", "begins with 'VALUES'"),
+        ("WITH a AS (DELETE FROM t WHERE i = ? RETURNING *) SELECT * FROM a", "begins with 'WITH'"),
+        ("EXPLAIN INSERT INTO t VALUES (?)", "begins with 'EXPLAIN'"),
+        ("INSERT INTO t VALUES (?) RETURNING id", "has RETURNING"),
+        ("insert into t values (?) returning(id)", "has RETURNING"),
+        ("UPDATE t SET a = ? RETURNING *", "has RETURNING"),
+        ("INSERT INTO t VALUES (?); DELETE FROM t", "holds several statements"),
+    ],
+)
+def test_what_a_sink_cannot_run_is_refused(sql: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        parse_statement(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "INSERT INTO t SELECT ?",
+        "insert into t values (?)",
+        "UPDATE t SET a = ?",
+        "DELETE FROM t WHERE a = ?",
+        "MERGE INTO t USING (SELECT ? AS i) AS s ON t.i = s.i WHEN MATCHED THEN DELETE",
+        "CALL p(?)",
+        "WITH a AS (DELETE FROM t WHERE i = ? RETURNING *) INSERT INTO u SELECT * FROM a",
+        "WITH RECURSIVE a AS (SELECT ?) UPDATE t SET i = 1",
+        "INSERT INTO t VALUES (?, 'RETURNING; x')",
+        'INSERT INTO "returning" VALUES (?) -- RETURNING; x',
+        "INSERT INTO t VALUES (?) ON CONFLICT DO NOTHING;",
+    ],
+)
+def test_what_writes_is_taken(sql: str) -> None:
+    assert parse_statement(sql).parameter_count == 1
