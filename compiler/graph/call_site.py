@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 _PACKAGE_FOLDERS = (
     *("opchain.compiler.dsl", "opchain.compiler.table", "opchain.compiler.graph"),
+    "opchain.compiler.interception",
     "opchain.datastream",
 )
 

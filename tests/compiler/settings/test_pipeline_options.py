@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from opchain.common import Configuration, Duration
 from opchain.compiler.settings import pipeline_options as options
 from opchain.compiler.settings.pipeline_options import ClosureCleanerLevel
 from opchain.runtime.configuration.options import ConfigOption
@@ -34,11 +35,27 @@ def test_every_option_has_flinks_key_and_default() -> None:
     assert printed == DEFAULTS
 
 
+ENVIRONMENT_OPTIONS: dict[ConfigOption[Any], Any] = {
+    options.RUNTIME_MODE: "STREAMING",
+    options.OPERATOR_CHAINING: True,
+    options.CHAIN_DIFFERENT_MAX_PARALLELISM: True,
+    options.BUFFER_TIMEOUT_ENABLED: True,
+    options.BUFFER_TIMEOUT: Duration.of_millis(100),
+    options.STATE_BACKEND: "hashmap",
+    options.STATE_FOLDERS: None,
+    options.CHANGELOG_ENABLED: None,
+    options.SAVEPOINT_DIRECTORY: None,
+}
+
+
+@pytest.mark.parametrize("option", ENVIRONMENT_OPTIONS, ids=lambda option: option.key)
+def test_the_defaults_of_the_environments_options_are_flinks(option: ConfigOption[Any]) -> None:
+    assert Configuration().get(option) == ENVIRONMENT_OPTIONS[option]
+
+
 def test_no_option_is_forgotten() -> None:
-    declared: list[ConfigOption[Any]] = [
-        value for value in vars(options).values() if isinstance(value, ConfigOption)
-    ]
-    assert {option.key for option in declared} == set(DEFAULTS)
+    declared = {value.key for value in vars(options).values() if isinstance(value, ConfigOption)}
+    assert declared == {*DEFAULTS, *(option.key for option in ENVIRONMENT_OPTIONS)}
 
 
 @pytest.mark.parametrize("level", ClosureCleanerLevel)

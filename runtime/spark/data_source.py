@@ -1,0 +1,143 @@
+"""Sources of opchain as Python Data Sources of Spark: `spark.read.format(name).load()`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from opchain.runtime.columnar.encode import RecordEncoder
+from opchain.runtime.columnar.spark_types import SparkType
+from opchain.runtime.columnar.type_mapping import columns_of
+from opchain.runtime.connectors.fed_source import FedSource
+from opchain.runtime.errors import GraphError, UnsupportedFeatureError
+from opchain.runtime.functions.source import SourceReaderContext
+from opchain.runtime.metrics.metric_group import MetricGroup
+from opchain.runtime.records.elements import RecordBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from pyspark.sql.types import StructType
+
+    from opchain.runtime.functions.source import Source
+    from opchain.runtime.types.output_tag import OutputTag
+
+    MakeSource = Callable[[Mapping[str, str], SparkType], Source[Any]]
+
+PARTITIONS = "partitions"
+"""The option that says how many partitions a DataFrame of such a source has."""
+
+BATCH_SIZE = 4096
+
+
+def data_source(
+    name: str, make: MakeSource, default_schema: str | None, partitions: int
+) -> type[DataSource]:
+    """A Data Source that reads a source of opchain.
+
+    Args:
+        name: What `format()` takes.
+        make: The source for Spark's options and the schema; runs where Spark plans, and on executors.
+        default_schema: DDL for where the user gives no schema; None demands one.
+        partitions: How many partitions there are where the option `partitions` is not given.
+    """
+    source_name = name
+
+    class OpchainSource(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return source_name
+
+        def schema(self) -> str:
+            if default_schema is None:
+                raise GraphError(
+                    f"the format '{source_name}' has the columns that it is asked for: name them by "
+                    "spark.read.schema(...)"
+                )
+            return default_schema
+
+        def reader(self, schema: StructType) -> DataSourceReader:
+            columns = SparkType.read(schema.jsonValue())
+            options = {str(key): str(value) for key, value in self.options.items()}
+            parallelism = int(options.pop(PARTITIONS, str(partitions)))
+            if parallelism < 1:
+                raise ValueError(
+                    f"the option '{PARTITIONS}' of the format '{source_name}' is {parallelism}; it must be at "
+                    "least 1"
+                )
+            source = make(options, columns)
+            if isinstance(source, FedSource):
+                raise UnsupportedFeatureError(
+                    f"{source!r} reads Spark itself: use spark.read for it"
+                )
+            if not source.is_bounded:
+                raise UnsupportedFeatureError(
+                    f"{source!r} of the format '{source_name}' never ends, and spark.read waits for the end"
+                )
+            return SourceReader(source, columns, parallelism, source_name)
+
+    return OpchainSource
+
+
+class SplitPartition(InputPartition):
+    """The splits of one subtask."""
+
+    def __init__(self, splits: Sequence[Any]) -> None:
+        super().__init__(list(splits))
+
+
+class SourceReader(DataSourceReader):
+    """Reads a source split by split, as a subtask would."""
+
+    def __init__(
+        self, source: Source[Any], columns: SparkType, parallelism: int, name: str
+    ) -> None:
+        self.source = source.planned(parallelism)
+        self.columns = columns
+        self.parallelism = parallelism
+        self.name = name
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """One for each subtask, also where it has nothing to read."""
+        return [SplitPartition(splits) for splits in self.source.splits(self.parallelism)]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """The records, as batches of columns; those that are no rows are the one column."""
+        self.source.open(_NoJob(self.name))
+        encode = _encoder(self.columns, f"the format '{self.name}'")
+        for split in partition.value:
+            for batch in self.source.read(split, BATCH_SIZE):
+                records = batch.values if isinstance(batch, RecordBatch) else batch
+                if records:
+                    yield encode(records)
+
+
+def _encoder(columns: SparkType, where: str) -> Callable[[Sequence[Any]], Any]:
+    rows = RecordEncoder(columns, where)
+    if len(columns.fields) != 1:
+        return rows.batch
+    values = RecordEncoder(columns.fields[0].type, where)
+    kinds = (tuple, list, dict)
+
+    def encode(records: Sequence[Any]) -> Any:
+        first = records[0]
+        if isinstance(first, kinds) or hasattr(first, "__dict__") or hasattr(first, "_fields"):
+            return rows.batch(records)
+        return values.batch(records).rename_columns([columns_of(columns).fields[0].name])
+
+    return encode
+
+
+class _NoJob(SourceReaderContext):
+    """What there is around a source outside of a job: metrics that nobody reads, no side outputs."""
+
+    def __init__(self, name: str) -> None:
+        self._metrics = MetricGroup((name,))
+
+    def metric_group(self) -> MetricGroup:
+        """A group of its own."""
+        return self._metrics
+
+    def emit_to(self, tag: OutputTag[Any], value: Any) -> None:
+        """Drops it."""
