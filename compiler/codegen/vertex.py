@@ -42,6 +42,7 @@ from opchain.compiler.codegen.static_types import (
 )
 from opchain.compiler.codegen.whole_text import split_at_once
 from opchain.runtime.errors import legible
+from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.task.generated_code import side_tags
 
 if TYPE_CHECKING:
@@ -50,6 +51,17 @@ if TYPE_CHECKING:
     from opchain.compiler.codegen.inline import Expression
     from opchain.compiler.codegen.static_types import StaticType
     from opchain.runtime.program.vertex_program import OperatorProgram, VertexProgram
+
+_TAGGING = (
+    specs.MapSpec,
+    specs.FilterSpec,
+    specs.FlatMapSpec,
+    specs.CoMapSpec,
+    specs.CoFlatMapSpec,
+    specs.ReduceSpec,
+    specs.CombinedReduceSpec,
+)
+"""Operators whose results may be (tag, value) pairs: where a side output is read, they are called as objects."""
 
 DEEPEST = 12
 """Levels of indentation after which the rest of a chain moves into a function of its own."""
@@ -308,6 +320,8 @@ class VertexGenerator:
             if place.is_copied:
                 place = copied(self, body, operator, place)
             emitter = EMITTERS.get(type(operator.spec), call_operator)
+            if isinstance(operator.spec, _TAGGING) and side_tags(self.program, operator.index):
+                emitter = call_operator
             name = self.names.bind(f"op_{operator.index}", "operator", operator.index)
             if place.counted is None:
                 body.add(place.depth, f"{name}.records_in += 1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.operators.operator import UserFunctionOperator
+from opchain.runtime.operators.process import emit_where_read
 
 if TYPE_CHECKING:
     from opchain.runtime.operators.context import OperatorContext
@@ -45,7 +46,7 @@ class MapOperator(ElementWiseOperator):
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Emits the function's result."""
         self.set_key(value)
-        self.output.collect(self.call(value), timestamp)
+        emit_where_read(self.output, self.call(value), timestamp)
 
 
 class FilterOperator(ElementWiseOperator):
@@ -58,7 +59,7 @@ class FilterOperator(ElementWiseOperator):
         """Emits the record where the function's result is true."""
         self.set_key(value)
         if self.call(value):
-            self.output.collect(value, timestamp)
+            emit_where_read(self.output, value, timestamp)
 
 
 class FlatMapOperator(ElementWiseOperator):
@@ -69,6 +70,6 @@ class FlatMapOperator(ElementWiseOperator):
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Emits each of the function's results."""
         self.set_key(value)
-        collect = self.output.collect
+        output = self.output
         for result in self.call(value):
-            collect(result, timestamp)
+            emit_where_read(output, result, timestamp)

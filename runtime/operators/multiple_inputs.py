@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.operators.operator import StreamOperator, UserFunctionOperator
+from opchain.runtime.operators.process import emit_where_read
 
 if TYPE_CHECKING:
     from opchain.runtime.operators.context import OperatorContext
@@ -43,14 +44,14 @@ class CoMapOperator(_CoOperator):
         self.set_key(0, value)
         result = self.function.map1(value)
         if result is not None:
-            self.output.collect(result, timestamp)
+            emit_where_read(self.output, result, timestamp)
 
     def process_element2(self, value: Any, timestamp: int | None) -> None:
         """Emits the result for a record of the second stream."""
         self.set_key(1, value)
         result = self.function.map2(value)
         if result is not None:
-            self.output.collect(result, timestamp)
+            emit_where_read(self.output, result, timestamp)
 
 
 class CoFlatMapOperator(_CoOperator):
@@ -63,14 +64,14 @@ class CoFlatMapOperator(_CoOperator):
         self.set_key(0, value)
         results = self.function.flat_map1(value)
         for result in () if results is None else results:
-            self.output.collect(result, timestamp)
+            emit_where_read(self.output, result, timestamp)
 
     def process_element2(self, value: Any, timestamp: int | None) -> None:
         """Emits the results for a record of the second stream."""
         self.set_key(1, value)
         results = self.function.flat_map2(value)
         for result in () if results is None else results:
-            self.output.collect(result, timestamp)
+            emit_where_read(self.output, result, timestamp)
 
 
 class MultiInputOperator(StreamOperator):

@@ -41,6 +41,18 @@ def emit_results(output: Output, results: Iterable[Any] | None, timestamp: int |
             collect(result, timestamp)
 
 
+def emit_where_read(output: Output, result: Any, timestamp: int | None) -> None:
+    """Emits what a function without context gave, such as a map's result.
+
+    As in PyFlink, a (tag, value) pair goes to the side output if somebody reads one of the operator, and is
+    a record like any other if nobody does.
+    """
+    if output.sides and is_tagged(result):
+        output.collect_to(result[0].tag_id, result[1], timestamp)
+    else:
+        output.collect(result, timestamp)
+
+
 def emit_results_of_clock(output: Output, results: Iterable[Any] | None, time: int) -> None:
     """Emits what a processing-time timer gives: as in Flink only side outputs carry the timer's time."""
     for result in () if results is None else results:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.functions.function import has_lifecycle
 from opchain.runtime.operators.operator import UserFunctionOperator
+from opchain.runtime.operators.process import emit_where_read
 from opchain.runtime.state.keys.key_identity import key_of
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class ReduceOperator(UserFunctionOperator):
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Emits the new state of the record's key."""
-        self.output.collect(self.reduced(value), timestamp)
+        emit_where_read(self.output, self.reduced(value), timestamp)
 
 
 class BatchReduceOperator(ReduceOperator):
@@ -130,10 +131,10 @@ class BatchReduceOperator(ReduceOperator):
 
     def finish(self) -> None:
         """Emits one result per key and forgets it, and then the watermark."""
-        collect = self.output.collect
+        output = self.output
         for state_key, value in self.table.items():
             self._key = key_of(state_key)
-            collect(value, MAX_TIMESTAMP)
+            emit_where_read(output, value, MAX_TIMESTAMP)
         self.table.clear()
         self.output.emit_watermark(self.current_watermark)
 

@@ -13,10 +13,12 @@ timers. Flink leaves the order of equal timers open.
 from __future__ import annotations
 
 import heapq
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.functions.window import TimeWindow
+from opchain.runtime.operators.process import emit_where_read
 from opchain.runtime.operators.windows.evaluation import has_clear
 from opchain.runtime.operators.windows.window_operator import KeyedWindowOperator
 from opchain.runtime.operators.windows.window_state import (
@@ -216,7 +218,8 @@ class AlignedWindowOperator(KeyedWindowOperator):
         if isinstance(contents, BufferedContents) or self.evaluation.has_function:
             self._evaluate(window, pane)
             return
-        collect, last = self.output.collect, window.max_timestamp()
+        output, last = self.output, window.max_timestamp()
+        collect = partial(emit_where_read, output) if output.sides else output.collect
         result_of = contents.result
         for self._key, held in pane.items():
             result = result_of(held)
