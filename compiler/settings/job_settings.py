@@ -119,7 +119,7 @@ class JobSettings(BaseModel):
     checkpoint_key_file: str | None = Field(
         None,
         json_schema_extra={"key": "execution.checkpointing.key-file"},
-        description="a file with a key that signs checkpoints; those that it did not sign are refused",
+        description="A file with a key. Checkpoints are signed with it, and a checkpoint that it did not sign is refused.",
     )
     checkpoint_interval_ms: int = Field(
         0,
