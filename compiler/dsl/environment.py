@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from opchain.compiler.dsl.collected import CloseableIterator
+    from opchain.compiler.graph.job_graph import JobGraph
     from opchain.compiler.graph.plan import Program
+    from opchain.compiler.graph.stream_graph import StreamGraph
     from opchain.compiler.graph.transformation import Transformation
     from opchain.compiler.plan.page.render import ShownPlan, ShownText
     from opchain.runtime.configuration.configuration import Configuration
@@ -129,12 +131,29 @@ class StreamExecutionEnvironment(EnvironmentSources):
 
         The plan of what they are chained to is `opchain plan --format flink-json`.
         """
-        from opchain.compiler.passes.pipeline import compile_program  # noqa: PLC0415 - as for program()
-        from opchain.compiler.plan.flink_json import streaming_plan  # noqa: PLC0415
+        from opchain.compiler.plan.flink_json import streaming_plan  # noqa: PLC0415 - as for program()
 
-        graph = compile_program(self.program(), "stream-graph").stream_graph
-        assert graph is not None
-        return json.dumps(streaming_plan(graph), indent=2)
+        return json.dumps(streaming_plan(self.get_stream_graph()), indent=2)
+
+    def get_stream_graph(self) -> StreamGraph:
+        """The operators and edges of the program, before chaining; `to_networkx()` gives a plain graph.
+
+        The environment keeps what was drawn. PyFlink has no such call; Java's is `getStreamGraph(false)`.
+        """
+        from opchain.compiler.graph.plan import made  # noqa: PLC0415 - as for program()
+        from opchain.compiler.passes.pipeline import compile_program  # noqa: PLC0415
+
+        return made(compile_program(self.program(), "stream-graph").stream_graph)
+
+    def get_job_graph(self) -> JobGraph:
+        """The vertices and edges that the program compiles to; `to_networkx()` gives a plain graph.
+
+        The environment keeps what was drawn. PyFlink has no such call; Java's is `getStreamGraph(false).getJobGraph()`.
+        """
+        from opchain.compiler.graph.plan import made  # noqa: PLC0415 - as for program()
+        from opchain.compiler.passes.pipeline import compile_program  # noqa: PLC0415
+
+        return made(compile_program(self.program(), "job-graph").job_graph)
 
     def execute(self, job_name: str | None = None) -> JobExecutionResult:
         """Runs what was drawn, and waits for its end.

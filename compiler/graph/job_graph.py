@@ -15,6 +15,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
+import networkx as nx
+
+from opchain.compiler.graph.stream_graph import OrderedEdges
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -147,10 +151,14 @@ class JobEdge:
 
 @dataclass(frozen=True, slots=True)
 class JobGraph:
-    """The whole job.
+    """The whole job: the quotient of the StreamGraph by its chains.
 
-    `vertices` are in Flink's topological order, `edges` grouped by consumer in the order of its
-    inputs; `creation_order` lists head stream node ids as Flink creates the vertices.
+    Attributes:
+        vertices: The chains, in Flink's topological order.
+        edges: The edges between chains, grouped by consumer in the order of its inputs.
+        creation_order: The stream node ids of heads, in the order in which Flink creates the vertices.
+        graph: The same as a networkx graph: nodes are vertex ids with the attribute `vertex`; edges have their
+            place in `edges` as key, and the attribute `edge`.
     """
 
     job_name: str
@@ -159,28 +167,56 @@ class JobGraph:
     vertices: tuple[JobVertex, ...]
     edges: tuple[JobEdge, ...]
     creation_order: tuple[int, ...] = ()
-    _by_id: dict[str, JobVertex] = field(init=False, repr=False, compare=False)
-    _in_edges: dict[str, list[JobEdge]] = field(init=False, repr=False, compare=False)
-    _out_edges: dict[str, list[JobEdge]] = field(init=False, repr=False, compare=False)
+    graph: nx.MultiDiGraph[str] = field(init=False, repr=False, compare=False)
+    _ordered: OrderedEdges[str, JobEdge] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        in_edges: dict[str, list[JobEdge]] = {vertex.id: [] for vertex in self.vertices}
-        out_edges: dict[str, list[JobEdge]] = {vertex.id: [] for vertex in self.vertices}
-        for edge in self.edges:
-            in_edges[edge.target_vertex].append(edge)
-            out_edges[edge.source_vertex].append(edge)
-        object.__setattr__(self, "_by_id", {vertex.id: vertex for vertex in self.vertices})
-        object.__setattr__(self, "_in_edges", in_edges)
-        object.__setattr__(self, "_out_edges", out_edges)
+        graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
+        graph.add_nodes_from((vertex.id, {"vertex": vertex}) for vertex in self.vertices)
+        for order, edge in enumerate(self.edges):
+            graph.add_edge(edge.source_vertex, edge.target_vertex, key=order, edge=edge)
+        object.__setattr__(self, "graph", graph)
+        object.__setattr__(self, "_ordered", OrderedEdges(graph))
 
     def vertex(self, vertex_id: str) -> JobVertex:
         """The vertex of an id; KeyError where there is none."""
-        return self._by_id[vertex_id]
+        found: JobVertex = self.graph.nodes[vertex_id]["vertex"]
+        return found
 
     def in_edges(self, vertex_id: str) -> Sequence[JobEdge]:
         """The edges into a vertex in the order of its inputs."""
-        return self._in_edges[vertex_id]
+        return self._ordered.in_edges(vertex_id)
 
     def out_edges(self, vertex_id: str) -> Sequence[JobEdge]:
         """The edges out of a vertex, grouped by consumer."""
-        return self._out_edges[vertex_id]
+        return self._ordered.out_edges(vertex_id)
+
+    def to_networkx(self) -> nx.MultiDiGraph[str]:
+        """A copy with plain attributes, to analyse and to draw.
+
+        Nodes are vertex ids in topological order, with `name`, `parallelism`, `max_parallelism`,
+        `slot_sharing_group` and `operators`, the names of the chained operators. Edges have `ship_strategy`,
+        `result_partition_type`, `dataset`, and `order`, the order in which Flink sees them.
+        """
+        plain: nx.MultiDiGraph[str] = nx.MultiDiGraph(name=self.job_name)
+        for vertex in self.vertices:
+            chained = (*vertex.chained_sources, *vertex.operators)
+            plain.add_node(
+                vertex.id,
+                name=vertex.name,
+                parallelism=vertex.parallelism,
+                max_parallelism=vertex.max_parallelism,
+                slot_sharing_group=vertex.slot_sharing_group,
+                operators=[operator.node.name for operator in chained],
+            )
+        for order, edge in enumerate(self.edges):
+            plain.add_edge(
+                edge.source_vertex,
+                edge.target_vertex,
+                key=order,
+                order=order,
+                ship_strategy=edge.ship_strategy,
+                result_partition_type=edge.result_partition_type.value,
+                dataset=edge.dataset_index,
+            )
+        return plain

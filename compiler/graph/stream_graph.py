@@ -1,15 +1,14 @@
 """The StreamGraph: operators and the edges between them, before any chaining.
 
 Flink: `StreamGraph`, `StreamNode`, `StreamEdge`. Unions, partitionings and side outputs have become
-properties of edges. The graph is one `networkx.MultiDiGraph`: nodes are ids with a `StreamNode` under
-"node", edges are (source, target, index) with a `StreamEdge` under "edge"; `index` is unique and
-ascending in order of creation. Edges of a node come in the order of its consumers (out) and inputs (in).
+properties of edges.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import networkx as nx
 
@@ -17,12 +16,15 @@ from opchain.compiler.graph.partitioner import ExchangeMode
 from opchain.compiler.graph.transformation import UNSET, ChainingStrategy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from opchain.compiler.graph.call_site import CallSite
     from opchain.compiler.graph.partitioner import KeyBy, Partitioner
     from opchain.runtime.program.operator_specs import OperatorSpec
     from opchain.runtime.types.output_tag import OutputTag
+
+E = TypeVar("E")
+N = TypeVar("N", bound="Hashable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +89,14 @@ class StreamEdge:
 
 @dataclass(slots=True)
 class StreamGraph:
-    """The graph and what the job as a whole is.
+    """The operators of a program and their edges, as one networkx graph.
 
-    `is_batch` and `is_dynamic` are decided when the graph is made (see generate_stream_graph).
-    `slot_group_resources` are those registered with the environment, by group name.
-
-    networkx groups the edges of a node by neighbour; Flink's order, which decides operator ids, runs
-    across neighbours. So each node's edges are also kept as lists in the order in which they came.
+    Attributes:
+        is_batch: The job runs in BATCH mode; generate_stream_graph decides.
+        is_dynamic: The adaptive scheduler may choose parallelisms, as in Flink's batch jobs.
+        graph: Nodes are stream node ids with the attribute `node`. Edges have the key `index`, which ascends
+            in order of creation, and the attribute `edge`.
+        slot_group_resources: The resources registered with the environment, by group name.
     """
 
     job_name: str
@@ -101,61 +104,133 @@ class StreamGraph:
     is_dynamic: bool
     graph: nx.MultiDiGraph[int] = field(default_factory=nx.MultiDiGraph)
     slot_group_resources: dict[str, Any] = field(default_factory=dict)
-    _nodes: dict[int, StreamNode] = field(init=False, repr=False, default_factory=dict)
-    _edges: list[StreamEdge] = field(init=False, repr=False, default_factory=list)
-    _out_edges: dict[int, list[StreamEdge]] = field(init=False, repr=False, default_factory=dict)
-    _in_edges: dict[int, list[StreamEdge]] = field(init=False, repr=False, default_factory=dict)
+    _by_index: list[StreamEdge] = field(init=False, repr=False, default_factory=list)
+    _ordered: OrderedEdges[int, StreamEdge] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._ordered = OrderedEdges(self.graph)
 
     def add_node(self, node: StreamNode) -> None:
         """Adds a node; its id must be new."""
-        assert node.id not in self._nodes, f"stream node {node.id} exists"
+        assert node.id not in self.graph, f"stream node {node.id} exists"
         self.graph.add_node(node.id, node=node)
-        self._nodes[node.id] = node
-        self._out_edges[node.id] = []
-        self._in_edges[node.id] = []
 
     def add_edge(self, edge: StreamEdge) -> None:
         """Adds an edge between nodes that exist; its index must be the number of edges so far."""
-        assert edge.index == len(self._edges), f"edge index {edge.index} is out of turn"
+        assert edge.index == len(self._by_index), f"edge index {edge.index} is out of turn"
         self.graph.add_edge(edge.source, edge.target, key=edge.index, edge=edge)
-        self._edges.append(edge)
-        self._out_edges[edge.source].append(edge)
-        self._in_edges[edge.target].append(edge)
+        self._by_index.append(edge)
+        self._ordered.forget(edge.source, edge.target)
 
     def node(self, node_id: int) -> StreamNode:
         """The node of an id; KeyError where there is none."""
-        return self._nodes[node_id]
+        found: StreamNode = self.graph.nodes[node_id]["node"]
+        return found
 
     def edge(self, index: int) -> StreamEdge:
         """The edge of an index; IndexError where there is none."""
-        return self._edges[index]
+        return self._by_index[index]
 
     def nodes(self) -> Iterator[StreamNode]:
         """All nodes in the order of creation: inputs before their consumers."""
-        return iter(self._nodes.values())
+        return map(self.node, self.graph)
 
     def edges(self) -> Iterator[StreamEdge]:
         """All edges, grouped by producer in order of creation, each producer's in out-edge order."""
-        for edges in self._out_edges.values():
-            yield from edges
+        for node_id in self.graph:
+            yield from self.out_edges(node_id)
 
     @property
     def edge_count(self) -> int:
         """How many edges there are; also the index of the next one."""
-        return len(self._edges)
+        return len(self._by_index)
 
     def out_edges(self, node_id: int) -> Sequence[StreamEdge]:
         """The out-edges of a node in the order of its consumers."""
-        return self._out_edges[node_id]
+        return self._ordered.out_edges(node_id)
 
     def in_edges(self, node_id: int) -> Sequence[StreamEdge]:
         """The in-edges of a node in the order of inputs, union legs in order within one."""
-        return self._in_edges[node_id]
+        return self._ordered.in_edges(node_id)
 
     def sources(self) -> list[StreamNode]:
         """Nodes without inputs, in ascending order of id."""
-        found = [node for node in self.nodes() if not self._in_edges[node.id]]
-        return sorted(found, key=lambda node: node.id)
+        return [self.node(node_id) for node_id in sorted(sources_of(self.graph))]
+
+    def to_networkx(self) -> nx.MultiDiGraph[int]:
+        """A copy with plain attributes, to analyse and to draw.
+
+        Nodes have `name`, `uid`, `parallelism`, `max_parallelism`, `operator` (the spec's class without "Spec"),
+        and `call_site`. Edges have `partitioner`, `tag`, and `order`, the order in which Flink sees them.
+        """
+        plain: nx.MultiDiGraph[int] = nx.MultiDiGraph(name=self.job_name)
+        for node in self.nodes():
+            plain.add_node(
+                node.id,
+                name=node.name,
+                uid=node.uid,
+                parallelism=node.parallelism,
+                max_parallelism=node.max_parallelism,
+                operator=type(node.spec).__name__.removesuffix("Spec"),
+                call_site=str(node.call_site),
+            )
+        for edge in self._by_index:
+            plain.add_edge(
+                edge.source,
+                edge.target,
+                key=edge.index,
+                order=edge.index,
+                partitioner=edge.partitioner.kind.value,
+                tag=None if edge.tag is None else edge.tag.tag_id,
+            )
+        return plain
 
 
-__all__ = ["UNSET", "ChainingStrategy", "StreamEdge", "StreamGraph", "StreamNode"]
+class OrderedEdges(Generic[N, E]):
+    """The edges of each node of a graph in Flink's order, which is that of their keys.
+
+    networkx groups the edges of a node by neighbour; Flink's order runs across neighbours, and operator ids depend
+    on it. Each list is sorted when it is first asked for.
+    """
+
+    def __init__(self, graph: nx.MultiDiGraph[N]) -> None:
+        self._graph = graph
+        self._out: dict[N, list[E]] = {}
+        self._in: dict[N, list[E]] = {}
+
+    def out_edges(self, node: N) -> Sequence[E]:
+        """The attribute `edge` of the edges that leave a node."""
+        if node not in self._out:
+            self._out[node] = _sorted(self._graph.out_edges(node, keys=True, data="edge"))
+        return self._out[node]
+
+    def in_edges(self, node: N) -> Sequence[E]:
+        """The attribute `edge` of the edges that lead to a node."""
+        if node not in self._in:
+            self._in[node] = _sorted(self._graph.in_edges(node, keys=True, data="edge"))
+        return self._in[node]
+
+    def forget(self, source: N, target: N) -> None:
+        """Drops the lists that a new edge changes."""
+        self._out.pop(source, None)
+        self._in.pop(target, None)
+
+
+def _sorted(edges: Iterable[tuple[Any, Any, int, E]]) -> list[E]:
+    return [edge for _, _, _, edge in sorted(edges, key=itemgetter(2))]
+
+
+def sources_of(graph: nx.DiGraph[N]) -> list[N]:
+    """The nodes without inputs, in the order of the graph."""
+    return [node for node, inputs in graph.in_degree() if not inputs]
+
+
+__all__ = [
+    "UNSET",
+    "ChainingStrategy",
+    "OrderedEdges",
+    "StreamEdge",
+    "StreamGraph",
+    "StreamNode",
+    "sources_of",
+]

@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import networkx as nx
+
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.chaining_rules import CHAINING_RULES, Link, is_chained
 from opchain.runtime.errors import InternalError
@@ -62,17 +64,31 @@ def chain_operators(plan: Plan) -> Plan:
 
 def chains_are_trees(plan: Plan) -> None:
     """The invariant: an operator is chained behind one other at most; every chain has one head."""
-    graph, heads = made(plan.stream_graph), made(plan.heads)
-    chained_edges, chained_sources = made(plan.chained_edges), made(plan.chained_sources)
-    for node in graph.nodes():
-        parents = [
-            edge.source
-            for edge in graph.in_edges(node.id)
-            if edge.index in chained_edges and edge.source not in chained_sources
-        ]
-        is_head = heads[node.id] == node.id
-        if len(parents) != (0 if is_head or node.id in chained_sources else 1):
-            raise InternalError(f"{node.label} is chained behind {len(parents)} operators")
+    heads, trees = made(plan.heads), chained_subgraph(plan)
+    for node, parents in trees.in_degree():
+        if parents > 1:
+            label = made(plan.stream_graph).node(node).label
+            raise InternalError(f"{label} is chained behind {parents} operators")
+    if not nx.is_forest(trees):
+        raise InternalError("chained edges form a cycle")
+    for chain in nx.weakly_connected_components(trees):
+        (root,) = (node for node in chain if not trees.in_degree(node))
+        head = heads[root] if root in made(plan.chained_sources) else root
+        if any(heads[node] != head for node in chain):
+            raise InternalError(f"the operators {sorted(chain)} are a chain with several heads")
+
+
+def chained_subgraph(plan: Plan) -> nx.DiGraph[int]:
+    """The operators with the chained edges between them: a tree a chain. Chained sources stand alone."""
+    graph, chained_edges = made(plan.stream_graph), made(plan.chained_edges)
+    trees: nx.DiGraph[int] = nx.DiGraph()
+    trees.add_nodes_from(graph.graph)
+    trees.add_edges_from(
+        (edge.source, edge.target)
+        for edge in graph.edges()
+        if edge.index in chained_edges and edge.source not in made(plan.chained_sources)
+    )
+    return trees
 
 
 def why_not_chained(plan: Plan, edge: StreamEdge) -> list[Reason]:

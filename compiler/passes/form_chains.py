@@ -1,8 +1,8 @@
 """Chained edges -> chains, in the order in which Flink creates their vertices.
 
-Flink: `setChaining` and `createChain` of `StreamingJobGraphGenerator`, one recursion that collects
-operators, starts new chains at edges that are cut, and makes each vertex when all behind it are made.
-Here it is two walks with a stack of their own: down every tree, then through the trees.
+The chains are the components of the StreamGraph's subgraph of chained edges, each a tree below its head. Flink:
+`setChaining` and `createChain` of `StreamingJobGraphGenerator`, one recursion that collects operators, starts new
+chains at edges that are cut, and creates each vertex after all of its consumers.
 """
 
 from __future__ import annotations
@@ -10,26 +10,34 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import networkx as nx
+
 from opchain.compiler.graph.job_graph import Chain
 from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.stream_graph import sources_of
+from opchain.compiler.passes.chain_operators import chained_subgraph
 from opchain.runtime.errors import InternalError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from opchain.compiler.graph.plan import Plan
-    from opchain.compiler.graph.stream_graph import StreamEdge, StreamGraph
+
+_ENTRY = -1
+"""A node before all sources, so that one search starts at each of them in turn. Node ids are positive."""
 
 
 def form_chains(plan: Plan) -> Plan:
     """Fills `chains`."""
-    graph, heads = made(plan.stream_graph), made(plan.heads)
-    chained_edges, chained_sources = made(plan.chained_edges), made(plan.chained_sources)
-    chains = {
-        head: _grow(graph, head, chained_edges, chained_sources)
-        for head in heads
-        if heads[head] == head
-    }
-    entries = sorted(heads[source.id] for source in graph.sources())
-    return replace(plan, chains=tuple(_consumers_first(chains, entries)))
+    heads = made(plan.heads)
+    trees = chained_subgraph(plan)
+    chains = {}
+    for head in sources_of(trees):
+        if heads[head] == head:
+            chains[head] = _chain(plan, trees, head)
+    entries = sorted(heads[source.id] for source in made(plan.stream_graph).sources())
+    order = _consumers_first(chains, entries)
+    return replace(plan, chains=tuple(chains[head] for head in order))
 
 
 def every_operator_is_in_one_chain(plan: Plan) -> None:
@@ -42,48 +50,36 @@ def every_operator_is_in_one_chain(plan: Plan) -> None:
         raise InternalError("the chains do not hold every operator exactly once")
 
 
-def _grow(
-    graph: StreamGraph, head: int, chained_edges: frozenset[int], chained_sources: frozenset[int]
-) -> Chain:
-    operators: list[int] = []
-    children_first: list[int] = []
-    outputs: list[StreamEdge] = []
-    stack = [(head, False)]
-    while stack:
-        node, children_are_done = stack.pop()
-        if children_are_done:
-            children_first.append(node)
-            outputs += [edge for edge in graph.out_edges(node) if edge.index not in chained_edges]
-            continue
-        operators.append(node)
-        stack.append((node, True))
-        stack += [
-            (edge.target, False)
-            for edge in reversed(graph.out_edges(node))
-            if edge.index in chained_edges
-        ]
+def _chain(plan: Plan, trees: nx.DiGraph[int], head: int) -> Chain:
+    graph, chained_edges = made(plan.stream_graph), made(plan.chained_edges)
+    children_first = tuple(nx.dfs_postorder_nodes(trees, head))
     return Chain(
         head=head,
-        operators=tuple(operators),
-        children_first=tuple(children_first),
+        operators=tuple(nx.dfs_preorder_nodes(trees, head)),
+        children_first=children_first,
         chained_sources=tuple(
-            edge.source for edge in graph.in_edges(head) if edge.source in chained_sources
+            edge.source
+            for edge in graph.in_edges(head)
+            if edge.source in made(plan.chained_sources)
         ),
-        outputs=tuple(outputs),
+        outputs=tuple(
+            edge
+            for node in children_first
+            for edge in graph.out_edges(node)
+            if edge.index not in chained_edges
+        ),
     )
 
 
-def _consumers_first(chains: dict[int, Chain], entries: list[int]) -> list[Chain]:
-    """Depth first from the entry points in ascending order, each chain behind its consumers."""
-    order: list[Chain] = []
-    entered: set[int] = set()
-    stack = [(head, False) for head in reversed(entries)]
-    while stack:
-        head, consumers_are_done = stack.pop()
-        if consumers_are_done:
-            order.append(chains[head])
-        elif head not in entered:
-            entered.add(head)
-            stack.append((head, True))
-            stack += [(edge.target, False) for edge in reversed(chains[head].outputs)]
-    return order
+def _consumers_first(chains: dict[int, Chain], entries: list[int]) -> Iterator[int]:
+    """The heads, depth first from the entries in ascending order, each after its consumers.
+
+    The quotient is built by hand: networkx.quotient_graph looks at every pair of chains.
+    """
+    quotient: nx.DiGraph[int] = nx.DiGraph()
+    quotient.add_edges_from((_ENTRY, head) for head in entries)
+    quotient.add_edges_from(
+        (head, edge.target) for head, chain in chains.items() for edge in chain.outputs
+    )
+    order: Iterator[int] = nx.dfs_postorder_nodes(quotient, _ENTRY)
+    return (head for head in order if head != _ENTRY)

@@ -9,7 +9,9 @@ that a chain of a hundred thousand operators needs no stack.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import networkx as nx
 
 from opchain.compiler.graph.partitioner import ExchangeMode, Partitioner, PartitionerKind
 from opchain.compiler.graph.plan import made
@@ -39,6 +41,10 @@ DEFAULT_SLOT_SHARING_GROUP = "default"
 _DEFAULT_JOB_NAMES = {True: "Flink Batch Job", False: "Flink Streaming Job"}
 
 _BROADCAST_STATE = (specs.BroadcastProcessSpec, specs.KeyedBroadcastProcessSpec)
+
+
+_PROGRAM = "program"
+"""A node that reads every registered transformation, so that one search finds them all in the order of the calls."""
 
 
 class _Leg(NamedTuple):
@@ -89,28 +95,21 @@ def _translation_order(registered: Sequence[Transformation]) -> list[Transformat
             "the program has no operator or sink: nothing would run; a source alone is not enough, "
             "add a sink with sink_to(), add_sink() or print() before execute()"
         )
-    order: list[Transformation] = []
-    done: set[Transformation] = set()
-    entered: set[Transformation] = set()
-    stack = list(reversed(registered))
-    while stack:
-        transformation = stack[-1]
-        if transformation in entered:
-            stack.pop()
-            if transformation not in done:
-                done.add(transformation)
-                order.append(transformation)
-            continue
-        entered.add(transformation)
-        for upstream in reversed(transformation.inputs):
-            if upstream in entered and upstream not in done:
-                raise StreamGraphError(
-                    f"'{transformation.name}' ({transformation.call_site}) reads its own output "
-                    f"through '{upstream.name}' ({upstream.call_site}); a program must not have cycles"
-                )
-            if upstream not in done:
-                stack.append(upstream)
-    return order
+    upstream: nx.DiGraph[Transformation | str] = nx.DiGraph()
+    upstream.add_edges_from((_PROGRAM, transformation) for transformation in registered)
+    waiting = list(registered)
+    while waiting:
+        transformation = waiting.pop()
+        waiting += [source for source in transformation.inputs if source not in upstream]
+        upstream.add_edges_from((transformation, source) for source in transformation.inputs)
+    if not nx.is_directed_acyclic_graph(upstream):
+        (reader, writer, *_), *_ = nx.find_cycle(upstream)
+        raise StreamGraphError(
+            f"'{reader.name}' ({reader.call_site}) reads its own output "
+            f"through '{writer.name}' ({writer.call_site}); a program must not have cycles"
+        )
+    order: Iterator[Any] = nx.dfs_postorder_nodes(upstream, _PROGRAM)
+    return [transformation for transformation in order if transformation != _PROGRAM]
 
 
 def _runs_as_batch(program: Program) -> bool:

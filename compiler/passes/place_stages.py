@@ -22,6 +22,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import networkx as nx
+
 from opchain.compiler.graph.execution_plan import Exchange, ExecutionPlan, PlacedVertex, Stage
 from opchain.compiler.graph.plan import made
 from opchain.runtime.connectors.fed_source import FedSource
@@ -102,10 +104,9 @@ def exchanges_go_forward(plan: Plan) -> None:
 
 
 def _stages(job_graph: JobGraph) -> dict[str, int]:
-    stages: dict[str, int] = {}
-    for vertex in job_graph.vertices:
-        producers = [stages[edge.source_vertex] for edge in job_graph.in_edges(vertex.id)]
-        stages[vertex.id] = 1 + max(producers, default=-1)
+    stages = {vertex.id: 0 for vertex in job_graph.vertices}
+    for stage, vertex_ids in enumerate(nx.topological_generations(job_graph.graph)):
+        stages |= dict.fromkeys(vertex_ids, stage)
     for vertex in reversed(job_graph.vertices):
         if _is_fed(vertex):
             continue

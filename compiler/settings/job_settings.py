@@ -22,212 +22,140 @@ class JobSettings(BaseModel):
     job_name: str | None = Field(
         None,
         json_schema_extra={"key": "pipeline.name"},
-        description="The name of the job. Not set: the name passed to `execute()`, else `Flink Streaming Job` or `Flink Batch Job`.",
+        description="None: 'Flink Streaming Job' or 'Flink Batch Job'",
     )
-    parallelism: int = Field(
-        1,
-        ge=1,
-        json_schema_extra={"key": "parallelism.default"},
-        description="The number of subtasks of an operator that sets none.",
-    )
+    parallelism: int = Field(1, ge=1, json_schema_extra={"key": "parallelism.default"})
     max_parallelism: int = Field(
-        -1,
-        ge=-1,
-        le=32768,
-        json_schema_extra={"key": "pipeline.max-parallelism"},
-        description="The number of key groups; -1 derives it from the parallelism, as Flink does.",
+        -1, ge=-1, le=32768, json_schema_extra={"key": "pipeline.max-parallelism"}
     )
     runtime_mode: Literal["STREAMING", "BATCH", "AUTOMATIC"] = Field(
-        "STREAMING",
-        json_schema_extra={"key": "execution.runtime-mode"},
-        description="BATCH sorts the input of keyed operators by key and time; AUTOMATIC picks BATCH if all sources are bounded.",
+        "STREAMING", json_schema_extra={"key": "execution.runtime-mode"}
     )
     chaining_enabled: bool = Field(
-        True,
-        json_schema_extra={"key": "pipeline.operator-chaining.enabled"},
-        description="Whether operators are fused into chains.",
+        True, json_schema_extra={"key": "pipeline.operator-chaining.enabled"}
     )
     chain_different_max_parallelism: bool = Field(
         True,
         json_schema_extra={
             "key": "pipeline.operator-chaining.chain-operators-with-different-max-parallelism"
         },
-        description="Whether operators with different max parallelism may be chained.",
     )
     scheduler: Literal["Default", "Adaptive", "AdaptiveBatch"] | None = Field(
-        None,
-        json_schema_extra={"key": "jobmanager.scheduler"},
-        description="Flink's scheduler. It decides some chaining rules of batch jobs.",
+        None, json_schema_extra={"key": "jobmanager.scheduler"}
     )
     auto_parallelism: bool = Field(
         True,
         json_schema_extra={"key": "execution.batch.adaptive.auto-parallelism.enabled"},
-        description="Whether the adaptive batch scheduler may choose a parallelism. It decides some chaining rules.",
     )
     batch_shuffle_mode: BatchShuffleMode = Field(
-        "ALL_EXCHANGES_BLOCKING",
-        json_schema_extra={"key": "execution.batch-shuffle-mode"},
-        description="The kind of data sets between the vertices of a batch job.",
+        "ALL_EXCHANGES_BLOCKING", json_schema_extra={"key": "execution.batch-shuffle-mode"}
     )
-    auto_generate_uids: bool = Field(
-        True,
-        json_schema_extra={"key": "pipeline.auto-generate-uids"},
-        description="If false, every operator needs a uid.",
-    )
+    auto_generate_uids: bool = Field(True, json_schema_extra={"key": "pipeline.auto-generate-uids"})
     vertex_name_index_prefix: bool = Field(
-        False,
-        json_schema_extra={"key": "pipeline.vertex-name-include-index-prefix"},
-        description="Whether names of vertices start with `[vertex-N]`.",
+        False, json_schema_extra={"key": "pipeline.vertex-name-include-index-prefix"}
     )
     vertex_description_mode: Literal["TREE", "CASCADING"] = Field(
-        "TREE",
-        json_schema_extra={"key": "pipeline.vertex-description-mode"},
-        description="How the description of a vertex lists its operators.",
+        "TREE", json_schema_extra={"key": "pipeline.vertex-description-mode"}
     )
-    object_reuse: bool = Field(
-        False,
-        json_schema_extra={"key": "pipeline.object-reuse"},
-        description="Whether chained operators share records. If false, records are copied where sharing would be visible.",
-    )
+    object_reuse: bool = Field(False, json_schema_extra={"key": "pipeline.object-reuse"})
     buffer_timeout_ms: int = Field(
-        100,
-        ge=-1,
-        json_schema_extra={"key": "execution.buffer-timeout.interval"},
-        description="How long a buffer may wait before it is sent; -1 sends only full buffers. Bounded jobs ignore values above 0.",
+        100, ge=-1, json_schema_extra={"key": "execution.buffer-timeout.interval"}
     )
     auto_watermark_interval_ms: int = Field(
-        200,
-        ge=0,
-        json_schema_extra={"key": "pipeline.auto-watermark-interval"},
-        description="0 emits no periodic watermarks. Other values emit one after each batch.",
+        200, ge=0, json_schema_extra={"key": "pipeline.auto-watermark-interval"}
     )
     latency_interval_ms: int = Field(
         0,
         json_schema_extra={"key": "metrics.latency.interval"},
-        description="How often sources emit latency markers. 0 or less: never.",
+        description="0 or less: sources send no latency markers",
     )
     target: Literal["spark", "local"] = Field(
-        "spark",
-        json_schema_extra={"key": "execution.target"},
-        description="Where the job runs: on Spark or in this process.",
+        "spark", json_schema_extra={"key": "execution.target"}
     )
     checkpoint_dir: str | None = Field(
         None,
         json_schema_extra={"key": "execution.checkpointing.dir"},
-        description="The directory of the checkpoints. Not set: unbounded jobs use a temporary folder and cannot resume later.",
+        description="None: unbounded jobs keep theirs in a temporary folder, and can't go on later",
     )
     checkpoint_key_file: str | None = Field(
         None,
         json_schema_extra={"key": "execution.checkpointing.key-file"},
-        description="A file with a key. Checkpoints are signed with it, and a checkpoint that it did not sign is refused.",
+        description="a file with a key that signs checkpoints; those that it did not sign are refused",
     )
     checkpoint_interval_ms: int = Field(
         0,
         ge=0,
         json_schema_extra={"key": "execution.checkpointing.interval"},
-        description="From the start of an epoch to the start of the next. 0: the next epoch starts when there is input.",
+        description="from the begin of an epoch to the next; 0: as soon as there is something to do",
     )
     checkpoint_min_pause_ms: int = Field(
         0,
         ge=0,
         json_schema_extra={"key": "execution.checkpointing.min-pause"},
-        description="The minimum pause between the end of an epoch and the start of the next.",
+        description="from the end of an epoch to the next one",
     )
     retained_checkpoints: int = Field(
-        1,
-        ge=1,
-        json_schema_extra={"key": "execution.checkpointing.num-retained"},
-        description="How many completed checkpoints are kept.",
+        1, ge=1, json_schema_extra={"key": "execution.checkpointing.num-retained"}
     )
     tolerable_checkpoint_failures: int = Field(
-        0,
-        ge=0,
-        json_schema_extra={"key": "execution.checkpointing.tolerable-failed-checkpoints"},
-        description="How many times in a row the epoch of a failed checkpoint is retried.",
+        0, ge=0, json_schema_extra={"key": "execution.checkpointing.tolerable-failed-checkpoints"}
     )
     restore_from: str | None = Field(
         None,
         json_schema_extra={"key": "execution.state-recovery.path"},
-        description="The checkpoint or savepoint to start from.",
+        description="a checkpoint or savepoint to start from",
     )
     allow_non_restored_state: bool = Field(
-        False,
-        json_schema_extra={"key": "execution.state-recovery.ignore-unclaimed-state"},
-        description="Whether state that no operator claims may be discarded on restore.",
+        False, json_schema_extra={"key": "execution.state-recovery.ignore-unclaimed-state"}
     )
     trigger: Literal["processing-time", "available-now", "once"] = Field(
         "processing-time",
         json_schema_extra={"key": "opchain.streaming.trigger"},
-        description="`processing-time` runs until the job is stopped; `available-now` reads what is there and ends; `once` runs one epoch.",
+        description="when epochs of an unbounded job begin",
     )
     record_epochs: bool = Field(
         False,
         json_schema_extra={"key": "opchain.streaming.record-epochs"},
-        description="Whether checkpoints store the input that `opchain replay` needs.",
+        description="whether checkpoints keep what `opchain replay` needs to run their epochs again",
     )
     progress_log: str | None = Field(
         None,
         json_schema_extra={"key": "opchain.streaming.progress-log"},
-        description="A file to which each epoch appends one line of JSON.",
+        description="a file that gets a line of JSON for each epoch of an unbounded job",
     )
     state_backend: Literal["hashmap", "rocksdb"] = Field(
         "hashmap",
         json_schema_extra={"key": "state.backend.type"},
-        description="Where keyed state is kept: `hashmap` in memory, `rocksdb` on the disks of the executors.",
+        description="where keyed state is: in memory, or on the executors' disks",
     )
     state_folders: str | None = Field(
         None,
         json_schema_extra={"key": "state.backend.rocksdb.localdir"},
-        description="Folders for RocksDB on the executors, separated by commas. Not set: Spark's local folders.",
+        description="folders on the executors' disks, between commas; None: Spark's own",
     )
-    generate_code: bool = Field(
-        True,
-        json_schema_extra={"key": "opchain.codegen.enabled"},
-        description="Whether chains become generated functions. If false, operators are interpreted.",
-    )
-    inline_functions: bool = Field(
-        True,
-        json_schema_extra={"key": "opchain.codegen.inline"},
-        description="Whether simple lambdas are inlined into the generated code.",
-    )
-    batch_size: int = Field(
-        4096,
-        ge=1,
-        json_schema_extra={"key": "opchain.batch-size"},
-        description="The number of records that a generated function processes per call.",
-    )
+    generate_code: bool = Field(True, json_schema_extra={"key": "opchain.codegen.enabled"})
+    inline_functions: bool = Field(True, json_schema_extra={"key": "opchain.codegen.inline"})
+    batch_size: int = Field(4096, ge=1, json_schema_extra={"key": "opchain.batch-size"})
     python_files: str | None = Field(
-        None,
-        json_schema_extra={"key": "python.files"},
-        description="Python files for the executors, separated by commas.",
+        None, json_schema_extra={"key": "python.files"}, description="paths between commas"
     )
     python_archives: str | None = Field(
         None,
         json_schema_extra={"key": "python.archives"},
-        description="Archives for the executors, as `path` or `path#folder`, separated by commas.",
+        description="path or path#folder, between commas",
     )
     python_requirements: str | None = Field(
         None,
         json_schema_extra={"key": "python.requirements"},
-        description="The path of a requirements.txt, optionally with `#folder` of downloaded packages.",
+        description="path of a requirements.txt, maybe with #folder of packages",
     )
-    python_executable: str | None = Field(
-        None,
-        json_schema_extra={"key": "python.executable"},
-        description="The Python interpreter of the executors.",
-    )
+    python_executable: str | None = Field(None, json_schema_extra={"key": "python.executable"})
     jars: str | None = Field(
-        None,
-        json_schema_extra={"key": "pipeline.jars"},
-        description="URLs of jars, separated by semicolons.",
+        None, json_schema_extra={"key": "pipeline.jars"}, description="URLs between semicolons"
     )
     classpaths: str | None = Field(
-        None,
-        json_schema_extra={"key": "pipeline.classpaths"},
-        description="URLs for the class path, separated by semicolons.",
+        None, json_schema_extra={"key": "pipeline.classpaths"}, description="as for pipeline.jars"
     )
     job_parameters: dict[str, Any] = Field(
-        default_factory=dict,
-        json_schema_extra={"key": "pipeline.global-job-parameters"},
-        description="Parameters that functions read from their runtime context.",
+        default_factory=dict, json_schema_extra={"key": "pipeline.global-job-parameters"}
     )

@@ -64,6 +64,14 @@ def test_networkx_sees_the_same_graph(graph: StreamGraph) -> None:
     assert graph.graph.edges[1, 3, 2]["edge"] is graph.edge(2)
 
 
+def test_an_edge_shows_in_lists_that_were_read_before(graph: StreamGraph) -> None:
+    assert len(graph.out_edges(4)) == len(graph.in_edges(4)) - 1
+    graph.add_node(node(5))
+    graph.add_edge(edge(4, 4, 5))
+    assert [each.index for each in graph.out_edges(4)] == [4]
+    assert [each.index for each in graph.in_edges(5)] == [4]
+
+
 def test_ids_and_indexes_are_used_once(graph: StreamGraph) -> None:
     with pytest.raises(AssertionError, match="stream node 3 exists"):
         graph.add_node(node(3))

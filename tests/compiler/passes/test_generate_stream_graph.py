@@ -317,7 +317,7 @@ def test_a_cycle_is_refused_with_both_ends() -> None:
     first.inputs = (second,)
     with pytest.raises(StreamGraphError, match="must not have cycles") as raised:
         compile_program(Program((second,), JobSettings(), next_id=3))
-    assert "'op 1' (loop.py:1) reads its own output through 'op 2' (loop.py:2)" in str(raised.value)
+    assert "'op 2' (loop.py:2) reads its own output through 'op 1' (loop.py:1)" in str(raised.value)
 
 
 def test_a_very_long_chain_needs_no_stack() -> None:
