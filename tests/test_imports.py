@@ -26,7 +26,7 @@ LAYERS = (
     "compiler/table compiler/assertions",
     "compiler/commands",
     "compiler/cli",
-    "runtime/errors runtime/constants runtime/time",
+    "runtime/errors runtime/constants runtime/redaction runtime/time",
     "runtime/java_objects",
     "runtime/configuration",
     "runtime/types",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shlex
 from pathlib import Path
@@ -46,14 +45,12 @@ def test_the_program_counts_words(program: str) -> None:
     assert {"1> ('that', 1)", "2> ('be', 2)"} & set(result.output.splitlines())
 
 
-def test_the_support_tables_are_what_the_code_says() -> None:
-    spec = importlib.util.spec_from_file_location("support_table", ROOT / "docs/support_table.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert module.api_table() in README
-    assert module.operator_table() in README
+def test_it_is_a_front_door() -> None:
+    assert len(README.splitlines()) < 150
+    paragraphs = re.sub(r"^```.*?^```$", "", README, flags=re.DOTALL | re.MULTILINE).split("\n\n")
+    lists = re.compile(r"^([-|!]|#|  )", re.MULTILINE)
+    long = [text for text in paragraphs if not lists.search(text) and text.count("\n") >= 4]
+    assert long == []
 
 
 def test_the_links_lead_to_files() -> None:
@@ -78,7 +75,13 @@ def test_the_commands_for_a_cluster_are_ones_that_opchain_knows(
 
 
 def test_ci_runs_the_readme_s_test_command() -> None:
-    command = next(line for line in block("sh", 1).splitlines() if "pytest" in line)
+    command = next(
+        line
+        for kind, text in BLOCKS
+        if kind == "sh"
+        for line in text.splitlines()
+        if "pytest" in line
+    )
     ci = (ROOT / ".ci/run").read_text(encoding="utf-8")
     assert "-e '.[test]'" in command
     assert "-e '.[test]'" in ci

@@ -32,6 +32,7 @@ from opchain.compiler.commands.package import DEFAULT_FOLDER, write_archive
 from opchain.compiler.commands.program_arguments import PASSES_ARGUMENTS_ON, takes_arguments
 from opchain.compiler.commands.program_command import ProgramCommand
 from opchain.compiler.commands.program_file import whole_program
+from opchain.runtime.redaction import HIDDEN, is_secret, redacted_setting
 from opchain.runtime.spark.source_archive import opchain_sources, zipped
 from opchain.runtime.spark.spark_home import spark_home
 
@@ -163,6 +164,18 @@ def command_text(lines: Sequence[Sequence[str]]) -> str:
     return " \\\n    ".join(map(shlex.join, lines)) + "\n"
 
 
+def without_secrets(lines: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The words of a command without what looks like a secret: by the names of settings and options."""
+    found = []
+    for line in lines:
+        shown: list[str] = []
+        for word, before in zip(line, ("", *line), strict=False):
+            is_value = before.startswith("--") and "=" not in before and is_secret(before)
+            shown.append(HIDDEN if is_value else redacted_setting(word))
+        found.append(shown)
+    return found
+
+
 def read_properties(folder: Path) -> tuple[Path, dict[str, str]]:
     """The spark-defaults.conf of a folder, and what it says.
 
@@ -247,6 +260,7 @@ def configured(
     help="Where opchain.zip and the program's own archives are written.",
 )
 @click.option("--dry-run", is_flag=True, help="Write the archives and print the command only.")
+@click.option("--show-secrets", is_flag=True, help="Print the command with passwords and tokens.")
 def submit(
     file: str,
     arguments: tuple[str, ...],
@@ -259,6 +273,7 @@ def submit(
     requirements: Path | None,
     build_dir: Path,
     dry_run: bool,
+    show_secrets: bool,
 ) -> None:
     """Runs FILE by spark-submit, with all that its executors need; prints the command first.
 
@@ -303,10 +318,15 @@ def submit(
         archives=archives,
     )
     lines = submission.command(spark_submit)
+    shown = lines if show_secrets else without_secrets(lines)
     if dry_run:
-        answer(command_text(lines))
+        answer(command_text(shown))
+    else:
+        click.echo(command_text(shown), err=True, nl=False)
+    if shown != lines:
+        note(f"what looks like a secret is shown as {HIDDEN}; --show-secrets prints it")
+    if dry_run:
         return
-    click.echo(command_text(lines), err=True, nl=False)
     _become([word for line in lines for word in line])
 
 

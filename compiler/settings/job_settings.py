@@ -22,140 +22,212 @@ class JobSettings(BaseModel):
     job_name: str | None = Field(
         None,
         json_schema_extra={"key": "pipeline.name"},
-        description="None: 'Flink Streaming Job' or 'Flink Batch Job'",
+        description="The name of the job. Not set: the name passed to `execute()`, else `Flink Streaming Job` or `Flink Batch Job`.",
     )
-    parallelism: int = Field(1, ge=1, json_schema_extra={"key": "parallelism.default"})
+    parallelism: int = Field(
+        1,
+        ge=1,
+        json_schema_extra={"key": "parallelism.default"},
+        description="The number of subtasks of an operator that sets none.",
+    )
     max_parallelism: int = Field(
-        -1, ge=-1, le=32768, json_schema_extra={"key": "pipeline.max-parallelism"}
+        -1,
+        ge=-1,
+        le=32768,
+        json_schema_extra={"key": "pipeline.max-parallelism"},
+        description="The number of key groups; -1 derives it from the parallelism, as Flink does.",
     )
     runtime_mode: Literal["STREAMING", "BATCH", "AUTOMATIC"] = Field(
-        "STREAMING", json_schema_extra={"key": "execution.runtime-mode"}
+        "STREAMING",
+        json_schema_extra={"key": "execution.runtime-mode"},
+        description="BATCH sorts the input of keyed operators by key and time; AUTOMATIC picks BATCH if all sources are bounded.",
     )
     chaining_enabled: bool = Field(
-        True, json_schema_extra={"key": "pipeline.operator-chaining.enabled"}
+        True,
+        json_schema_extra={"key": "pipeline.operator-chaining.enabled"},
+        description="Whether operators are fused into chains.",
     )
     chain_different_max_parallelism: bool = Field(
         True,
         json_schema_extra={
             "key": "pipeline.operator-chaining.chain-operators-with-different-max-parallelism"
         },
+        description="Whether operators with different max parallelism may be chained.",
     )
     scheduler: Literal["Default", "Adaptive", "AdaptiveBatch"] | None = Field(
-        None, json_schema_extra={"key": "jobmanager.scheduler"}
+        None,
+        json_schema_extra={"key": "jobmanager.scheduler"},
+        description="Flink's scheduler. It decides some chaining rules of batch jobs.",
     )
     auto_parallelism: bool = Field(
         True,
         json_schema_extra={"key": "execution.batch.adaptive.auto-parallelism.enabled"},
+        description="Whether the adaptive batch scheduler may choose a parallelism. It decides some chaining rules.",
     )
     batch_shuffle_mode: BatchShuffleMode = Field(
-        "ALL_EXCHANGES_BLOCKING", json_schema_extra={"key": "execution.batch-shuffle-mode"}
+        "ALL_EXCHANGES_BLOCKING",
+        json_schema_extra={"key": "execution.batch-shuffle-mode"},
+        description="The kind of data sets between the vertices of a batch job.",
     )
-    auto_generate_uids: bool = Field(True, json_schema_extra={"key": "pipeline.auto-generate-uids"})
+    auto_generate_uids: bool = Field(
+        True,
+        json_schema_extra={"key": "pipeline.auto-generate-uids"},
+        description="If false, every operator needs a uid.",
+    )
     vertex_name_index_prefix: bool = Field(
-        False, json_schema_extra={"key": "pipeline.vertex-name-include-index-prefix"}
+        False,
+        json_schema_extra={"key": "pipeline.vertex-name-include-index-prefix"},
+        description="Whether names of vertices start with `[vertex-N]`.",
     )
     vertex_description_mode: Literal["TREE", "CASCADING"] = Field(
-        "TREE", json_schema_extra={"key": "pipeline.vertex-description-mode"}
+        "TREE",
+        json_schema_extra={"key": "pipeline.vertex-description-mode"},
+        description="How the description of a vertex lists its operators.",
     )
-    object_reuse: bool = Field(False, json_schema_extra={"key": "pipeline.object-reuse"})
+    object_reuse: bool = Field(
+        False,
+        json_schema_extra={"key": "pipeline.object-reuse"},
+        description="Whether chained operators share records. If false, records are copied where sharing would be visible.",
+    )
     buffer_timeout_ms: int = Field(
-        100, ge=-1, json_schema_extra={"key": "execution.buffer-timeout.interval"}
+        100,
+        ge=-1,
+        json_schema_extra={"key": "execution.buffer-timeout.interval"},
+        description="How long a buffer may wait before it is sent; -1 sends only full buffers. Bounded jobs ignore values above 0.",
     )
     auto_watermark_interval_ms: int = Field(
-        200, ge=0, json_schema_extra={"key": "pipeline.auto-watermark-interval"}
+        200,
+        ge=0,
+        json_schema_extra={"key": "pipeline.auto-watermark-interval"},
+        description="0 emits no periodic watermarks. Other values emit one after each batch.",
     )
     latency_interval_ms: int = Field(
         0,
         json_schema_extra={"key": "metrics.latency.interval"},
-        description="0 or less: sources send no latency markers",
+        description="How often sources emit latency markers. 0 or less: never.",
     )
     target: Literal["spark", "local"] = Field(
-        "spark", json_schema_extra={"key": "execution.target"}
+        "spark",
+        json_schema_extra={"key": "execution.target"},
+        description="Where the job runs: on Spark or in this process.",
     )
     checkpoint_dir: str | None = Field(
         None,
         json_schema_extra={"key": "execution.checkpointing.dir"},
-        description="None: unbounded jobs keep theirs in a temporary folder, and can't go on later",
+        description="The directory of the checkpoints. Not set: unbounded jobs use a temporary folder and cannot resume later.",
     )
     checkpoint_key_file: str | None = Field(
         None,
         json_schema_extra={"key": "execution.checkpointing.key-file"},
-        description="a file with a key that signs checkpoints; those that it did not sign are refused",
+        description="A file with a key. Checkpoints are signed with it, and a checkpoint that it did not sign is refused.",
     )
     checkpoint_interval_ms: int = Field(
         0,
         ge=0,
         json_schema_extra={"key": "execution.checkpointing.interval"},
-        description="from the begin of an epoch to the next; 0: as soon as there is something to do",
+        description="From the start of an epoch to the start of the next. 0: the next epoch starts when there is input.",
     )
     checkpoint_min_pause_ms: int = Field(
         0,
         ge=0,
         json_schema_extra={"key": "execution.checkpointing.min-pause"},
-        description="from the end of an epoch to the next one",
+        description="The minimum pause between the end of an epoch and the start of the next.",
     )
     retained_checkpoints: int = Field(
-        1, ge=1, json_schema_extra={"key": "execution.checkpointing.num-retained"}
+        1,
+        ge=1,
+        json_schema_extra={"key": "execution.checkpointing.num-retained"},
+        description="How many completed checkpoints are kept.",
     )
     tolerable_checkpoint_failures: int = Field(
-        0, ge=0, json_schema_extra={"key": "execution.checkpointing.tolerable-failed-checkpoints"}
+        0,
+        ge=0,
+        json_schema_extra={"key": "execution.checkpointing.tolerable-failed-checkpoints"},
+        description="How many times in a row the epoch of a failed checkpoint is retried.",
     )
     restore_from: str | None = Field(
         None,
         json_schema_extra={"key": "execution.state-recovery.path"},
-        description="a checkpoint or savepoint to start from",
+        description="The checkpoint or savepoint to start from.",
     )
     allow_non_restored_state: bool = Field(
-        False, json_schema_extra={"key": "execution.state-recovery.ignore-unclaimed-state"}
+        False,
+        json_schema_extra={"key": "execution.state-recovery.ignore-unclaimed-state"},
+        description="Whether state that no operator claims may be discarded on restore.",
     )
     trigger: Literal["processing-time", "available-now", "once"] = Field(
         "processing-time",
         json_schema_extra={"key": "opchain.streaming.trigger"},
-        description="when epochs of an unbounded job begin",
+        description="`processing-time` runs until the job is stopped; `available-now` reads what is there and ends; `once` runs one epoch.",
     )
     record_epochs: bool = Field(
         False,
         json_schema_extra={"key": "opchain.streaming.record-epochs"},
-        description="whether checkpoints keep what `opchain replay` needs to run their epochs again",
+        description="Whether checkpoints store the input that `opchain replay` needs.",
     )
     progress_log: str | None = Field(
         None,
         json_schema_extra={"key": "opchain.streaming.progress-log"},
-        description="a file that gets a line of JSON for each epoch of an unbounded job",
+        description="A file to which each epoch appends one line of JSON.",
     )
     state_backend: Literal["hashmap", "rocksdb"] = Field(
         "hashmap",
         json_schema_extra={"key": "state.backend.type"},
-        description="where keyed state is: in memory, or on the executors' disks",
+        description="Where keyed state is kept: `hashmap` in memory, `rocksdb` on the disks of the executors.",
     )
     state_folders: str | None = Field(
         None,
         json_schema_extra={"key": "state.backend.rocksdb.localdir"},
-        description="folders on the executors' disks, between commas; None: Spark's own",
+        description="Folders for RocksDB on the executors, separated by commas. Not set: Spark's local folders.",
     )
-    generate_code: bool = Field(True, json_schema_extra={"key": "opchain.codegen.enabled"})
-    inline_functions: bool = Field(True, json_schema_extra={"key": "opchain.codegen.inline"})
-    batch_size: int = Field(4096, ge=1, json_schema_extra={"key": "opchain.batch-size"})
+    generate_code: bool = Field(
+        True,
+        json_schema_extra={"key": "opchain.codegen.enabled"},
+        description="Whether chains become generated functions. If false, operators are interpreted.",
+    )
+    inline_functions: bool = Field(
+        True,
+        json_schema_extra={"key": "opchain.codegen.inline"},
+        description="Whether simple lambdas are inlined into the generated code.",
+    )
+    batch_size: int = Field(
+        4096,
+        ge=1,
+        json_schema_extra={"key": "opchain.batch-size"},
+        description="The number of records that a generated function processes per call.",
+    )
     python_files: str | None = Field(
-        None, json_schema_extra={"key": "python.files"}, description="paths between commas"
+        None,
+        json_schema_extra={"key": "python.files"},
+        description="Python files for the executors, separated by commas.",
     )
     python_archives: str | None = Field(
         None,
         json_schema_extra={"key": "python.archives"},
-        description="path or path#folder, between commas",
+        description="Archives for the executors, as `path` or `path#folder`, separated by commas.",
     )
     python_requirements: str | None = Field(
         None,
         json_schema_extra={"key": "python.requirements"},
-        description="path of a requirements.txt, maybe with #folder of packages",
+        description="The path of a requirements.txt, optionally with `#folder` of downloaded packages.",
     )
-    python_executable: str | None = Field(None, json_schema_extra={"key": "python.executable"})
+    python_executable: str | None = Field(
+        None,
+        json_schema_extra={"key": "python.executable"},
+        description="The Python interpreter of the executors.",
+    )
     jars: str | None = Field(
-        None, json_schema_extra={"key": "pipeline.jars"}, description="URLs between semicolons"
+        None,
+        json_schema_extra={"key": "pipeline.jars"},
+        description="URLs of jars, separated by semicolons.",
     )
     classpaths: str | None = Field(
-        None, json_schema_extra={"key": "pipeline.classpaths"}, description="as for pipeline.jars"
+        None,
+        json_schema_extra={"key": "pipeline.classpaths"},
+        description="URLs for the class path, separated by semicolons.",
     )
     job_parameters: dict[str, Any] = Field(
-        default_factory=dict, json_schema_extra={"key": "pipeline.global-job-parameters"}
+        default_factory=dict,
+        json_schema_extra={"key": "pipeline.global-job-parameters"},
+        description="Parameters that functions read from their runtime context.",
     )

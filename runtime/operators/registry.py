@@ -99,6 +99,6 @@ def create_operator(
     if operator is None:
         raise UnsupportedFeatureError(
             f"'{program.name}' ({program.call_site}) is a {program.spec.kind}, which compiles but "
-            "does not run yet; see the table of supported features in the README"
+            "does not run yet; see docs/reference/support.md"
         )
     return operator(program, context, output)

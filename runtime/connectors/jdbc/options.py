@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.redaction import redacted_url
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -15,12 +16,16 @@ _DRIVER = "org.postgresql.Driver"
 
 @dataclass(frozen=True)
 class JdbcConnectionOptions:
-    """Where a database is; made by `JdbcConnectionOptionsBuilder`. The password is never shown."""
+    """Where a database is; made by `JdbcConnectionOptionsBuilder`. Passwords are never shown."""
 
     url: str
     driver_name: str | None = None
     user_name: str | None = None
-    password: str | None = field(default=None, repr=False)
+    password: str | None = None
+
+    def __repr__(self) -> str:
+        shown = f"url={redacted_url(str(self.url))!r}, driver_name={self.driver_name!r}"
+        return f"{type(self).__name__}({shown}, user_name={self.user_name!r})"
 
     def get_db_url(self) -> str:
         """The URL as it was given."""

@@ -141,6 +141,36 @@ def test_it_becomes_the_command_that_it_prints(program: str) -> None:
     assert done.stdout.splitlines()[-2:] == [program, "-x"]
 
 
+SECRETS = (
+    "--conf",
+    "spark.hadoop.fs.s3a.secret.key=hush",
+    "--conf",
+    "spark.my.url=jdbc:postgresql://h/d?user=ada&password=hush",
+)
+
+
+def test_secrets_are_not_printed(program: str, run: Any) -> None:
+    options = ("--db-password", "hush", "--token=hush", "--to", "9")
+    done = run("submit", program, *SECRETS, "--dry-run", "--", *options)
+    assert done.exit_code == 0, done.stderr
+    assert "hush" not in done.stdout + done.stderr
+    assert "--show-secrets prints it" in done.stderr
+    printed = words(done)
+    assert "spark.hadoop.fs.s3a.secret.key=*****" in printed
+    assert printed[-5:] == ["--db-password", "*****", "--token=*****", "--to", "9"]
+    shown = run("submit", program, *SECRETS, "--dry-run", "--show-secrets", "--", *options)
+    assert words(shown)[-5:] == list(options)
+    assert shown.stderr == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
+def test_spark_submit_gets_the_secrets(program: str) -> None:
+    command = [sys.executable, "-m", "opchain", "submit", program, *SECRETS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "hush" not in done.stderr
+    assert "spark.hadoop.fs.s3a.secret.key=hush" in done.stdout.splitlines()
+
+
 @pytest.mark.usefixtures("program")
 @pytest.mark.parametrize(
     ("file", "said"),

@@ -57,3 +57,21 @@ def test_execution_options_and_their_defaults() -> None:
 def test_numbers_that_make_no_sense_are_refused(call: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"{call} got {value!r}"):
         getattr(JdbcExecutionOptions.builder(), call)(value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "jdbc:postgresql://localhost/books?user=ada&password=hush",
+        "jdbc:postgresql://localhost/books?sslpassword=hush&sslmode=require",
+        "postgresql://ada:hush@localhost/books",
+        "postgresql://ada:hu%40sh@localhost/books?password=hush",
+    ],
+)
+def test_a_password_in_the_url_is_not_shown(url: str) -> None:
+    options = Builder().with_url(url).build()
+    assert options.get_db_url() == url
+    for text in (repr(options), str(options)):
+        assert "hush" not in text
+        assert "hu%40sh" not in text
+        assert "localhost/books" in text

@@ -1,0 +1,266 @@
+"""Write the generated pages of the reference.
+
+    python docs/generate.py
+
+Each page in docs/reference that this script writes says so in its first line. tests/docs/test_generated.py
+fails if a page differs from what the code says now.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+import click
+
+from opchain.compiler import cli
+from opchain.compiler.settings.job_settings import JobSettings
+from opchain.compiler.settings.settings_reader import key_of
+from opchain.reexports import is_refused, names_of
+from opchain.runtime import errors
+from opchain.runtime.operators.registry import OPERATORS
+from opchain.runtime.program import operator_specs as specs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PACKAGES = ("opchain.common", "opchain.datastream", "opchain.metrics", "opchain.table")
+INTERNAL = {"operator", "sink", "map_partition"}
+REFUSED_BY_FLINK = {
+    f"KeyedStream.{name}"
+    for name in (
+        *("shuffle", "rebalance", "rescale", "forward", "global_", "broadcast"),
+        "partition_custom",
+    )
+}
+"""Keyed streams are partitioned already: Flink refuses these as well."""
+
+
+def modules() -> Iterator[str]:
+    """PyFlink's modules. A package that only re-exports the names of its modules is left out."""
+    for package in PACKAGES:
+        found = importlib.import_module(package)
+        below = [
+            module
+            for module in pkgutil.walk_packages(found.__path__, f"{package}.")
+            if not module.ispkg
+        ]
+        yield from (module.name for module in below) if below else (package,)
+
+
+def api() -> Iterator[tuple[str, int, list[str]]]:
+    """Each module, its number of names, and the names that are refused."""
+    for module in modules():
+        loaded = importlib.import_module(module)
+        names = sorted(getattr(loaded, "__all__", ()))
+        if not names and module.startswith("opchain.datastream.connectors."):
+            place = module.removeprefix("opchain.")
+            names = sorted(name for name, owner in names_of(place).items() if owner == place)
+        if names:
+            yield module, len(names), [item for name in names for item in refused(loaded, name)]
+
+
+def refused(module: Any, name: str) -> list[str]:
+    """The name, if its import is refused; else the methods of the class that only raise."""
+    owner = getattr(module, name)
+    if is_refused(owner):
+        return [name]
+    if not inspect.isclass(owner):
+        return []
+    found = [
+        name if member == "__init__" else f"{name}.{member}"
+        for member, value in vars(owner).items()
+        if (member == "__init__" or not member.startswith("_")) and only_raises(value)
+    ]
+    return [item for item in found if item not in REFUSED_BY_FLINK]
+
+
+def only_raises(member: Any) -> bool:
+    """Whether a method does nothing but raise UnsupportedFeatureError, through `no_java` for one."""
+    function = getattr(member, "__func__", member)
+    if not inspect.isfunction(function) or function.__code__.co_filename.startswith("<"):
+        return False  # a dataclass's own have no source
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    assert isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef)
+    body = tree.body[1:] if ast.get_docstring(tree) is not None else tree.body
+    if len(body) != 1 or not isinstance(body[0], ast.Raise):
+        return False
+    raised = ast.unparse(body[0])
+    return "no_java(" in raised or "UnsupportedFeatureError(" in raised
+
+
+def operators() -> list[tuple[str, str]]:
+    """The kinds of operators, each with the first sentence of its spec."""
+    found = []
+    for _, spec in inspect.getmembers(specs, inspect.isclass):
+        if not issubclass(spec, specs.OperatorSpec) or spec.kind in INTERNAL:
+            continue
+        if spec in OPERATORS:
+            about = (inspect.getdoc(spec) or "").split("\n\n")[0].replace("\n", " ").rstrip(".:")
+            found.append((spec.kind, about))
+    return sorted(found)
+
+
+def api_table() -> str:
+    """PyFlink's modules, as a Markdown table."""
+    lines = ["| module of PyFlink | names | not supported |", "|---|---|---|"]
+    for module, count, missing in api():
+        listed = ", ".join(f"`{item}`" for item in missing)
+        unsupported = "all" if len(missing) == count else listed
+        name = module.replace("opchain", "pyflink", 1)
+        lines.append(f"| `{name}` | {count} | {unsupported} |")
+    return "\n".join(lines)
+
+
+def operator_table() -> str:
+    """The operators, as a Markdown table."""
+    lines = ["| operator | what it is |", "|---|---|"]
+    lines += [f"| `{kind}` | {about} |" for kind, about in operators()]
+    return "\n".join(lines)
+
+
+def support_page() -> str:
+    """What runs, and what is refused."""
+    return f"""# Support table
+
+Every public name of PyFlink 2.3's DataStream API is there, with its parameters. A feature that is not supported raises an
+`UnsupportedFeatureError` that names it. Bounded jobs run in BATCH and STREAMING mode, on Spark and in process. Unbounded jobs
+run on Structured Streaming with checkpoints, and in process without.
+
+Not supported: the Table API except for `datagen` tables that become streams; queryable state; `SourceFunction`s and sources
+inside multi-input operators in unbounded jobs on Spark.
+
+## PyFlink's modules
+
+{api_table()}
+
+## Operators
+
+{operator_table()}
+"""
+
+
+def settings_page() -> str:
+    """Every configuration key that has an effect."""
+    rows = ["| key | values | default | effect |", "|---|---|---|---|"]
+    for name, field in JobSettings.model_fields.items():
+        kind = _type_name(name, field.annotation)
+        default = (
+            "" if field.is_required() or field.default is None else f"`{_default(name, field)}`"
+        )
+        rows.append(f"| `{key_of(name)}` | {kind} | {default} | {field.description} |")
+    table = "\n".join(rows)
+    return f"""# Settings
+
+Set a key with `Configuration.set_string`, with `opchain run -D KEY=VALUE`, or with the setter of the environment that Flink
+has for it. A misspelt `opchain.` key and a value of the wrong type are refused before the program runs. Durations are
+written as in Flink: `500 ms`, `10 s`, `5 min`.
+
+{table}
+
+Other keys of Flink are accepted and have no effect. Examples are keys of the memory and the network of a Flink cluster.
+"""
+
+
+def _default(name: str, field: Any) -> str:
+    value = field.get_default(call_default_factory=True)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if name.endswith("_ms") and value > 0:
+        return f"{value} ms"
+    return "empty" if value == {} else str(value)
+
+
+def _type_name(name: str, annotation: Any) -> str:
+    choices = [
+        choice
+        for part in (annotation, *get_args(annotation))
+        if get_origin(part) is Literal
+        for choice in get_args(part)
+    ]
+    if choices:
+        return ", ".join(f"`{choice}`" for choice in choices)
+    if name.endswith("_ms"):
+        return "duration"
+    plain = {bool: "`true`, `false`", int: "integer"}
+    return plain.get(annotation, "map" if get_origin(annotation) is dict else "text")
+
+
+def commands_page() -> str:
+    """The help of each command."""
+    texts = ["# Commands\n"]
+    texts.extend(_help(cli.main, "opchain", None))
+    return "\n".join(texts)
+
+
+def _help(command: click.Command, name: str, parent: click.Context | None) -> Iterator[str]:
+    context = click.Context(
+        command,
+        info_name=name.rpartition(" ")[2],
+        parent=parent,
+        **command.context_settings,
+    )
+    context.max_content_width = context.terminal_width = 90
+    text = command.get_help(context).rstrip()
+    yield f"## {name}\n\n```text\n{text}\n```\n"
+    if isinstance(command, click.Group):
+        for sub in command.list_commands(context):
+            found = command.get_command(context, sub)
+            assert found is not None
+            yield from _help(found, f"{name} {sub}", context)
+
+
+def errors_page() -> str:
+    """The tree of exceptions."""
+    rows = ["| exception | parent | meaning |", "|---|---|---|"]
+    for name, kind in vars(errors).items():
+        if inspect.isclass(kind) and issubclass(kind, errors.StreamError):
+            about = (inspect.getdoc(kind) or "").split("\n\n")[0].replace("\n", " ")
+            rows.append(f"| `{name}` | `{kind.__bases__[0].__name__}` | {about} |")
+    table = "\n".join(rows)
+    return f"""# Errors
+
+Every exception that opchain raises on purpose is a `StreamError`. Wrong arguments of a single call raise `TypeError` or
+`ValueError`. An exception in your own function keeps its type; a note on it names the operator, the line of the program
+that created the operator, and the record.
+
+{table}
+
+## Three messages, and what to do
+
+**A function cannot be pickled.** The message names the function and the object that it captures, such as a lock or a
+connection. Create that object in `open()` instead.
+
+**State is claimed by no operator.** The checkpoint has state of an operator that the program no longer has. Give operators
+uids, or discard the state with `opchain run --allow-non-restored-state`. `opchain checkpoint diff` shows it in advance.
+
+**A checkpoint is in use.** Another run holds the lease of the checkpoint directory. Stop that run, or wait until its lease
+ends (60 s after its last heartbeat).
+"""
+
+
+PAGES = {
+    "support.md": support_page,
+    "settings.md": settings_page,
+    "commands.md": commands_page,
+    "errors.md": errors_page,
+}
+
+
+def render(name: str) -> str:
+    """A page as its file holds it."""
+    return f"<!-- Generated by docs/generate.py: do not edit. -->\n\n{PAGES[name]()}"
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        (ROOT / "docs" / "reference" / page).write_text(render(page), encoding="utf-8")

@@ -1,0 +1,44 @@
+"""The generated pages of the reference say what the code says."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING
+
+import pytest
+from page_blocks import DOCS
+
+from opchain.compiler.settings.job_settings import JobSettings
+from opchain.compiler.settings.settings_reader import key_of
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+NAMES = ["support.md", "settings.md", "commands.md", "errors.md"]
+
+
+@pytest.fixture(scope="module")
+def generate() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_is_what_the_code_says(name: str, generate: ModuleType) -> None:
+    page = (DOCS / "reference" / name).read_text("utf-8")
+    assert page == generate.render(name), "run: python docs/generate.py"
+
+
+def test_all_of_them_are_compared(generate: ModuleType) -> None:
+    assert list(generate.PAGES) == NAMES
+
+
+def test_every_setting_is_described(generate: ModuleType) -> None:
+    page = generate.settings_page()
+    for name, field in JobSettings.model_fields.items():
+        assert f"`{key_of(name)}`" in page
+        assert field.description, name
