@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from opchain.runtime.measurements.job_metrics import JobMetrics, RunTotals, merge_task_metrics
+from opchain.runtime.measurements.late_records import LateRecordWarnings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,6 +42,7 @@ class EpochHistory:
         self._recent: deque[EpochProgress] = deque(maxlen=EPOCHS_KEPT)
         self._totals = RunTotals()
         self._of_last_epoch: JobMetrics | None = None
+        self._late_records = LateRecordWarnings(job)
 
     @property
     def recent(self) -> list[EpochProgress]:
@@ -79,6 +81,8 @@ class EpochHistory:
             self._totals.add(tasks)
             self._of_last_epoch = outcome.metrics
             listeners = list(self._listeners)
+        if any(operator.late_records_dropped for operator in outcome.metrics.operators):
+            self._late_records.look_at(self.totals())
         for listener in listeners:
             _tell(listener, progress)
 

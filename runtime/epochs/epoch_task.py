@@ -251,8 +251,7 @@ class EpochTask(StreamTask):
     def _begin(self, epoch: Epoch, buffers: Iterator[Buffer]) -> None:
         self.processor.measure_anew()
         for operator in self.chain.operators:
-            operator.records_in = operator.records_out = 0
-            operator.latencies.clear()
+            operator.begin_epoch()
         for writer in self.writers:
             writer.begin_epoch(epoch.checkpoint_id)
         self._driver.begin_epoch()

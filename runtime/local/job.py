@@ -17,6 +17,7 @@ from opchain.runtime.job.run import JobRun
 from opchain.runtime.local.files import local_files
 from opchain.runtime.local.live_run import LiveRun, endless_sources
 from opchain.runtime.local.stop_switch import StopSwitch
+from opchain.runtime.measurements.late_records import LateRecordWarnings
 from opchain.runtime.program.vertex_program import DRIVER
 from opchain.runtime.records.elements import reading_order
 from opchain.runtime.records.garbage_collection import relaxed_collector
@@ -55,6 +56,7 @@ def local_run(job: JobProgram, dependencies: JobDependencies = NO_DEPENDENCIES) 
                 )
                 outcome = read_outcome(job, buffers)
             commit(job, outcome)
+        LateRecordWarnings(job).look_at(outcome.metrics)
         return outcome
 
     return JobRun(run, switch.stop, name=job.job_name, progress=progress)

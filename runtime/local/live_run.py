@@ -10,10 +10,12 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from opchain.runtime.job.held_interrupts import HeldInterrupts
+from opchain.runtime.measurements.late_records import LateRecordWarnings
 from opchain.runtime.program.vertex_program import DRIVER
 from opchain.runtime.records.garbage_collection import relaxed_collector
 from opchain.runtime.shipping.functions import ship_vertices, shipped_task
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram, VertexProgram
     from opchain.runtime.records.elements import Buffer
     from opchain.runtime.task.stream_task import TaskEnvironment
+
+_LOOK_EVERY_S = 1.0
+"""How often somebody looks whether running tasks have dropped late records."""
 
 ENDING_S = 5.0
 """How long tasks get to end when the job is stopped; a source that blocks is left behind."""
@@ -61,6 +66,8 @@ class LiveRun:
         self._inputs = {task: LiveBuffers() for task in tasks}
         self._to_driver: queue.SimpleQueue[Buffer | _Ended] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
+        self._running: list[StreamTask] = []
+        self._late_records = LateRecordWarnings(job)
 
     def buffers(self) -> Iterator[Buffer]:
         """Runs all tasks; yields what they send to the driver, until all have ended.
@@ -80,8 +87,10 @@ class LiveRun:
                     for thread in self._threads:
                         thread.start()
                 while left:
-                    item = self._to_driver.get()
-                    if not isinstance(item, _Ended):
+                    item = self._next_item()
+                    if item is None:
+                        self._warn_of_late_records()
+                    elif not isinstance(item, _Ended):
                         yield item
                     elif item.error is not None:
                         raise item.error
@@ -89,6 +98,28 @@ class LiveRun:
                         left -= 1
         finally:
             self._stop_tasks()
+            self._warn_of_late_records()
+
+    def _next_item(self) -> Buffer | _Ended | None:
+        """What a task sends next; None if nothing has come for a while."""
+        try:
+            return self._to_driver.get(timeout=_LOOK_EVERY_S)
+        except queue.Empty:
+            return None
+
+    def _warn_of_late_records(self) -> None:
+        """Reads the counters of the running tasks, which have no reports before they end."""
+        dropped: Counter[str] = Counter()
+        records_in: Counter[str] = Counter()
+        for task in list(self._running):
+            for operator in task.chain.operators:
+                counted = operator.late_records_dropped
+                if counted is not None:
+                    operator_id = operator.program.operator_id
+                    dropped[operator_id] += counted.get_count()
+                    records_in[operator_id] += operator.records_in
+        for operator_id, count in dropped.items():
+            self._late_records.note(operator_id, count, records_in[operator_id])
 
     def _run(self, task: int) -> None:
         """One task, in its thread."""
@@ -96,6 +127,7 @@ class LiveRun:
             program = shipped_task(self._job, self._shipped, task)
             running = StreamTask(program, task, self._inputs[task], self._environment)
             self._switch.watch(running)
+            self._running.append(running)
             for buffer in running.run():
                 if buffer.target == DRIVER:
                     self._to_driver.put(buffer)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.measurements.operator_metrics import OperatorMetrics
 from opchain.runtime.measurements.vertex_metrics import VertexMetrics
 from opchain.runtime.metrics.accumulators import SentAccumulator, merge_accumulators
+from opchain.runtime.metrics.metric_group import NUM_LATE_RECORDS_DROPPED
 from opchain.runtime.metrics.metric_types import plain_values
 
 if TYPE_CHECKING:
@@ -183,7 +184,15 @@ def _operator_added(before: OperatorCounts, epoch: OperatorCounts) -> OperatorCo
         epoch,
         records_in=before.records_in + epoch.records_in,
         records_out=before.records_out + epoch.records_out,
+        registered=epoch.registered | _late_records_added(before, epoch),
     )
+
+
+def _late_records_added(before: OperatorCounts, epoch: OperatorCounts) -> dict[str, int]:
+    name = NUM_LATE_RECORDS_DROPPED
+    if name not in epoch.registered:
+        return {}
+    return {name: before.registered.get(name, 0) + epoch.registered[name]}
 
 
 def over_span(metrics: TaskMetrics, span_ns: int) -> TaskMetrics:

@@ -109,6 +109,11 @@ class OperatorMetrics:
         return min(item.output_watermark for item in self.subtasks)
 
     @property
+    def late_records_dropped(self) -> int:
+        """Records that were dropped as late. Flink: numLateRecordsDropped."""
+        return sum(item.registered.get(names.NUM_LATE_RECORDS_DROPPED, 0) for item in self.subtasks)
+
+    @property
     def skew(self) -> float:
         """The share of the busiest subtask by records in, as a multiple of an even share."""
         return skew([item.records_in for item in self.subtasks])

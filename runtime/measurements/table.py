@@ -27,6 +27,9 @@ COLUMNS = (
     "busy",
     "skew",
 )
+LATE = "dropped late"
+"""A column that is there if an operator has dropped records as late."""
+
 _LONGEST_NAME = 60
 _WIDE = 10_000
 _KIB = 1024
@@ -77,10 +80,15 @@ def _table(metrics: JobMetrics, box: Any) -> Table:
     from rich.text import Text  # noqa: PLC0415
 
     body = list(rows(metrics))
+    titles: tuple[str, ...] = COLUMNS
+    if any(operator.late_records_dropped for operator in metrics.operators):
+        titles = (*COLUMNS, LATE)
+        late = _late_cells(metrics)
+        body = [(*cells, number) for cells, number in zip(body, late, strict=True)]
     table = Table(box=box, pad_edge=False, header_style="bold")
     # On a narrow terminal names are cut, never numbers.
-    table.add_column(COLUMNS[0])
-    for number, title in enumerate(COLUMNS[1:], 1):
+    table.add_column(titles[0])
+    for number, title in enumerate(titles[1:], 1):
         widest = max(map(len, (title, *(cells[number] for cells in body))))
         table.add_column(title, justify="right", no_wrap=True, min_width=widest)
     for cells in body:
@@ -88,6 +96,14 @@ def _table(metrics: JobMetrics, box: Any) -> Table:
         name = Text(cells[0], no_wrap=True, overflow="ellipsis")
         table.add_row(name, *map(Text, cells[1:]), style=None if is_vertex else "dim")
     return table
+
+
+def _late_cells(metrics: JobMetrics) -> Iterator[str]:
+    """How many records were dropped as late, for each row; nothing where none were."""
+    for vertex in metrics.vertices:
+        counts = [operator.late_records_dropped for operator in vertex.operators]
+        for count in (sum(counts), *(counts if len(counts) > 1 else ())):
+            yield _number(count) if count else ""
 
 
 def _vertex_row(vertex: VertexMetrics) -> tuple[str, ...]:

@@ -141,6 +141,8 @@ class IntervalJoinOperator(UserFunctionOperator):
         """Opens the function, and takes over restored cleanup timers."""
         super().open()
         self.timers = self.context.timers.service("CLEANUP_TIMER", self)
+        # Flink drops late records of an interval join without counting them.
+        self._late = self.count_late_records()
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Joins a left record with the right ones that are there."""
@@ -170,6 +172,8 @@ class IntervalJoinOperator(UserFunctionOperator):
         if timestamp < self.timers.current_watermark:
             if own.late_tag_id is not None:
                 self.output.collect_to(own.late_tag_id, value, timestamp)
+            else:
+                self._late.inc()
             return ()
         key = self.backend.state_key
         buffer = own.buffers.get(key)

@@ -21,6 +21,7 @@ from opchain.runtime.functions.state import (
     FunctionSnapshotContext,
 )
 from opchain.runtime.metrics.histogram import Histogram
+from opchain.runtime.metrics.metric_group import NUM_LATE_RECORDS_DROPPED
 from opchain.runtime.state.operator_snapshot import OperatorSnapshot
 from opchain.runtime.types.declared_form import row_converter_to
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from opchain.runtime.functions.state import KeyedStateStore, OperatorStateStore
+    from opchain.runtime.metrics.metric_types import Counter
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.program.vertex_program import OperatorProgram
 
@@ -135,6 +137,8 @@ class StreamOperator:
     makes_records = False
     sorts_batch_input = True
     ends_keys = True
+    late_records_dropped: Counter | None = None
+    """Set by `count_late_records`, in operators that drop late records."""
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         self.program = program
@@ -155,6 +159,20 @@ class StreamOperator:
     def current_key(self) -> Any:
         """The key of the record at hand, for messages; None where there is none."""
         return None
+
+    def count_late_records(self) -> Counter:
+        """The counter of records dropped as late, registered now: for `open`."""
+        counter: Counter = self.context.metrics.counter(NUM_LATE_RECORDS_DROPPED)
+        self.late_records_dropped = counter
+        return counter
+
+    def begin_epoch(self) -> None:
+        """Counts from 0: the driver adds up the epochs."""
+        self.records_in = self.records_out = 0
+        self.latencies.clear()
+        late = self.late_records_dropped
+        if late is not None:
+            late.dec(late.get_count())
 
     def restore_state(self, snapshot: OperatorSnapshot, checkpoint_id: int) -> None:
         """Takes over what `redistribute` gives this subtask of a checkpoint; before `open`."""

@@ -16,6 +16,7 @@ from opchain.runtime.job.orphans import (
     discarded_on_failure,
 )
 from opchain.runtime.job.run import JobRun
+from opchain.runtime.measurements.late_records import LateRecordWarnings
 from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.shipping.outcome import commit, print_lines, read_outcome
 from opchain.runtime.spark.dataframe_ends import DataFrameEnds
@@ -115,6 +116,7 @@ class BoundedJob:
                 outcome.close()
                 raise TaskFailedError("the job was cancelled before its results were committed")
             commit(self.job, outcome)
+        LateRecordWarnings(self.job).look_at(outcome.metrics)
         self._discard_lost_attempts(outcome)
         print_lines(outcome)
         return outcome

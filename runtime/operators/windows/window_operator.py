@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.errors import short_repr
-from opchain.runtime.metrics.metric_group import NUM_LATE_RECORDS_DROPPED
 from opchain.runtime.operators.operator import StreamOperator
 from opchain.runtime.operators.windows.evaluation import (
     AssignerContext,
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
     from opchain.runtime.functions.window import Window
     from opchain.runtime.metrics.metric_group import MetricGroup
-    from opchain.runtime.metrics.metric_types import Counter
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.program.operator_specs import WindowSpec
@@ -101,7 +99,6 @@ class KeyedWindowOperator(StreamOperator):
         self.backend: KeyedStateBackend = context.keyed_state
         self.lateness = Lateness.of(spec)
         self.evaluation = WindowEvaluation(spec, WindowContext(self), output)
-        self.late_records_dropped: Counter
 
     @property
     def current_key(self) -> Any:
@@ -117,7 +114,7 @@ class KeyedWindowOperator(StreamOperator):
 
         Flink refuses to open a reduce or aggregate function, so that it can't be rich; here it can.
         """
-        self.late_records_dropped = self.context.metrics.counter(NUM_LATE_RECORDS_DROPPED)
+        self._late = self.count_late_records()
         for function in self._functions():
             opened = getattr(function, "open", None)
             if opened is not None:
@@ -140,7 +137,7 @@ class KeyedWindowOperator(StreamOperator):
             if self.spec.late_tag is not None:
                 self.output.collect_to(self.spec.late_tag.tag_id, value, timestamp)
             else:
-                self.late_records_dropped.inc()
+                self._late.inc()
 
 
 class TriggerContext(Trigger.OnMergeContext):

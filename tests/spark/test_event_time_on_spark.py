@@ -1,0 +1,112 @@
+"""Event time of files on executors: watermarks per file, and warnings about what is late all the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from opchain.common import Configuration, Duration, Time, WatermarkStrategy
+from opchain.datastream import StreamExecutionEnvironment
+from opchain.datastream.connectors.file_system import FileSource, StreamFormat
+from opchain.datastream.window import TumblingEventTimeWindows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("session")]
+STRATEGY: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+    lambda line, _: int(line)
+)
+NONE: Any = WatermarkStrategy.no_watermarks()
+
+
+def environment(folder: Path | None = None) -> StreamExecutionEnvironment:
+    configuration = Configuration().set_string("execution.target", "spark")
+    configuration.set_string("opchain.batch-size", "10")
+    if folder is not None:
+        configuration.set_string("execution.checkpointing.dir", str(folder / "checkpoints"))
+        configuration.set_string("opchain.streaming.trigger", "available-now")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    return env.set_parallelism(2)
+
+
+def write(folder: Path, name: str, times: range) -> None:
+    (folder / f".{name}").write_text("".join(f"{time}\n" for time in times))
+    (folder / f".{name}").rename(folder / name)
+
+
+def counts(stream: Any) -> Any:
+    windows = TumblingEventTimeWindows.of(Time.milliseconds(100))
+    keyed = stream.map(lambda line: (int(line) // 100, 1)).key_by(lambda pair: pair[0])
+    return (
+        keyed.window(windows).reduce(lambda a, b: (a[0], a[1] + b[1])).name("counts").uid("counts")
+    )
+
+
+def files(folder: Path) -> Any:
+    return FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(folder))
+
+
+def late_warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.message for record in caplog.records if " as late" in record.message]
+
+
+@pytest.mark.parametrize("is_assigned_downstream", [False, True])
+def test_files_of_different_sizes_lose_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, *, is_assigned_downstream: bool
+) -> None:
+    write(tmp_path, "a", range(0, 2000, 10))
+    write(tmp_path, "b", range(0, 2000, 2))
+    env = environment()
+    source = files(tmp_path).build()
+    if is_assigned_downstream:
+        stream = env.from_source(source, NONE, "lines").map(str)
+        stream = stream.assign_timestamps_and_watermarks(STRATEGY)
+    else:
+        stream = env.from_source(source, STRATEGY, "lines")
+    with counts(stream).execute_and_collect() as found:
+        assert sorted(found) == [(window, 60) for window in range(20)]
+    assert late_warnings(caplog) == []
+
+
+def test_a_bounded_job_warns_of_late_records(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("a", "b", "c"):
+        write(tmp_path, name, range(0, 1000, 5))
+    env = environment()
+    stream = env.from_source(files(tmp_path).build(), NONE, "lines").map(str)
+    counts(stream.assign_timestamps_and_watermarks(STRATEGY)).collect_async()
+    metrics = env.execute().metrics
+    dropped = metrics.operator("counts").late_records_dropped
+    assert 0 < dropped <= 200
+    (warning,) = late_warnings(caplog)
+    assert f"dropped {dropped:,} of 600 records as late" in warning
+    assert "Give the watermark strategy to from_source()" in warning
+
+
+def test_files_of_one_epoch_do_not_make_each_other_late(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+
+    def run() -> list[Any]:
+        env = environment(tmp_path)
+        source = files(folder).monitor_continuously(Duration.of_seconds(1)).build()
+        stream = env.from_source(source, STRATEGY, "lines").uid("lines")
+        with counts(stream).execute_and_collect() as found:
+            return sorted(found)
+
+    for name in ("a", "b", "c", "d"):
+        write(folder, name, range(0, 1000, 5))
+    assert run() == [(window, 80) for window in range(9)]
+    assert late_warnings(caplog) == []
+    # These come in a later epoch, and the windows before 900 have closed.
+    for name in ("e", "f"):
+        write(folder, name, range(0, 1200, 5))
+    assert run() == [(9, 120), (10, 40)]
+    (warning,) = late_warnings(caplog)
+    assert "'counts' (" in warning
+    assert "dropped 360 of 480 records as late" in warning
