@@ -1,7 +1,7 @@
 """The command `opchain`.
 
-Exit codes: 0 done, 1 `opchain diff` or `opchain replay` found differences, 2 the command, a file or the program is in
-error, 130 Ctrl-C. `opchain run` ends as the program itself does, with 1 where it raises; `opchain submit` ends as
+Exit codes: 0 done; 1 `opchain diff` or `opchain replay` found differences, or `opchain lint` a mistake; 2 the command, a
+file or the program is in error; 130 Ctrl-C. `opchain run` ends as the program itself does, with 1 where it raises; `opchain submit` ends as
 spark-submit does.
 """
 
@@ -17,6 +17,7 @@ from opchain.compiler.commands.diff import diff
 from opchain.compiler.commands.explain import explain
 from opchain.compiler.commands.interrupt import INTERRUPTED
 from opchain.compiler.commands.key_groups import key_groups
+from opchain.compiler.commands.lint import lint_command
 from opchain.compiler.commands.package import package
 from opchain.compiler.commands.plan import plan
 from opchain.compiler.commands.port import port
@@ -46,7 +47,7 @@ def main(traceback: bool) -> None:
     plan, explain, diff and code run a program only until it would execute a job; they need neither
     Spark nor Java.
 
-    Exit codes: 0 done; 1 the program of 'run' failed, or 'diff' or 'replay' found differences; 2 the command, a file or
+    Exit codes: 0 done; 1 the program of 'run' failed, 'diff' or 'replay' found differences, or 'lint' a mistake; 2 the command, a file or
     the program is refused; 130 Ctrl-C. 'run' and 'submit' otherwise end as the program does.
     """
 
@@ -54,6 +55,7 @@ def main(traceback: bool) -> None:
 for command in (
     *(plan, explain, diff, code, key_groups, run, submit, package, checkpoint, savepoint),
     replay_command,
+    lint_command,
     port,
 ):
     main.add_command(command)

@@ -19,7 +19,7 @@ LAYERS = (
     "compiler/graph",
     "compiler/codegen",
     "compiler/passes",
-    "compiler/plan",
+    "compiler/plan compiler/lint",
     "compiler/interception",
     "compiler/execution",
     "compiler/dsl",

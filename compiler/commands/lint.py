@@ -1,0 +1,71 @@
+"""`opchain lint`: what costs or breaks in a program, found without running a job."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from importlib.metadata import version
+
+import click
+
+from opchain.compiler.commands.failures import clear_errors
+from opchain.compiler.commands.output import answer
+from opchain.compiler.commands.program_arguments import (
+    PASSES_ARGUMENTS_ON,
+    Request,
+    captured_program,
+    takes_program,
+)
+from opchain.compiler.commands.program_command import ProgramCommand
+from opchain.compiler.lint import LINT_RULES, findings_sarif, findings_text, lint
+from opchain.compiler.passes.pipeline import compile_program
+
+
+@click.command(
+    "lint",
+    cls=ProgramCommand,
+    context_settings=PASSES_ARGUMENTS_ON,
+    short_help="Finds what costs or breaks: missing uids and watermarks, needless shuffles, state that never expires.",
+)
+@click.argument("file")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "sarif"]),
+    default="text",
+    show_default=True,
+    help="How the findings are printed.",
+)
+@click.option(
+    "--ignore",
+    multiple=True,
+    type=click.Choice([rule.name for rule in LINT_RULES]),
+    metavar="RULE",
+    help="Leave a rule out; may be repeated. Rules: " + ", ".join(r.name for r in LINT_RULES) + ".",
+)
+@takes_program
+def lint_command(file: str, form: str, ignore: tuple[str, ...], request: Request) -> None:
+    r"""Looks for mistakes in the program FILE: each with its line, the reason, and what to change.
+
+    Exits with 1 if it finds any. FILE and ARGUMENTS are those of 'opchain plan'.
+
+    \b
+    Examples:
+      opchain lint job.py
+      opchain lint job.py --ignore not-deterministic --format sarif
+    """
+    program, captured = captured_program(file, request)
+    with clear_errors():
+        plan = compile_program(program, "stream-graph")
+    findings = lint(plan, ignore)
+    if form == "json":
+        rows = [{**asdict(finding), "call_site": str(finding.call_site)} for finding in findings]
+        answer(json.dumps(rows, indent=2) + "\n")
+    elif form == "sarif":
+        answer(findings_sarif(findings, version("opchain")))
+    else:
+        answer(findings_text(findings))
+    if captured.failure is not None:
+        raise captured.failure
+    if findings:
+        raise click.exceptions.Exit(1)

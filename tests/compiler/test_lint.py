@@ -1,0 +1,216 @@
+"""Each rule of `opchain lint`: a program that breaks it, and the nearest one that does not."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+import sqlite3
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from opchain import StreamExecutionEnvironment
+from opchain.common import Duration, Time, Types, WatermarkStrategy
+from opchain.compiler.lint import LINT_RULES, findings_sarif, lint
+from opchain.compiler.passes.pipeline import compile_program
+from opchain.datastream import KeyedProcessFunction, MapFunction
+from opchain.datastream.state import StateTtlConfig, ValueStateDescriptor
+from opchain.datastream.window import TumblingEventTimeWindows
+from opchain.spark import SparkSource
+
+if TYPE_CHECKING:
+    from opchain.datastream.functions import RuntimeContext
+
+
+def found(env: Any, *ignore: str) -> list[tuple[str, str]]:
+    findings = lint(compile_program(env.program(), "stream-graph"), ignore)
+    return [(each.rule, each.text) for each in findings]
+
+
+def rules(env: Any, *ignore: str) -> list[str]:
+    return [rule for rule, _ in found(env, *ignore)]
+
+
+@pytest.fixture
+def env() -> StreamExecutionEnvironment:
+    made = StreamExecutionEnvironment()
+    made.set_parallelism(2)
+    return made
+
+
+def unbounded(env: Any) -> Any:
+    source = SparkSource("rate", is_streaming=True)
+    return env.from_source(source, WatermarkStrategy.no_watermarks(), "rate").uid("rate")
+
+
+class Last(KeyedProcessFunction):
+    """Keeps the last value of each key, for ever."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.last = runtime_context.get_state(ValueStateDescriptor("last", Types.LONG()))
+
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
+        yield value, self.last.value()
+        self.last.update(value)
+
+
+class LastOfADay(Last):
+    """The same, with state that expires."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        descriptor = ValueStateDescriptor("last", Types.LONG())
+        descriptor.enable_time_to_live(StateTtlConfig.new_builder(Time.days(1)).build())
+        self.last = runtime_context.get_state(descriptor)
+
+
+def test_state_of_an_unbounded_job_wants_a_uid(env: Any) -> None:
+    keyed = unbounded(env).key_by(lambda row: row[1])
+    keyed.process(LastOfADay()).name("last").print()
+    ((rule, text),) = found(env)
+    assert rule == "stateful-without-uid"
+    assert text.startswith("'last' (test_lint.py:")
+
+
+def test_state_with_a_uid_is_fine_and_so_is_a_bounded_job(env: Any) -> None:
+    keyed = unbounded(env).key_by(lambda row: row[1])
+    keyed.process(LastOfADay()).uid("last").print()
+    assert rules(env) == []
+    env = StreamExecutionEnvironment()
+    env.from_sequence(1, 9).key_by(lambda value: value).process(Last()).print()
+    assert rules(env) == []
+
+
+def windowed(env: Any, strategy: WatermarkStrategy[Any]) -> None:
+    numbers = env.from_sequence(1, 9).assign_timestamps_and_watermarks(strategy)
+    keyed = numbers.key_by(lambda value: value % 2)
+    keyed.window(TumblingEventTimeWindows.of(Time.seconds(1))).reduce(max).print()
+
+
+def test_a_window_by_event_time_wants_watermarks(env: Any) -> None:
+    windowed(env, WatermarkStrategy.no_watermarks())
+    ((rule, text),) = found(env)
+    assert rule == "no-watermarks"
+    assert text.endswith("it fires only when the input ends")
+
+
+def test_a_window_after_a_strategy_is_fine(env: Any) -> None:
+    windowed(env, WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(1)))
+    assert rules(env) == []
+
+
+def test_the_same_key_again_is_a_shuffle_for_nothing(env: Any) -> None:
+    def key(value: int) -> int:
+        return value % 3
+
+    sums = env.from_sequence(1, 9).key_by(key).reduce(max)
+    sums.key_by(key).reduce(min).print()
+    assert rules(env) == ["same-key-again"]
+    sums.key_by(lambda value: value % 4).reduce(min).print()
+    assert rules(env) == ["same-key-again"]
+
+
+def test_a_rebalance_between_equals_breaks_a_chain(env: Any) -> None:
+    env.from_sequence(1, 9).map(abs).rebalance().map(str).print()
+    assert rules(env) == ["needless-rebalance"]
+
+
+def test_a_rebalance_to_another_parallelism_is_needed(env: Any) -> None:
+    env.from_sequence(1, 9).map(abs).rebalance().map(str).set_parallelism(3).print()
+    assert rules(env) == []
+
+
+def test_a_max_parallelism_without_room(env: Any) -> None:
+    reduced = env.from_sequence(1, 9).key_by(lambda value: value).reduce(max)
+    reduced.set_max_parallelism(3).print()
+    assert rules(env) == ["low-max-parallelism"]
+
+
+def test_state_for_ever(env: Any) -> None:
+    keyed = unbounded(env).key_by(lambda row: row[1])
+    keyed.process(Last()).uid("last").print()
+    assert rules(env) == ["unbounded-state"]
+
+
+def draw_lots(value: int) -> tuple[int, float]:
+    return value, random.random()
+
+
+class Stamped(MapFunction):
+    def map(self, value: Any) -> Any:
+        return value, dt.datetime.now(tz=dt.timezone.utc)
+
+
+def imports_inside(value: Any) -> Any:
+    import uuid  # noqa: PLC0415
+
+    return value, uuid.uuid4()
+
+
+@pytest.mark.parametrize(
+    ("function", "called"),
+    [
+        (draw_lots, "random"),
+        (Stamped(), "now"),
+        (imports_inside, "uuid4"),
+        (lambda value: [time.time() for _ in range(value)], "time"),
+    ],
+)
+def test_results_that_a_retry_does_not_repeat(env: Any, function: Any, called: str) -> None:
+    env.from_sequence(1, 9).map(function).print()
+    ((rule, text),) = found(env)
+    assert rule == "not-deterministic"
+    assert f"{called}()" in text
+
+
+def waits(value: Any) -> Any:
+    time.sleep(0)
+    return value
+
+
+def test_a_module_may_be_used_for_something_else(env: Any) -> None:
+    env.from_sequence(1, 9).map(waits).map(dt.timedelta).print()
+    assert rules(env) == []
+
+
+class Inserts(MapFunction):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.connection = sqlite3.connect(":memory:")
+
+    def map(self, value: Any) -> Any:
+        self.connection.execute("INSERT INTO t VALUES (?)", (value,))
+        return value
+
+
+def test_a_database_in_a_function(env: Any) -> None:
+    env.from_sequence(1, 9).map(Inserts()).print()
+    ((rule, text),) = found(env)
+    assert rule == "sink-in-function"
+    assert text.startswith("'Inserts.open' of 'Map' (test_lint.py:")
+
+
+def test_a_rule_can_be_left_out_and_must_exist(env: Any) -> None:
+    env.from_sequence(1, 9).map(draw_lots).print()
+    assert rules(env, "not-deterministic") == []
+    with pytest.raises(ValueError, match="there is no rule 'random'; the rules are stateful"):
+        rules(env, "random")
+
+
+def test_every_rule_has_a_test_above() -> None:
+    names = {rule.name for rule in LINT_RULES}
+    text = Path(__file__).read_text(encoding="utf-8")
+    assert {name for name in names if f'"{name}"' in text} == names
+
+
+def test_sarif_names_rule_file_and_line(env: Any) -> None:
+    import json  # noqa: PLC0415
+
+    env.from_sequence(1, 9).map(draw_lots).print()
+    findings = lint(compile_program(env.program(), "stream-graph"))
+    (run,) = json.loads(findings_sarif(findings, "1.0"))["runs"]
+    (result,) = run["results"]
+    location = result["locations"][0]["physicalLocation"]
+    assert location["artifactLocation"]["uri"] == __file__
+    assert location["region"]["startLine"] > 1
+    assert result["ruleId"] in {rule["id"] for rule in run["tool"]["driver"]["rules"]}
