@@ -6,10 +6,13 @@ import os
 import random
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
-    import pytest
+    from collections.abc import Iterator
+
+    from kafka_broker import Kafka
 
 # A deadline would make results depend on what else the machine does, and so would a limit for drawing.
 any_speed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -32,3 +35,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         places.setdefault(item.path, [shuffled.random()])
     items.sort(key=lambda item: (places[item.path], shuffled.random()))
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[Kafka]:
+    """One broker for all tests that need no more."""
+    from kafka_broker import running_kafka  # noqa: PLC0415 - few runs need it
+
+    with running_kafka() as running:
+        yield running

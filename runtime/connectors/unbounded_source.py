@@ -25,6 +25,8 @@ class UnboundedSource(Source[T]):
 
     is_bounded = False
     splits_end = False
+    follows_positions = False
+    """Whether the driver calls `is_at_end` and `checkpoint_completed` with the position of each epoch."""
 
     @abstractmethod
     def initial_position(self, now_ms: int) -> Any:
@@ -46,6 +48,20 @@ class UnboundedSource(Source[T]):
         split = pickle.loads(delivery)
         name = self.split_name(split)
         return None if name is None else {name: split}
+
+    def is_at_end(self, position: Any) -> bool:  # noqa: ARG002 - most sources have no end
+        """Whether nothing will ever follow a position. A job ends when all its sources are at their ends.
+
+        The deliveries of an epoch that ends there tell each subtask: see `has_ended`.
+        """
+        return False
+
+    def checkpoint_completed(self, position: Any) -> None:
+        """Called in the driver's process when the checkpoint of an epoch is complete and its sinks have committed.
+
+        Args:
+            position: Up to where the epoch has read.
+        """
 
     def read_delivery(self, delivery: bytes, batch_size: int) -> Iterator[Sequence[T]]:
         """The records of what the driver has delivered to a subtask: a pickled split."""

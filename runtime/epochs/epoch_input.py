@@ -39,7 +39,8 @@ def source_input(
     if operator.source.is_bounded and is_first:
         return SourceInput(operator.batches(), chain)
     payloads = (delivery.payload for delivery in deliveries)
-    return SourceInput(operator.delivered_batches(payloads), chain, ends=False)
+    source = operator.source
+    return SourceInput(operator.delivered_batches(payloads), chain, ends=lambda: source.has_ended)
 
 
 class EpochGateInput(GateInput):

@@ -105,6 +105,14 @@ class Source(ABC, Generic[T]):
         """
         return None
 
+    @property
+    def has_ended(self) -> bool:
+        """In a task of an unbounded job: whether the deliveries so far have said that nothing follows."""
+        return False
+
+    def close(self) -> None:
+        """Called once in each subtask, at its end: releases what the source holds."""
+
     def read_delivery(self, delivery: bytes, batch_size: int) -> Iterator[Sequence[T]]:
         """The records of what the driver has delivered to a subtask in an epoch of an unbounded job.
 

@@ -101,7 +101,8 @@ class SourceOperator(TimestampsWatermarksOperator):
             yield from source.read(self.context.feed, batch_size)
             return
         splits = source.splits(task.vertex.parallelism)[task.subtask]
-        if self.has_split_watermarks:
+        are_side_by_side = not source.is_bounded and len(splits) > 1
+        if self.has_split_watermarks or are_side_by_side:
             names = [
                 source.split_name(split) or f"split {number}" for number, split in enumerate(splits)
             ]
@@ -208,6 +209,11 @@ class SourceOperator(TimestampsWatermarksOperator):
         """Begins where the last of the subtasks was. A split goes on where it was, wherever it is read now."""
         super().rescale_progress([(emitted, b"") for emitted, _, _ in progress])
         self._restored_splits = {split[0]: split for _, _, splits in progress for split in splits}
+
+    def close(self) -> None:
+        """Closes the source."""
+        super().close()
+        self.source.close()
 
 
 class _ReaderContext(SourceReaderContext):

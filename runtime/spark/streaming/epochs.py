@@ -21,7 +21,9 @@ from opchain.runtime.checkpoint.fault_points import reach
 from opchain.runtime.checkpoint.metadata import Committable, SourcePosition, checkpoint_name
 from opchain.runtime.checkpoint.positions import BATCH, CLOCK, TIMER, position
 from opchain.runtime.checkpoint.restore_plan import match_state, operators_of, plan_restore
+from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.checkpoint.source_places import bounded_sources
+from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.epochs.epoch_progress import (
     CHECKPOINT,
     COMMIT,
@@ -45,8 +47,10 @@ from opchain.runtime.spark.dataframes import arrow_batches, has_large_types
 from opchain.runtime.spark.exchange import collected, from_frame, shuffled, written_raw
 from opchain.runtime.spark.job_failure import failure_of
 from opchain.runtime.spark.job_label import stage_name
+from opchain.runtime.spark.streaming.clock_source import POSITIONS
 from opchain.runtime.spark.streaming.deliver import Deliver
 from opchain.runtime.spark.streaming.epoch_stages import EpochStageTasks
+from opchain.runtime.spark.streaming.offset_log import offset_of
 from opchain.runtime.spark.streaming.source_places import in_places, places_of
 
 if TYPE_CHECKING:
@@ -190,6 +194,8 @@ class Epochs:
         reach("committed", checkpoint_id)
         if replaced is not None:
             forget_replaced(self._storage, checkpoint_id)
+        for source, read_to in self._positions(batch):
+            source.checkpoint_completed(read_to)
         phases.ends(COMMIT)
         self.outcome = outcome
         outcome = with_waiting(job, outcome, sum(phases.durations_ms.values()))
@@ -205,6 +211,21 @@ class Epochs:
             ),
             outcome,
         )
+
+    def are_over(self) -> bool:
+        """Whether all sources have ended: no epoch will have anything to read."""
+        positions = self._positions(self.last_batch)
+        return len(positions) == len(self.sources) and all(
+            source.is_at_end(read_to) for source, read_to in positions
+        )
+
+    def _positions(self, batch: int) -> list[tuple[UnboundedSource[Any], Any]]:
+        """The sources that want to hear of it, and up to where a micro-batch read each of them."""
+        sources = [item.source for item in self.sources if isinstance(item.source, UnboundedSource)]
+        if batch < 0 or not any(source.follows_positions for source in sources):
+            return []
+        offset = offset_of(f"{self._storage.url}/{OFFSETS}", batch, POSITIONS)
+        return [] if offset is None else list(zip(sources, offset[POSITIONS], strict=True))
 
     def _completed(
         self, rows: DataFrame, epoch: Epoch, batch: int, replaced: CheckpointMetadata | None

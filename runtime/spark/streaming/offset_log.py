@@ -1,7 +1,7 @@
-"""Reads Spark's log of offsets, for the Sparks that do not tell a Python source where the stream is.
+"""Reads Spark's log of offsets.
 
-Before Spark 4.2 `latestOffset` has no argument. A reader that starts anew then knows nothing of the micro-batches
-before, unless somebody else has looked.
+Sources hear from the driver up to where an epoch has read. And before Spark 4.2 `latestOffset` has no argument: a
+reader that starts anew needs the position of the last micro-batch.
 """
 
 from __future__ import annotations
@@ -24,11 +24,22 @@ def last_offset(log: str, key: str) -> dict[str, Any] | None:
         log: Path or URL of the query's checkpoint.
         key: What the offset of no other source has.
     """
-    storage = checkpoint_storage(log)
-    numbers = [int(name) for name in storage.children(_FOLDER) if name.isdecimal()]
-    if not numbers:
+    numbers = [int(name) for name in checkpoint_storage(log).children(_FOLDER) if name.isdecimal()]
+    return offset_of(log, max(numbers), key) if numbers else None
+
+
+def offset_of(log: str, batch: int, key: str) -> dict[str, Any] | None:
+    """The offset of a micro-batch that has one with this key; None where nothing is logged.
+
+    Args:
+        log: Path or URL of the query's checkpoint.
+        batch: The micro-batch.
+        key: What the offset of no other source has.
+    """
+    try:
+        text = checkpoint_storage(log).read(f"{_FOLDER}/{batch}").decode()
+    except FileNotFoundError:
         return None
-    text = storage.read(f"{_FOLDER}/{max(numbers)}").decode()
     return next((found for found in _objects(text) if key in found), None)
 
 

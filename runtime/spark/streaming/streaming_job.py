@@ -103,6 +103,7 @@ class StreamingJob:
         self._between_epochs = threading.Lock()
         self._seal = ErrorSeal()
         self._query: StreamingQuery | None = None
+        self._is_started = threading.Event()
         self._failure: BaseException | None = None
         self.records = CollectedRecords()
         self.history = EpochHistory(job, listeners)
@@ -170,7 +171,9 @@ class StreamingJob:
         require_log(storage, epochs.last_batch)
         require_input(self._session, storage, epochs.last_batch)
         kept = KeptInput(storage)
-        while self._run_query(epochs, kept, folder, f"{storage.url}/{OFFSETS}"):
+        while not epochs.are_over() and self._run_query(
+            epochs, kept, folder, f"{storage.url}/{OFFSETS}"
+        ):
             pass
         outcome = epochs.outcome or JobOutcome()
         outcome.metrics = self.history.totals()
@@ -219,6 +222,7 @@ class StreamingJob:
         elif self._settings.interval_ms:
             writer = writer.trigger(processingTime=f"{self._settings.interval_ms} milliseconds")
         self._query = query = writer.start()
+        self._is_started.set()
         if self._cancelled.is_set():
             query.stop()
         try:
@@ -253,9 +257,18 @@ class StreamingJob:
         except BaseException as error:
             self._failure = error
             raise
+        if epochs.are_over():
+            # On a thread of its own, since stopping waits for this very micro-batch.
+            threading.Thread(target=self._stop_query, name="stop", daemon=True).start()
+            return
         # Input gathers meanwhile. A job that ends by itself has no reason to wait.
         if self._settings.trigger is Trigger.PROCESSING_TIME:
             self._cancelled.wait(self._settings.min_pause_ms / 1000)
+
+    def _stop_query(self) -> None:
+        self._is_started.wait()
+        assert self._query is not None
+        self._query.stop()
 
     def _description(self) -> str:
         return f"{self.job.job_name}: {'; '.join(stage_name(self.job, stage) for stage in self.job.stages)}"

@@ -18,7 +18,7 @@ from opchain.runtime.records.elements import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from opchain.runtime.mailbox.default_action import Controller
     from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
@@ -91,10 +91,16 @@ class SourceInput:
     Args:
         batches: The records of a source's splits.
         chain: What is fed.
-        ends: Whether event time is over when they are.
+        ends: Whether event time is over when they are; asked then.
     """
 
-    def __init__(self, batches: Iterator[Any], chain: OperatorChain, *, ends: bool = True) -> None:
+    def __init__(
+        self,
+        batches: Iterator[Any],
+        chain: OperatorChain,
+        *,
+        ends: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._batches = batches
         self._chain = chain
         self._ends = ends
@@ -103,7 +109,7 @@ class SourceInput:
         """Feeds the next batch; at the end the last watermark."""
         batch = next(self._batches, None)
         if batch is None:
-            if self._ends:
+            if self._ends():
                 self._chain.process_watermark(0, MAX_WATERMARK)
             controller.all_actions_completed()
         elif batch.__class__ is RecordBatch:

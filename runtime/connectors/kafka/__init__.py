@@ -1,0 +1,1 @@
+"""Kafka under the names of Flink's connector, on the library confluent-kafka."""

@@ -1,0 +1,221 @@
+"""Builds KafkaSource step by step, under PyFlink's names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from opchain.runtime.connectors.kafka.client import GROUP, SERVERS
+from opchain.runtime.connectors.kafka.enumerator import Subscription
+from opchain.runtime.connectors.kafka.offsets import KafkaOffsetsInitializer, KafkaTopicPartition
+from opchain.runtime.connectors.kafka.record import Deserializer, KafkaRecordDeserializationSchema
+from opchain.runtime.connectors.kafka.source import Admission, KafkaSource
+from opchain.runtime.files.malformed import checked_policy
+from opchain.runtime.time import Duration
+from opchain.runtime.types.serialization import DeserializationSchema
+from opchain.runtime.types.type_variables import T
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from opchain.runtime.connectors.kafka.record import OnMalformedMessage
+
+V = TypeVar("V")
+
+
+class KafkaSourceBuilder(Generic[T]):
+    """A KafkaSource in the making. Flink: KafkaSourceBuilder.
+
+    The servers, what to read, and the deserializer are needed.
+    """
+
+    def __init__(self) -> None:
+        self._subscription: Subscription | None = None
+        self._properties: dict[str, Any] = {}
+        self._starting = KafkaOffsetsInitializer.earliest()
+        self._stopping: KafkaOffsetsInitializer | None = None
+        self._is_bounded = False
+        self._schema: DeserializationSchema[T] | KafkaRecordDeserializationSchema[T] | None = None
+        self._malformed: OnMalformedMessage = "fail"
+        self._admission = Admission()
+
+    def build(self) -> KafkaSource[T]:
+        """The source.
+
+        Raises:
+            ValueError: Something that is needed was not set.
+        """
+        for value, method in (
+            (self._properties.get(SERVERS), "set_bootstrap_servers"),
+            (self._subscription, "set_topics"),
+            (self._schema, "set_value_only_deserializer"),
+        ):
+            if value is None:
+                raise ValueError(f"KafkaSourceBuilder.build: call {method}() first")
+        assert self._subscription is not None
+        assert self._schema is not None
+        return KafkaSource(
+            self._subscription,
+            Deserializer(self._schema, self._malformed),
+            self._properties,
+            self._starting,
+            self._stopping,
+            is_bounded=self._is_bounded,
+            admission=self._admission,
+        )
+
+    def set_bootstrap_servers(self, bootstrap_servers: str) -> KafkaSourceBuilder[T]:
+        """Where brokers are: `host:port,host:port`."""
+        return self.set_property(SERVERS, bootstrap_servers)
+
+    def set_group_id(self, group_id: str) -> KafkaSourceBuilder[T]:
+        """The group for which offsets are committed when a checkpoint is complete."""
+        return self.set_property(GROUP, group_id)
+
+    def set_topics(self, *topics: str) -> KafkaSourceBuilder[T]:
+        """Reads these topics, which must be there."""
+        if not topics or not all(isinstance(topic, str) for topic in topics):
+            raise TypeError(
+                f"KafkaSourceBuilder.set_topics got {topics!r}; it takes names of topics"
+            )
+        return self._subscribe(Subscription(topics=tuple(dict.fromkeys(topics))))
+
+    def set_topic_pattern(self, topic_pattern: str) -> KafkaSourceBuilder[T]:
+        """Reads all topics whose whole name matches a regular expression (Python's), also those to come."""
+        _check(topic_pattern, str, "set_topic_pattern", "a regular expression")
+        return self._subscribe(Subscription(pattern=topic_pattern))
+
+    def set_partitions(self, partitions: Collection[KafkaTopicPartition]) -> KafkaSourceBuilder[T]:
+        """Reads these partitions alone."""
+        if not partitions or not all(isinstance(item, KafkaTopicPartition) for item in partitions):
+            raise TypeError(
+                f"KafkaSourceBuilder.set_partitions got {partitions!r}; it takes a set of KafkaTopicPartition"
+            )
+        return self._subscribe(Subscription(partitions=tuple(sorted(set(partitions)))))
+
+    def set_starting_offsets(
+        self, starting_offsets_initializer: KafkaOffsetsInitializer
+    ) -> KafkaSourceBuilder[T]:
+        """Where a job begins that goes on from no checkpoint; the earliest offsets if not given."""
+        _check_initializer(starting_offsets_initializer, "set_starting_offsets")
+        self._starting = starting_offsets_initializer
+        return self
+
+    def set_unbounded(
+        self, stopping_offsets_initializer: KafkaOffsetsInitializer
+    ) -> KafkaSourceBuilder[T]:
+        """Stops at these offsets; the job is planned and run as an unbounded one all the same."""
+        _check_initializer(stopping_offsets_initializer, "set_unbounded")
+        self._stopping, self._is_bounded = stopping_offsets_initializer, False
+        return self
+
+    def set_bounded(
+        self, stopping_offsets_initializer: KafkaOffsetsInitializer
+    ) -> KafkaSourceBuilder[T]:
+        """Stops at these offsets, as a bounded source. They are looked up when the job starts."""
+        _check_initializer(stopping_offsets_initializer, "set_bounded")
+        self._stopping, self._is_bounded = stopping_offsets_initializer, True
+        return self
+
+    def set_value_only_deserializer(
+        self, deserialization_schema: DeserializationSchema[V]
+    ) -> KafkaSourceBuilder[V]:
+        """Makes records of the values of messages."""
+        _check(
+            deserialization_schema,
+            DeserializationSchema,
+            "set_value_only_deserializer",
+            "a DeserializationSchema such as SimpleStringSchema()",
+        )
+        return self._of(deserialization_schema)
+
+    def set_deserializer(
+        self, record_deserializer: KafkaRecordDeserializationSchema[V]
+    ) -> KafkaSourceBuilder[V]:
+        """Makes records of whole messages: key, value, headers, topic, partition, offset, timestamp.
+
+        Flink has it in Java only.
+        """
+        _check(
+            record_deserializer,
+            KafkaRecordDeserializationSchema,
+            "set_deserializer",
+            "a KafkaRecordDeserializationSchema",
+        )
+        return self._of(record_deserializer)
+
+    def set_client_id_prefix(self, prefix: str) -> KafkaSourceBuilder[T]:
+        """The client id, by which brokers' logs and quotas know the source."""
+        return self.set_property("client.id", prefix)
+
+    def set_property(self, key: str, value: str) -> KafkaSourceBuilder[T]:
+        """A property of Kafka's consumer, under the name of Java's client or of librdkafka."""
+        _check(key, str, "set_property", "the name of a property")
+        self._properties[key] = value
+        return self
+
+    def set_properties(self, props: Mapping[str, str]) -> KafkaSourceBuilder[T]:
+        """Several properties."""
+        for key, value in props.items():
+            self.set_property(key, value)
+        return self
+
+    def on_malformed(self, policy: OnMalformedMessage) -> KafkaSourceBuilder[T]:
+        """What becomes of a message that can't be deserialized; the job fails if not given. Ours alone.
+
+        Args:
+            policy: "fail" stops the job with an error that names topic, partition and offset; "skip" goes on;
+                an OutputTag sends a MalformedMessage to this side output of the source's stream and goes on. The
+                last two count what is lost in the source's metric `numRecordsInErrors`.
+        """
+        self._malformed = checked_policy(policy)  # type: ignore[assignment]  # the tag is of our class
+        return self
+
+    def set_max_records_per_epoch(self, records: int) -> KafkaSourceBuilder[T]:
+        """How many records an epoch of an unbounded job reads at most; 1,000,000 if not given. Ours alone."""
+        _check_positive(records, "set_max_records_per_epoch")
+        self._admission = self._admission._replace(records=records)
+        return self
+
+    def set_max_bytes_per_epoch(self, size_bytes: int) -> KafkaSourceBuilder[T]:
+        """About how many bytes an epoch reads at most, going by the size of the next messages. Ours alone."""
+        _check_positive(size_bytes, "set_max_bytes_per_epoch")
+        self._admission = self._admission._replace(size_bytes=size_bytes)
+        return self
+
+    def set_max_time_per_epoch(self, time: Duration) -> KafkaSourceBuilder[T]:
+        """About how long an epoch takes at most, going by the speed of those before. Ours alone."""
+        _check(time, Duration, "set_max_time_per_epoch", "a Duration")
+        time_ms = time.to_millis()
+        _check_positive(time_ms, "set_max_time_per_epoch")
+        self._admission = self._admission._replace(time_ms=time_ms)
+        return self
+
+    def _of(
+        self, schema: DeserializationSchema[V] | KafkaRecordDeserializationSchema[V]
+    ) -> KafkaSourceBuilder[V]:
+        builder: KafkaSourceBuilder[Any] = self
+        builder._schema = schema
+        return builder
+
+    def _subscribe(self, subscription: Subscription) -> KafkaSourceBuilder[T]:
+        if self._subscription is not None:
+            raise ValueError(
+                f"KafkaSourceBuilder: the source reads {self._subscription} already; call one of set_topics, "
+                "set_topic_pattern and set_partitions, once"
+            )
+        self._subscription = subscription
+        return self
+
+
+def _check(value: Any, kind: type, method: str, wanted: str) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"KafkaSourceBuilder.{method} got {value!r}; it takes {wanted}")
+
+
+def _check_initializer(value: Any, method: str) -> None:
+    _check(value, KafkaOffsetsInitializer, method, "a KafkaOffsetsInitializer")
+
+
+def _check_positive(value: Any, method: str) -> None:
+    if not isinstance(value, int) or value < 1:
+        raise ValueError(f"KafkaSourceBuilder.{method} got {value!r}; it takes at least 1")

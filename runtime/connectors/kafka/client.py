@@ -1,0 +1,293 @@
+"""Clients of the library confluent-kafka: their settings, and errors that say what to do.
+
+Programs give properties under the names of Kafka's Java clients, as PyFlink's do. The library has the same
+names for nearly all; the others are translated here or refused by name.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.errors import StreamError, imported, short_repr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+SERVERS = "bootstrap.servers"
+GROUP = "group.id"
+API_TIMEOUT = "default.api.timeout.ms"
+API_TIMEOUT_MS = 30_000
+"""How long the driver waits for an answer of the brokers, if that property does not say."""
+
+_LOG = logging.getLogger("opchain.kafka")
+
+_RENAMED = {
+    "fetch.max.wait.ms": "fetch.wait.max.ms",
+    "max.request.size": "message.max.bytes",
+    "ssl.truststore.certificates": "ssl.ca.pem",
+    "ssl.keystore.key": "ssl.key.pem",
+    "ssl.keystore.certificate.chain": "ssl.certificate.pem",
+}
+_WITHOUT_EFFECT = frozenset(
+    {
+        "auto.offset.reset",  # the offsets initializer decides
+        "enable.auto.commit",  # offsets are committed when a checkpoint is complete
+        "key.deserializer",
+        "value.deserializer",
+        "key.serializer",
+        "value.serializer",
+        "max.poll.records",
+        "default.api.timeout.ms",
+        "request.timeout.ms",
+        "max.block.ms",
+        "buffer.memory",
+        "client.id.prefix",
+        "partition.discovery.interval.ms",
+        "commit.offsets.on.checkpoint",
+        "register.consumer.metrics",
+        "register.producer.metrics",
+        "flink.partition-discovery.interval-millis",
+        "flink.poll-timeout",
+    }
+)
+_JAAS = re.compile(r"(username|password)\s*=\s*(\"[^\"]*\"|'[^']*')")
+_JKS = ("ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.type")
+_SECRET = re.compile(r"password|secret|\.pem$|key$|jaas", re.IGNORECASE)
+
+
+class KafkaConnectorError(StreamError):
+    """Kafka can't be reached, refuses what is asked for, or has lost what is to be read."""
+
+
+def confluent_kafka() -> Any:
+    """The library.
+
+    Raises:
+        MissingLibraryError: It is not installed.
+    """
+    return imported("confluent_kafka", "kafka", "The Kafka connector")
+
+
+def client_settings(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Properties of Java's clients under the library's names.
+
+    Raises:
+        KafkaConnectorError: A property has no counterpart.
+    """
+    settings: dict[str, Any] = {}
+    for name, value in properties.items():
+        if name in _WITHOUT_EFFECT:
+            continue
+        if name == "sasl.jaas.config":
+            settings.update(_login(str(value)))
+        elif name in _JKS:
+            settings.update(_truststore(name, value, properties))
+        else:
+            settings[_RENAMED.get(name, name)] = value
+    return settings
+
+
+def _login(text: str) -> dict[str, str]:
+    found = {name: value[1:-1] for name, value in _JAAS.findall(text)}
+    if found.keys() != {"username", "password"}:
+        raise KafkaConnectorError(
+            "the Kafka property sasl.jaas.config has no username and password; opchain reads those of "
+            "PlainLoginModule and ScramLoginModule: set sasl.mechanism, sasl.username and sasl.password, or "
+            "what librdkafka documents for another mechanism"
+        )
+    return {f"sasl.{name}": value for name, value in found.items()}
+
+
+def _truststore(name: str, value: Any, properties: Mapping[str, Any]) -> dict[str, Any]:
+    if str(properties.get("ssl.truststore.type", "JKS")).upper() != "PEM":
+        raise KafkaConnectorError(
+            f"the Kafka property {name} names a truststore of Java, which Python can't read: export its "
+            "certificates to a PEM file and set ssl.ca.location to that"
+        )
+    return {"ssl.ca.location": value} if name == "ssl.truststore.location" else {}
+
+
+class Heard:
+    """What a client has said beside its answers: why it can't connect, say."""
+
+    def __init__(self) -> None:
+        self.last: Any = None
+
+    def __call__(self, error: Any) -> None:
+        """Keeps an error. "All brokers are down" never says why, so it does not replace one that does."""
+        if self.last is None or error.name() != "_ALL_BROKERS_DOWN":
+            self.last = error
+
+    def reason(self) -> str:
+        """For the end of a message."""
+        return "" if self.last is None else f"; the client says: {self.last.str()}"
+
+
+def make_client(
+    kind: str, properties: Mapping[str, Any], fixed: Mapping[str, Any], where: str
+) -> tuple[Any, Heard]:
+    """A client, and what it says.
+
+    Args:
+        kind: Consumer, Producer or AdminClient.
+        properties: The user's, under Java's names.
+        fixed: Settings under the library's names that win over the user's.
+        where: Who needs it, for errors.
+
+    Raises:
+        KafkaConnectorError: A property is unknown or wrong.
+    """
+    library = confluent_kafka()
+    if kind == "AdminClient":
+        library = imported("confluent_kafka.admin", "kafka", "The Kafka connector")
+    heard = Heard()
+    settings = {**client_settings(properties), **fixed, "error_cb": heard}
+    try:
+        return getattr(library, kind)(settings, logger=_LOG), heard
+    except (confluent_kafka().KafkaException, TypeError, ValueError) as error:
+        shown = ", ".join(
+            f"{name}={'***' if _SECRET.search(name) else short_repr(value)}"
+            for name, value in sorted(properties.items())
+        )
+        raise KafkaConnectorError(
+            f"{where}: the Kafka client refuses a property: {said(error)}. It was given {shown}; the names and "
+            "values are those of librdkafka's CONFIGURATION.md"
+        ) from error
+
+
+def said(error: BaseException) -> str:
+    """The text of an error of the library, without its wrapping."""
+    inner = error.args[0] if error.args else error
+    text = inner.str() if hasattr(inner, "str") else str(inner)
+    return " ".join(text.split())
+
+
+class Brokers:
+    """Asks brokers on the driver; not picklable.
+
+    Attributes:
+        client: The library's AdminClient.
+        timeout_s: How long a request may take.
+    """
+
+    def __init__(self, properties: Mapping[str, Any], where: str) -> None:
+        self.client, self._heard = make_client("AdminClient", properties, {}, where)
+        self._where = where
+        self._servers = properties.get(SERVERS)
+        self.timeout_s = float(properties.get(API_TIMEOUT, API_TIMEOUT_MS)) / 1000
+
+    def topics(self) -> list[str]:
+        """The names of all topics.
+
+        Raises:
+            KafkaConnectorError: The brokers don't answer.
+        """
+        try:
+            return list(self.client.list_topics(timeout=self.timeout_s).topics)
+        except confluent_kafka().KafkaException as error:
+            self.client.poll(0)
+            raise self._refused("list topics", error) from error
+
+    def answers(
+        self, what: str, request: Callable[[], Mapping[Any, Any]], passing: str | None = None
+    ) -> dict[Any, Any]:
+        """What the brokers answer to a request, asked again where a leader or coordinator is just changing.
+
+        Args:
+            what: For errors: "list topics".
+            request: Sends it, and gives a future for each thing that was asked for.
+            passing: The name of an error that is no failure: the thing's answer is None then.
+
+        Raises:
+            KafkaConnectorError: They can't be reached, or refuse.
+        """
+        ends_at = time.monotonic() + self.timeout_s
+        while True:
+            futures = request()
+            self._wait(what, futures.values(), ends_at)
+            errors = [error for error in map(_error_of, futures.values()) if error is not None]
+            refused = [error for error in errors if name_of(error) != passing]
+            if not refused:
+                return {
+                    thing: None if _error_of(future) else future.result()
+                    for thing, future in futures.items()
+                }
+            if name_of(refused[0]) not in _CHANGING or time.monotonic() > ends_at:
+                raise self._refused(what, refused[0]) from refused[0]
+            self.client.poll(_PAUSE_S)
+
+    def _wait(self, what: str, futures: Collection[Any], ends_at: float) -> None:
+        """Waits for answers; not for a login that has failed."""
+        while not all(future.done() for future in futures) and time.monotonic() < ends_at + 1:
+            self.client.poll(_PAUSE_S)
+            if self._heard.last is not None and name_of(self._heard.last) in _FINAL:
+                raise self._refused(what, confluent_kafka().KafkaException(self._heard.last))
+
+    def _refused(self, what: str, error: BaseException) -> KafkaConnectorError:
+        return KafkaConnectorError(
+            f"{self._where} can't {what} (bootstrap.servers={self._servers}): {said(error)}"
+            f"{self._heard.reason()}{advice(error, self._heard)}"
+        )
+
+
+def _error_of(future: Any) -> BaseException | None:
+    error: BaseException | None = future.exception()
+    return error
+
+
+def name_of(error: Any) -> str:
+    """The name of an error of the library: "_TRANSPORT", say; empty for any other."""
+    inner = error.args[0] if isinstance(error, BaseException) and error.args else error
+    return inner.name() if hasattr(inner, "name") else ""
+
+
+_PAUSE_S = 0.1
+_FINAL = frozenset({"_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL"})
+_CHANGING = frozenset(
+    {
+        "LEADER_NOT_AVAILABLE",
+        "NOT_LEADER_FOR_PARTITION",
+        "REPLICA_NOT_AVAILABLE",
+        "COORDINATOR_NOT_AVAILABLE",
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "NOT_COORDINATOR",
+        "NOT_CONTROLLER",
+        "REQUEST_TIMED_OUT",
+        "UNKNOWN_TOPIC_OR_PART",
+        "_UNKNOWN_PARTITION",
+        "_NOENT",
+    }
+)
+"""Errors that pass when the brokers have agreed who leads what."""
+
+_ADVICE = {
+    "_AUTHENTICATION": "check sasl.mechanism, sasl.username, sasl.password and security.protocol",
+    "SASL_AUTHENTICATION_FAILED": "check sasl.mechanism, sasl.username and sasl.password",
+    "_TRANSPORT": "check bootstrap.servers, security.protocol, and that the brokers run",
+    "_TIMED_OUT": "check bootstrap.servers, security.protocol, and that the brokers run",
+    "_ALL_BROKERS_DOWN": "check bootstrap.servers, security.protocol, and that the brokers run",
+    "_RESOLVE": "check the host names in bootstrap.servers",
+    "_SSL": "check security.protocol and the ssl.* properties",
+    "TOPIC_AUTHORIZATION_FAILED": "let the user read or write the topic",
+    "GROUP_AUTHORIZATION_FAILED": "let the user read the group",
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "let the user write under the transactional id",
+    "CLUSTER_AUTHORIZATION_FAILED": "let the user write idempotently",
+    "_NOT_IMPLEMENTED": "the client of this machine knows no such compression codec",
+    "_BAD_COMPRESSION": "the record is damaged, or compressed with a codec that the client does not know",
+    "UNSUPPORTED_COMPRESSION_TYPE": "choose another compression.type",
+    "UNKNOWN_TOPIC_OR_PART": "create the topic, or correct its name",
+    "_UNKNOWN_TOPIC": "create the topic, or correct its name",
+    "_UNKNOWN_PARTITION": "the topic has fewer partitions: correct the partitioner",
+    "MSG_SIZE_TOO_LARGE": "raise max.request.size here and max.message.bytes of the topic",
+}
+
+
+def advice(error: Any, heard: Heard | None = None) -> str:
+    """What to do about an error, for the end of a message."""
+    names = [name_of(error)]
+    if heard is not None and heard.last is not None:
+        names.insert(0, heard.last.name())
+    return next((f": {_ADVICE[name]}" for name in names if name in _ADVICE), "")

@@ -1,0 +1,268 @@
+"""Which partitions a source reads, and from where to where: what the driver asks the brokers.
+
+A position is {topic: {"id": .., "next": {partition: offset}}}. The id tells a topic from another one
+of the same name that took its place.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from opchain.runtime.connectors.kafka.client import (
+    GROUP,
+    SERVERS,
+    Brokers,
+    KafkaConnectorError,
+    confluent_kafka,
+)
+from opchain.runtime.connectors.kafka.offsets import (
+    KafkaOffsetResetStrategy,
+    KafkaOffsetsInitializer,
+    KafkaTopicPartition,
+    Offsets,
+)
+from opchain.runtime.errors import imported
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    Position = dict[str, dict[str, Any]]
+
+READ_COMMITTED = "read_committed"
+
+
+class Subscription(NamedTuple):
+    """What a source reads: one of the three."""
+
+    topics: tuple[str, ...] = ()
+    pattern: str | None = None
+    partitions: tuple[KafkaTopicPartition, ...] = ()
+
+    def __str__(self) -> str:
+        if self.pattern is not None:
+            return f"topics like {self.pattern}"
+        return ", ".join(map(str, self.topics or self.partitions))
+
+
+class KafkaEnumerator:
+    """Asks the brokers; not picklable."""
+
+    def __init__(
+        self, subscription: Subscription, properties: Mapping[str, Any], where: str
+    ) -> None:
+        self._subscription = subscription
+        self._properties = properties
+        self._where = where
+        self._brokers = Brokers(properties, where)
+
+    def partitions(self) -> dict[str, tuple[str, tuple[int, ...]]]:
+        """The id and partitions of each topic that is there now, by name in order.
+
+        Raises:
+            KafkaConnectorError: A topic or partition that was named is not there.
+        """
+        wanted = self._subscription
+        topics: Collection[str] = wanted.topics or {item.topic for item in wanted.partitions}
+        if wanted.pattern is not None:
+            found = self._brokers.topics()
+            topics = [name for name in found if re.fullmatch(wanted.pattern, name)]
+        described = self._described(sorted(topics))
+        if not wanted.partitions:
+            return described
+        result = {}
+        for topic in sorted(topics):
+            topic_id, there = described[topic]
+            asked_for = tuple(
+                sorted(item.partition for item in wanted.partitions if item.topic == topic)
+            )
+            missing = [number for number in asked_for if number not in there]
+            if missing:
+                raise KafkaConnectorError(
+                    f"{self._where} is to read partition {missing[0]} of topic {topic}, which has the partitions "
+                    f"{_shown(there)}: correct set_partitions(), or add partitions to the topic"
+                )
+            result[topic] = (topic_id, asked_for)
+        return result
+
+    def _described(self, topics: list[str]) -> dict[str, tuple[str, tuple[int, ...]]]:
+        if not topics:
+            return {}
+        asked_for = confluent_kafka().TopicCollection(topics)
+        answers = self._brokers.answers(
+            "describe topics",
+            lambda: self._brokers.client.describe_topics(
+                asked_for, request_timeout=self._brokers.timeout_s
+            ),
+            passing="UNKNOWN_TOPIC_OR_PART",
+        )
+        for topic in topics:
+            if answers[topic] is None:
+                raise KafkaConnectorError(
+                    f"{self._where}: there is no topic {topic} on {self._properties.get(SERVERS)}: create "
+                    "it, or correct its name; set_topic_pattern() reads topics that are yet to come"
+                )
+        return {
+            topic: (
+                str(answers[topic].topic_id),
+                tuple(sorted(item.id for item in answers[topic].partitions)),
+            )
+            for topic in topics
+        }
+
+    def begins(self, partitions: Collection[KafkaTopicPartition]) -> dict[KafkaTopicPartition, int]:
+        """The first offset that is there."""
+        return self._listed(partitions, "earliest")
+
+    def ends(self, partitions: Collection[KafkaTopicPartition]) -> dict[KafkaTopicPartition, int]:
+        """The offset of the next message to come; with read_committed up to the first open transaction."""
+        return self._listed(partitions, "latest")
+
+    def resolved(
+        self,
+        initializer: KafkaOffsetsInitializer,
+        partitions: Collection[KafkaTopicPartition],
+    ) -> dict[KafkaTopicPartition, int]:
+        """The offsets that an initializer means.
+
+        Raises:
+            KafkaConnectorError: An offset is not there, and nothing says what then.
+        """
+        kind = initializer.kind
+        if kind is Offsets.EARLIEST:
+            return self.begins(partitions)
+        if kind is Offsets.LATEST:
+            return self.ends(partitions)
+        begins, ends = self.begins(partitions), self.ends(partitions)
+        if kind is Offsets.TIMESTAMP:
+            found = self._listed(partitions, "for_timestamp", initializer.timestamp_ms)
+            return {item: ends[item] if at < 0 else at for item, at in found.items()}
+        if kind is Offsets.COMMITTED:
+            found = self._committed(partitions)
+        else:
+            found = {item: initializer.given.get(item, -1) for item in partitions}
+        result = {}
+        for item in partitions:
+            offset = found[item]
+            if begins[item] <= offset <= ends[item]:
+                result[item] = offset
+            elif initializer.reset is KafkaOffsetResetStrategy.EARLIEST:
+                result[item] = begins[item]
+            elif initializer.reset is KafkaOffsetResetStrategy.LATEST:
+                result[item] = ends[item]
+            else:
+                raise KafkaConnectorError(self._no_offset(initializer, item, offset, begins, ends))
+        return result
+
+    def _no_offset(
+        self,
+        initializer: KafkaOffsetsInitializer,
+        item: KafkaTopicPartition,
+        offset: int,
+        begins: Mapping[KafkaTopicPartition, int],
+        ends: Mapping[KafkaTopicPartition, int],
+    ) -> str:
+        group = self._properties.get(GROUP)
+        there = f"the partition has the offsets {begins[item]} to {ends[item]}"
+        if initializer.kind is Offsets.COMMITTED:
+            what = (
+                f"group {group} has committed no offset"
+                if offset < 0
+                else f"group {group} has committed offset {offset}, and {there}"
+            )
+        elif offset < 0:
+            what = f"no offset is given, and {there}"
+        else:
+            what = f"offset {offset} is given, and {there}"
+        return (
+            f"{self._where}, topic {item.topic}, partition {item.partition}: {what}; give "
+            f"{initializer!r}() a KafkaOffsetResetStrategy of EARLIEST or LATEST, or another offset"
+        )
+
+    def _listed(
+        self, partitions: Collection[KafkaTopicPartition], spec: str, *arguments: Any
+    ) -> dict[KafkaTopicPartition, int]:
+        if not partitions:
+            return {}
+        library, admin = confluent_kafka(), imported("confluent_kafka.admin", "kafka", "Kafka")
+        offset = getattr(admin.OffsetSpec, spec)(*arguments)
+        isolation = self._properties.get("isolation.level", READ_COMMITTED)
+        level = library.IsolationLevel
+        answers = self._brokers.answers(
+            f"ask for the offsets of {', '.join(map(str, partitions))}",
+            lambda: self._brokers.client.list_offsets(
+                {library.TopicPartition(item.topic, item.partition): offset for item in partitions},
+                isolation_level=level.READ_COMMITTED
+                if isolation == READ_COMMITTED
+                else level.READ_UNCOMMITTED,
+                request_timeout=self._brokers.timeout_s,
+            ),
+        )
+        return {
+            KafkaTopicPartition(item.topic, item.partition): answer.offset
+            for item, answer in answers.items()
+        }
+
+    def _committed(
+        self, partitions: Collection[KafkaTopicPartition]
+    ) -> dict[KafkaTopicPartition, int]:
+        group = self._properties.get(GROUP)
+        if group is None:
+            raise KafkaConnectorError(
+                f"{self._where} is to read from the offsets that its group has committed, and has no group: "
+                "call set_group_id()"
+            )
+        library = confluent_kafka()
+        wanted = library.ConsumerGroupTopicPartitions(
+            group, [library.TopicPartition(item.topic, item.partition) for item in partitions]
+        )
+        answers = self._brokers.answers(
+            f"ask for the offsets of group {group}",
+            lambda: self._brokers.client.list_consumer_group_offsets(
+                [wanted], request_timeout=self._brokers.timeout_s
+            ),
+        )
+        found = {
+            KafkaTopicPartition(item.topic, item.partition): item.offset
+            for item in answers[group].topic_partitions
+        }
+        return {item: found.get(item, -1) for item in partitions}
+
+
+def position_of(
+    topics: Mapping[str, tuple[str, tuple[int, ...]]], offsets: Mapping[KafkaTopicPartition, int]
+) -> Position:
+    """A position: what is read next of each partition."""
+    return {
+        topic: {
+            "id": topic_id,
+            "next": {
+                str(number): offsets[KafkaTopicPartition(topic, number)] for number in partitions
+            },
+        }
+        for topic, (topic_id, partitions) in topics.items()
+    }
+
+
+def offsets_in(position: Mapping[str, Any]) -> dict[KafkaTopicPartition, int]:
+    """The offsets of a position, in the order of topics and partitions."""
+    return {
+        KafkaTopicPartition(topic, int(number)): offset
+        for topic in sorted(position)
+        for number, offset in sorted(position[topic]["next"].items(), key=lambda item: int(item[0]))
+    }
+
+
+def all_partitions(
+    topics: Mapping[str, tuple[str, tuple[int, ...]]],
+) -> list[KafkaTopicPartition]:
+    """The partitions of topics, in order."""
+    return [
+        KafkaTopicPartition(topic, number)
+        for topic, (_, partitions) in sorted(topics.items())
+        for number in partitions
+    ]
+
+
+def _shown(numbers: Collection[int]) -> str:
+    return f"0 to {max(numbers)}" if len(numbers) > 1 else ", ".join(map(str, numbers))

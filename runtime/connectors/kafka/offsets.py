@@ -1,0 +1,122 @@
+"""Partitions, and where reading begins and ends in each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, order=True)
+class KafkaTopicPartition:
+    """A partition of a topic. Kafka: TopicPartition."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class KafkaOffsetResetStrategy(Enum):
+    """Where reading begins if the offset that was asked for is not there. Kafka: OffsetResetStrategy."""
+
+    LATEST = 0
+    EARLIEST = 1
+    NONE = 2
+
+
+class Offsets(Enum):
+    """The kinds of KafkaOffsetsInitializer."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    COMMITTED = "committed"
+    TIMESTAMP = "timestamp"
+    GIVEN = "offsets"
+
+
+class KafkaOffsetsInitializer:
+    """The offsets at which a source starts or stops, partition by partition. Flink: OffsetsInitializer."""
+
+    def __init__(
+        self,
+        kind: Offsets,
+        reset: KafkaOffsetResetStrategy = KafkaOffsetResetStrategy.NONE,
+        timestamp_ms: int | None = None,
+        given: Mapping[KafkaTopicPartition, int] | None = None,
+    ) -> None:
+        self.kind = kind
+        self.reset = reset
+        self.timestamp_ms = timestamp_ms
+        self.given = dict(given or {})
+
+    def __repr__(self) -> str:
+        return f"KafkaOffsetsInitializer.{self.kind.value}"
+
+    @staticmethod
+    def committed_offsets(
+        offset_reset_strategy: KafkaOffsetResetStrategy = KafkaOffsetResetStrategy.NONE,
+    ) -> KafkaOffsetsInitializer:
+        """The offsets that the source's group has committed.
+
+        Args:
+            offset_reset_strategy: Where a partition begins for which nothing is committed; NONE fails the job.
+        """
+        _check_reset(offset_reset_strategy, "committed_offsets")
+        return KafkaOffsetsInitializer(Offsets.COMMITTED, offset_reset_strategy)
+
+    @staticmethod
+    def timestamp(timestamp: int) -> KafkaOffsetsInitializer:
+        """The first record of each partition whose timestamp is at least this, in milliseconds.
+
+        A partition without such a record begins, or ends, at its end.
+        """
+        if not isinstance(timestamp, int) or timestamp < 0:
+            raise ValueError(
+                f"KafkaOffsetsInitializer.timestamp got {timestamp!r}; it takes milliseconds since 1970"
+            )
+        return KafkaOffsetsInitializer(
+            Offsets.TIMESTAMP, KafkaOffsetResetStrategy.LATEST, timestamp
+        )
+
+    @staticmethod
+    def earliest() -> KafkaOffsetsInitializer:
+        """The first record that is there."""
+        return KafkaOffsetsInitializer(Offsets.EARLIEST, KafkaOffsetResetStrategy.EARLIEST)
+
+    @staticmethod
+    def latest() -> KafkaOffsetsInitializer:
+        """The end of each partition when the job starts."""
+        return KafkaOffsetsInitializer(Offsets.LATEST, KafkaOffsetResetStrategy.LATEST)
+
+    @staticmethod
+    def offsets(
+        offsets: Mapping[KafkaTopicPartition, int],
+        offset_reset_strategy: KafkaOffsetResetStrategy = KafkaOffsetResetStrategy.EARLIEST,
+    ) -> KafkaOffsetsInitializer:
+        """These offsets.
+
+        Args:
+            offsets: By partition.
+            offset_reset_strategy: Where a partition begins that is not among them, or whose offset is not
+                there.
+        """
+        for partition, offset in offsets.items():
+            if not isinstance(partition, KafkaTopicPartition) or not isinstance(offset, int):
+                raise TypeError(
+                    f"KafkaOffsetsInitializer.offsets got {partition!r}: {offset!r}; it takes a number for "
+                    "each KafkaTopicPartition"
+                )
+        _check_reset(offset_reset_strategy, "offsets")
+        return KafkaOffsetsInitializer(Offsets.GIVEN, offset_reset_strategy, given=offsets)
+
+
+def _check_reset(value: object, method: str) -> None:
+    if not isinstance(value, KafkaOffsetResetStrategy):
+        raise TypeError(
+            f"KafkaOffsetsInitializer.{method} got {value!r}; it takes a KafkaOffsetResetStrategy"
+        )

@@ -1,0 +1,209 @@
+"""Reads ranges of partitions: a consumer without a group's protocol, which a task keeps from epoch to epoch.
+
+One consumer fetches all ranges of a subtask side by side. What comes is held, partition by partition, until it is
+asked for, and a partition that has come far ahead is paused. So memory stays small, however far the ranges go.
+Batches have a fixed size, so that the order in which a subtask reads its partitions depends on the records alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from opchain.runtime.connectors.kafka.client import (
+    API_TIMEOUT,
+    GROUP,
+    KafkaConnectorError,
+    advice,
+    confluent_kafka,
+    make_client,
+)
+from opchain.runtime.connectors.kafka.enumerator import READ_COMMITTED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+_POLL_S = 0.1
+_DEFAULT_TIMEOUT_MS = 60_000
+_BATCHES_AHEAD = 4
+"""How many batches of a partition are held before it is paused."""
+
+_PASSING = frozenset({"_TRANSPORT", "_ALL_BROKERS_DOWN", "_TIMED_OUT", "_RESOLVE"})
+"""Errors after which the client tries again by itself."""
+
+
+class PartitionRange(NamedTuple):
+    """The offsets of a partition from `first` to before `behind`; None for no end."""
+
+    topic: str
+    partition: int
+    first: int
+    behind: int | None
+
+
+class _Open:
+    """A range that is being read: what has come of it, and whether that is all."""
+
+    def __init__(self, item: PartitionRange) -> None:
+        self.item = item
+        self.held: deque[Any] = deque()
+        self.is_over = item.behind is not None and item.first >= item.behind
+        self.is_fetched = not self.is_over
+        self.is_paused = False
+
+    def take(self, message: Any) -> None:
+        """Holds a message; the end of the partition counts as one without content."""
+        behind, offset = self.item.behind, message.offset()
+        is_end = message.error() is not None
+        if not is_end and (behind is None or offset < behind):
+            self.held.append(message)
+        if behind is not None and offset + (not is_end) >= behind:
+            self.is_over = True
+
+
+class RangeReader:
+    """Reads ranges; each partition has one at a time."""
+
+    def __init__(self, properties: Mapping[str, Any], where: str) -> None:
+        self._where = where
+        self._timeout_s = float(properties.get(API_TIMEOUT, _DEFAULT_TIMEOUT_MS)) / 1000
+        library = confluent_kafka()
+        self._partition = library.TopicPartition
+        self._end_of_partition = library.KafkaError._PARTITION_EOF  # noqa: SLF001 - its public name
+        given = {
+            GROUP: "opchain",  # the library wants one
+            "isolation.level": READ_COMMITTED,
+            "fetch.wait.max.ms": 50,  # so long it may take to find out that only markers are left
+            **properties,
+        }
+        fixed = {
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "error",
+        }
+        self._consumer, self._heard = make_client("Consumer", given, fixed, where)
+        self._open: dict[tuple[str, int], _Open] = {}
+
+    def close(self) -> None:
+        """Ends the connections."""
+        self._consumer.close()
+
+    def begin(self, ranges: Iterable[PartitionRange]) -> None:
+        """Begins to fetch ranges that will be read soon."""
+        new = [_Open(item) for item in ranges if self._opened(item) is None]
+        for opened in new:
+            self._drop(opened.item)
+            self._open[opened.item.topic, opened.item.partition] = opened
+        wanted = [opened.item for opened in new if opened.is_fetched]
+        if wanted:
+            self._consumer.incremental_assign(
+                [self._partition(item.topic, item.partition, item.first) for item in wanted]
+            )
+
+    def read(self, item: PartitionRange, batch_size: int) -> Iterator[list[Any]]:
+        """The messages of a range, in batches of this size; of one without an end as they come, or none.
+
+        Raises:
+            KafkaConnectorError: Messages are gone, or can't be read.
+        """
+        self.begin([item])
+        opened = self._opened(item)
+        assert opened is not None
+        held = opened.held
+        try:
+            heard_at = time.monotonic()
+            while held or not opened.is_over:
+                if len(held) < batch_size and not opened.is_over:
+                    count = len(held)
+                    self._resume(opened)
+                    self._poll(batch_size)
+                    if item.behind is not None and not opened.is_over:
+                        heard_at = self._require_life(item, heard_at, is_alive=len(held) > count)
+                        continue
+                yield [held.popleft() for _ in range(min(batch_size, len(held)))]
+                heard_at = time.monotonic()
+        finally:
+            self._drop(item)
+
+    def _opened(self, item: PartitionRange) -> _Open | None:
+        opened = self._open.get((item.topic, item.partition))
+        return opened if opened is not None and opened.item == item else None
+
+    def _drop(self, item: PartitionRange) -> None:
+        opened = self._open.pop((item.topic, item.partition), None)
+        if opened is not None:
+            self._end(opened)
+
+    def _end(self, opened: _Open) -> None:
+        """Fetches no more of a range."""
+        self._resume(opened)  # the client would pause the partition's next range, too
+        if opened.is_fetched:
+            opened.is_fetched = False
+            item = opened.item
+            self._consumer.incremental_unassign([self._partition(item.topic, item.partition)])
+
+    def _resume(self, opened: _Open) -> None:
+        if opened.is_paused:
+            item = opened.item
+            self._consumer.resume([self._partition(item.topic, item.partition)])
+            opened.is_paused = False
+
+    def _poll(self, batch_size: int) -> None:
+        """Takes what has come; waits a little where nothing has."""
+        first = self._consumer.poll(_POLL_S)
+        if first is None:
+            return
+        touched: dict[tuple[str, int], _Open] = {}
+        for message in (first, *self._consumer.consume(batch_size, 0)):
+            place = (message.topic(), message.partition())
+            opened = touched.get(place) or self._open.get(place)
+            if opened is None or opened.is_over:
+                continue
+            touched[place] = opened
+            if message.error() is None or self._is_end(message, opened.item):
+                opened.take(message)
+        for opened in touched.values():
+            if opened.is_over:
+                self._end(opened)
+            elif len(opened.held) > _BATCHES_AHEAD * batch_size and not opened.is_paused:
+                opened.is_paused = True
+                item = opened.item
+                self._consumer.pause([self._partition(item.topic, item.partition)])
+
+    def _is_end(self, message: Any, item: PartitionRange) -> bool:
+        """Whether this is the end of the partition, and no error; raises what is one indeed."""
+        error = message.error()
+        if error.code() == self._end_of_partition:
+            return True
+        if error.name() in _PASSING or error.retriable():
+            return False
+        place = f"{self._where}, topic {item.topic}, partition {item.partition}"
+        if error.name() == "_AUTO_OFFSET_RESET":
+            raise KafkaConnectorError(lost(place, item.first, error.str()))
+        raise KafkaConnectorError(
+            f"{place}, offset {message.offset()}: {error.str()}{advice(error)}"
+        )
+
+    def _require_life(self, item: PartitionRange, heard_at: float, *, is_alive: bool) -> float:
+        """When something came last; raises where that is too long ago."""
+        now = time.monotonic()
+        if is_alive:
+            return now
+        if now - heard_at > self._timeout_s:
+            raise KafkaConnectorError(
+                f"{self._where}, topic {item.topic}, partition {item.partition}: offsets {item.first} to "
+                f"{item.behind} are to be read, and no message has come for {self._timeout_s:g} s"
+                f"{self._heard.reason()}{advice(None, self._heard)}; {API_TIMEOUT} says how long to wait"
+            )
+        return heard_at
+
+
+def lost(place: str, offset: int, why: str) -> str:
+    """What to say where messages are gone that were to be read."""
+    return (
+        f"{place}: offset {offset} is to be read next, and is not there any more ({why}): the topic's retention, "
+        "or somebody, has removed messages before they were read. Give the topic a longer retention.ms. To go on "
+        "without these messages, start the job with a new directory of checkpoints and the offsets to start from"
+    )

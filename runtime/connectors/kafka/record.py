@@ -1,0 +1,195 @@
+"""Messages of Kafka as programs see them, and how they become records."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
+
+from opchain.runtime.connectors.kafka.client import KafkaConnectorError
+from opchain.runtime.errors import short_repr
+from opchain.runtime.files.malformed import FAIL, MALFORMED_COUNTER
+from opchain.runtime.types.output_tag import OutputTag
+from opchain.runtime.types.serialization import ByteArraySchema, SimpleStringSchema
+from opchain.runtime.types.type_variables import T
+from opchain.runtime.types.types import Types
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Literal, TypeAlias
+
+    from opchain.runtime.functions.source import SourceReaderContext
+    from opchain.runtime.types.serialization import DeserializationSchema
+    from opchain.runtime.types.type_information import TypeInformation
+
+    OnMalformedMessage: TypeAlias = Literal["fail", "skip"] | OutputTag["MalformedMessage"]
+
+
+class KafkaMessage(NamedTuple):
+    """A message with all that Kafka knows of it; `timestamp` is in milliseconds, None where it has none.
+
+    Kafka: ConsumerRecord.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int | None
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+class MalformedMessage(NamedTuple):
+    """A message that can't be deserialized: what a side output of malformed messages gets."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int | None
+    key: bytes | None
+    value: bytes | None
+    reason: str
+
+
+class MalformedMessageError(KafkaConnectorError, ValueError):
+    """A message can't be deserialized."""
+
+
+class KafkaRecordDeserializationSchema(ABC, Generic[T]):
+    """Turns messages into records, with key, headers, topic, partition, offset and timestamp at hand.
+
+    Flink: KafkaRecordDeserializationSchema (Java only).
+
+    >>> class WithTopic(KafkaRecordDeserializationSchema):
+    ...     def deserialize(self, message):
+    ...         return message.topic, message.value.decode()
+    """
+
+    def open(self) -> None:
+        """Called once in each subtask, before any message."""
+
+    @abstractmethod
+    def deserialize(self, message: KafkaMessage) -> T | None:
+        """The record; None for a message that holds none, which is skipped."""
+
+    def get_produced_type(self) -> TypeInformation[Any]:
+        """The type of the records; any object, unless overridden."""
+        return Types.PICKLED_BYTE_ARRAY()
+
+    @staticmethod
+    def of(
+        function: Callable[[KafkaMessage], T | None], type_info: TypeInformation[Any] | None = None
+    ) -> KafkaRecordDeserializationSchema[T]:
+        """A schema that calls a function with each message."""
+        return _FunctionSchema(function, type_info)
+
+
+class _FunctionSchema(KafkaRecordDeserializationSchema[T]):
+    def __init__(
+        self, function: Callable[[KafkaMessage], T | None], type_info: TypeInformation[Any] | None
+    ) -> None:
+        if not callable(function):
+            raise TypeError(
+                f"KafkaRecordDeserializationSchema.of got {function!r}; it takes a function"
+            )
+        self._function = function
+        self._type = type_info
+
+    def deserialize(self, message: KafkaMessage) -> T | None:
+        """What the function says."""
+        return self._function(message)
+
+    def get_produced_type(self) -> TypeInformation[Any]:
+        """As it was given."""
+        return Types.PICKLED_BYTE_ARRAY() if self._type is None else self._type
+
+
+@dataclass
+class Deserializer(Generic[T]):
+    """Turns batches of the library's messages into records, and takes care of those that are malformed."""
+
+    schema: DeserializationSchema[T] | KafkaRecordDeserializationSchema[T]
+    policy: OnMalformedMessage = "fail"
+    context: SourceReaderContext | None = field(default=None, compare=False)
+
+    @property
+    def reads_whole_messages(self) -> bool:
+        """Whether the schema gets messages; else it gets their values."""
+        return isinstance(self.schema, KafkaRecordDeserializationSchema)
+
+    def open(self, context: SourceReaderContext) -> None:
+        """Opens the schema."""
+        self.context = context
+        self.schema.open()
+
+    def __call__(self, messages: Sequence[Any]) -> tuple[list[T], list[int | None]]:
+        """Records and timestamps.
+
+        Raises:
+            MalformedMessageError: A message is malformed, and the policy is to fail.
+        """
+        values: list[T] = []
+        timestamps: list[int | None] = []
+        whole, deserialize = self.reads_whole_messages, self._deserialize()
+        for message in messages:
+            data = whole_message(message) if whole else message.value()
+            try:
+                if data is None:
+                    raise ValueError("the message has no value: it deletes its key")  # noqa: TRY301 - one way out
+                value = deserialize(data)
+            except Exception as error:  # noqa: BLE001 - a user's schema may raise anything
+                self._take(message, error)
+                continue
+            if value is not None:
+                values.append(value)
+                timestamps.append(timestamp_of(message))
+        return values, timestamps
+
+    def _deserialize(self) -> Callable[[Any], T | None]:
+        schema: Any = self.schema
+        if schema.__class__ is SimpleStringSchema and schema.charset.upper() == "UTF-8":
+            return _utf8  # type: ignore[return-value]  # T is str
+        if schema.__class__ is ByteArraySchema:
+            return bytes  # type: ignore[return-value]  # T is bytes
+        deserialize: Callable[[Any], T | None] = schema.deserialize
+        return deserialize
+
+    def _take(self, message: Any, error: Exception) -> None:
+        topic, partition, offset = message.topic(), message.partition(), message.offset()
+        reason = f"{type(error).__name__}: {error}"
+        if self.policy == FAIL:
+            raise MalformedMessageError(
+                f"topic {topic}, partition {partition}, offset {offset}: {short_repr(message.value())} can't be "
+                f"deserialized by {type(self.schema).__name__} ({reason}); correct the schema, or let the "
+                "source's builder go on with .on_malformed('skip') or .on_malformed(OutputTag(...))"
+            ) from error
+        if self.context is None:
+            return
+        self.context.metric_group().counter(MALFORMED_COUNTER).inc(1)
+        if isinstance(self.policy, OutputTag):
+            self.context.emit_to(
+                self.policy,
+                MalformedMessage(
+                    *(topic, partition, offset, timestamp_of(message)),
+                    *(message.key(), message.value(), reason),
+                ),
+            )
+
+
+def whole_message(message: Any) -> KafkaMessage:
+    """A message of the library as programs see it."""
+    return KafkaMessage(
+        *(message.topic(), message.partition(), message.offset(), timestamp_of(message)),
+        *(message.key(), message.value(), tuple(message.headers() or ())),
+    )
+
+
+def timestamp_of(message: Any) -> int | None:
+    """The time of a message in milliseconds; None where it has none."""
+    kind, timestamp_ms = message.timestamp()
+    return timestamp_ms if kind else None
+
+
+def _utf8(data: bytes) -> str:
+    return data.decode("utf-8", "replace")

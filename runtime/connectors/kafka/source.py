@@ -1,0 +1,423 @@
+"""KafkaSource: reads topics between positions, with the same code in bounded and unbounded jobs.
+
+The driver asks the brokers how far each partition goes and decides what an epoch reads: from one position up
+to another. Tasks read exactly that, so an epoch that is run again reads the same messages.
+
+Flink: `KafkaSource`, whose readers decide themselves and keep their offsets as state.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import math
+import pickle
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from opchain.runtime.connectors.kafka.client import (
+    GROUP,
+    KafkaConnectorError,
+    confluent_kafka,
+    make_client,
+    said,
+)
+from opchain.runtime.connectors.kafka.enumerator import (
+    KafkaEnumerator,
+    Subscription,
+    all_partitions,
+    offsets_in,
+    position_of,
+)
+from opchain.runtime.connectors.kafka.reader import PartitionRange, RangeReader, lost
+from opchain.runtime.connectors.unbounded_source import UnboundedSource
+from opchain.runtime.records.elements import RecordBatch
+from opchain.runtime.types.type_variables import T
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from opchain.runtime.connectors.kafka.builder import KafkaSourceBuilder
+    from opchain.runtime.connectors.kafka.offsets import (
+        KafkaOffsetsInitializer,
+        KafkaTopicPartition,
+    )
+    from opchain.runtime.connectors.kafka.record import Deserializer
+    from opchain.runtime.functions.source import SourceReaderContext
+    from opchain.runtime.types.type_information import TypeInformation
+
+DISCOVERY = "partition.discovery.interval.ms"
+COMMITS = "commit.offsets.on.checkpoint"
+DISCOVERY_MS = 300_000
+RECORDS_PER_EPOCH = 1_000_000
+
+_SAMPLED = 200
+_FIRST_EPOCH = 10_000
+"""How many records the first epoch has where epochs are limited by time, whose speed nobody knows yet."""
+
+_LOG = logging.getLogger("opchain.kafka")
+
+
+class Admission(NamedTuple):
+    """How much an epoch reads at most; None for no limit."""
+
+    records: int | None = RECORDS_PER_EPOCH
+    size_bytes: int | None = None
+    time_ms: int | None = None
+
+
+class KafkaSource(UnboundedSource[T]):
+    """A source of Kafka's messages; `KafkaSource.builder()` makes it.
+
+    Records have the timestamps of their messages. A partition is read by one subtask, the same one as in Flink.
+    """
+
+    has_timestamps = True
+    follows_positions = True
+
+    def __init__(
+        self,
+        subscription: Subscription,
+        deserializer: Deserializer[T],
+        properties: Mapping[str, Any],
+        starting: KafkaOffsetsInitializer,
+        stopping: KafkaOffsetsInitializer | None = None,
+        *,
+        is_bounded: bool = False,
+        admission: Admission | None = None,
+    ) -> None:
+        self.subscription = subscription
+        self.deserializer = deserializer
+        self.properties = dict(properties)
+        self.starting = starting
+        self.stopping = stopping
+        self.is_bounded = is_bounded
+        self.admission = admission or Admission()
+        self._ranges: tuple[PartitionRange, ...] | None = None
+        self._enumerator: KafkaEnumerator | None = None
+        self._reader: RangeReader | None = None
+        self._committer: Any = None
+        self._has_ended = False
+        self._pace = _Pace()
+        self._discovered_ms: int | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without connections."""
+        return {**self.__dict__, "_enumerator": None, "_reader": None, "_committer": None}
+
+    def __repr__(self) -> str:
+        return f"KafkaSource({self.subscription})"
+
+    @staticmethod
+    def builder() -> KafkaSourceBuilder[Any]:
+        """Starts a source."""
+        from opchain.runtime.connectors.kafka.builder import (  # noqa: PLC0415 - needs this module
+            KafkaSourceBuilder,
+        )
+
+        return KafkaSourceBuilder()
+
+    def get_produced_type(self) -> TypeInformation[Any] | None:
+        """As the deserializer says."""
+        return self.deserializer.schema.get_produced_type()
+
+    # On the driver
+
+    def planned(self, parallelism: int) -> KafkaSource[T]:
+        """The source with what there is to read, if it is bounded. Either way the brokers must answer.
+
+        Raises:
+            KafkaConnectorError: They can't be reached, or have no such topic or offset.
+        """
+        planned = copy.copy(self)
+        if self.is_bounded:
+            planned._ranges = tuple(self._resolved())  # noqa: SLF001 - its own class
+        else:
+            self._brokers().partitions()
+        planned._enumerator = None  # noqa: SLF001 - its own class
+        del parallelism
+        return planned
+
+    def split_name(self, split: PartitionRange) -> str:
+        """Topic and partition."""
+        return f"{split.topic}-{split.partition}"
+
+    def splits(self, parallelism: int) -> list[list[PartitionRange]]:
+        """The partitions of each subtask."""
+        if self._ranges is None:
+            self._ranges = tuple(self._resolved())
+        return _dealt_out(self._ranges, parallelism)
+
+    def _resolved(self) -> Iterator[PartitionRange]:
+        """The ranges of a job that goes on with no other."""
+        brokers = self._brokers()
+        partitions = all_partitions(brokers.partitions())
+        starts = brokers.resolved(self.starting, partitions)
+        stops = {} if self.stopping is None else brokers.resolved(self.stopping, partitions)
+        for item in partitions:
+            first, behind = starts[item], stops.get(item)
+            if behind is None or first < behind:
+                yield PartitionRange(item.topic, item.partition, first, behind)
+
+    def initial_position(self, now_ms: int) -> dict[str, Any]:
+        """The starting offsets, and the stopping ones."""
+        brokers = self._brokers()
+        topics = brokers.partitions()
+        partitions = all_partitions(topics)
+        position = {"topics": position_of(topics, brokers.resolved(self.starting, partitions))}
+        if self.stopping is not None:
+            position["stop"] = position_of(topics, brokers.resolved(self.stopping, partitions))
+        self._discovered_ms = now_ms
+        return position
+
+    def latest_position(self, start: Mapping[str, Any], now_ms: int) -> dict[str, Any]:
+        """Up to where an epoch reads: to the ends of the partitions, if that is not too much.
+
+        Raises:
+            KafkaConnectorError: Messages that were not read are gone, a topic is, or a topic has another's place.
+        """
+        brokers = self._brokers()
+        topics = {name: dict(entry) for name, entry in start["topics"].items()}
+        # What is new has no position before this epoch: the next one reads it, from the beginning.
+        offsets = offsets_in(topics)
+        new = self._discovered(topics, now_ms)
+        begins, ends = brokers.begins(list(offsets)), brokers.ends(list(offsets))
+        stops = offsets_in(start["stop"]) if "stop" in start else {}
+        for item, offset in offsets.items():
+            place = f"{self!r}, topic {item.topic}, partition {item.partition}"
+            if offset < begins[item]:
+                raise KafkaConnectorError(lost(place, offset, f"the first one is {begins[item]}"))
+            if offset > ends[item]:
+                raise KafkaConnectorError(
+                    f"{place}: offset {offset} is to be read next, and the partition ends at {ends[item]}: the topic "
+                    "was truncated, or made anew. Start the job with a new directory of checkpoints to read it from "
+                    "its starting offsets"
+                )
+            ends[item] = max(min(ends[item], stops.get(item, ends[item])), offset)
+        admitted = self._admitted(offsets, ends, now_ms)
+        if admitted == offsets and not new:
+            return dict(start)
+        ids = {
+            topic: (entry["id"], tuple(sorted(map(int, entry["next"]))))
+            for topic, entry in sorted(topics.items())
+        }
+        return {**start, "topics": position_of(ids, {**admitted, **new})}
+
+    def _discovered(
+        self, topics: dict[str, dict[str, Any]], now_ms: int
+    ) -> dict[KafkaTopicPartition, int]:
+        """Adds partitions that are new to a position; gives where they begin."""
+        interval_ms = int(self.properties.get(DISCOVERY, DISCOVERY_MS))
+        if self._discovered_ms is not None and (
+            interval_ms <= 0 or now_ms - self._discovered_ms < interval_ms
+        ):
+            return {}
+        self._discovered_ms = now_ms
+        brokers = self._brokers()
+        there = brokers.partitions()
+        for topic, entry in topics.items():
+            topic_id, numbers = there.get(topic, (None, ()))
+            gone = [number for number in map(int, entry["next"]) if number not in numbers]
+            if topic_id is None:
+                what = f"topic {topic} is gone"
+            elif topic_id != entry["id"]:
+                what = f"topic {topic} was deleted and made anew since the job began to read it"
+            elif gone:
+                what = f"topic {topic} has no partition {min(gone)} any more"
+            else:
+                continue
+            raise KafkaConnectorError(
+                f"{self!r}: {what}; messages may be lost. Start the job with a new directory of checkpoints to "
+                "go on with what is there"
+            )
+        new = [
+            item
+            for item in all_partitions(there)
+            if str(item.partition) not in topics.get(item.topic, {}).get("next", {})
+        ]
+        if self.stopping is not None:
+            return {}
+        found = brokers.begins(new)
+        for item, offset in found.items():
+            entry = topics.setdefault(item.topic, {"id": there[item.topic][0], "next": {}})
+            entry["next"] = {**entry["next"], str(item.partition): offset}
+        return found
+
+    def _admitted(
+        self,
+        offsets: Mapping[KafkaTopicPartition, int],
+        ends: Mapping[KafkaTopicPartition, int],
+        now_ms: int,
+    ) -> dict[KafkaTopicPartition, int]:
+        """Up to where an epoch reads each partition: all get the same share of what they have."""
+        waiting = {item: ends[item] - offset for item, offset in offsets.items()}
+        total = sum(waiting.values())
+        limits = [limit for limit in (self.admission.records,) if limit is not None]
+        if self.admission.time_ms is not None:
+            limits.append(self._pace.limit(self.admission.time_ms, now_ms))
+        if total and self.admission.size_bytes is not None:
+            size = self._record_size(offsets, ends)
+            limits.append(max(int(self.admission.size_bytes / size), 1))
+        share = min(1.0, min(limits, default=total) / total) if total else 0.0
+        admitted = {
+            item: offset + math.ceil(waiting[item] * share) for item, offset in offsets.items()
+        }
+        self._pace.admitted = sum(admitted.values()) - sum(offsets.values())
+        return admitted
+
+    def _record_size(
+        self,
+        offsets: Mapping[KafkaTopicPartition, int],
+        ends: Mapping[KafkaTopicPartition, int],
+    ) -> float:
+        """The mean size of the messages that are next, in bytes, from a few of each partition."""
+        reader = self._ranges_reader()
+        ranges = [
+            PartitionRange(item.topic, item.partition, offset, min(ends[item], offset + _SAMPLED))
+            for item, offset in offsets.items()
+            if offset < ends[item]
+        ]
+        count = size = 0
+        reader.begin(ranges)
+        for messages in chain.from_iterable(reader.read(item, _SAMPLED) for item in ranges):
+            count += len(messages)
+            size += sum(len(item.value() or b"") + len(item.key() or b"") for item in messages)
+        return max(size / count, 1.0) if count else 1.0
+
+    def splits_between(
+        self, start: Mapping[str, Any], end: Mapping[str, Any], parallelism: int
+    ) -> list[list[tuple[PartitionRange, ...]]]:
+        """What each subtask reads between two positions: all its partitions, as one delivery.
+
+        Those without new messages belong to it, since their watermarks count. An empty delivery says that nothing
+        follows.
+        """
+        firsts = offsets_in(start["topics"])
+        ranges = [
+            PartitionRange(item.topic, item.partition, firsts.get(item, behind), behind)
+            for item, behind in offsets_in(end["topics"]).items()
+        ]
+        dealt = [[tuple(own)] if own else [] for own in _dealt_out(ranges, parallelism)]
+        if self.is_at_end(end):
+            for own in dealt:
+                own.append(())
+        return dealt
+
+    def is_at_end(self, position: Mapping[str, Any]) -> bool:
+        """Whether nothing follows: the stopping offsets are reached."""
+        if "stop" not in position:
+            return False
+        nexts = offsets_in(position["topics"])
+        return all(nexts[item] >= stop for item, stop in offsets_in(position["stop"]).items())
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether an empty split has come."""
+        return self._has_ended
+
+    def checkpoint_completed(self, position: Mapping[str, Any]) -> None:
+        """Commits the position to the group, for tools that show how far it is. What fails is logged."""
+        group = self.properties.get(GROUP)
+        if group is None or str(self.properties.get(COMMITS, "true")).lower() == "false":
+            return
+        library = confluent_kafka()
+        try:
+            if self._committer is None:
+                fixed = {"enable.auto.commit": False}
+                self._committer, _ = make_client("Consumer", self.properties, fixed, repr(self))
+            self._committer.commit(
+                offsets=[
+                    library.TopicPartition(item.topic, item.partition, offset)
+                    for item, offset in offsets_in(position["topics"]).items()
+                ],
+                asynchronous=False,
+            )
+        except library.KafkaException as error:
+            _LOG.warning(
+                "%r: the offsets of group %s could not be committed: %s; the job itself goes by its checkpoints",
+                self,
+                group,
+                said(error),
+            )
+
+    # In tasks
+
+    def open(self, context: SourceReaderContext) -> None:
+        """Opens the deserializer."""
+        self.deserializer.open(context)
+
+    def delivered_splits(self, delivery: bytes) -> dict[str, PartitionRange]:
+        """The partitions in a delivery."""
+        return {self.split_name(item): item for item in self._delivered(delivery)}
+
+    def read_delivery(self, delivery: bytes, batch_size: int) -> Iterator[Sequence[T]]:
+        """The records of a delivery, partition after partition."""
+        for item in self._delivered(delivery):
+            yield from self.read(item, batch_size)
+
+    def _delivered(self, delivery: bytes) -> Sequence[PartitionRange]:
+        ranges: Sequence[PartitionRange] = pickle.loads(delivery)
+        if ranges:
+            self._ranges_reader().begin(ranges)
+        else:
+            self._has_ended = True
+        return ranges
+
+    def read(self, split: PartitionRange, batch_size: int) -> Iterator[Sequence[T]]:
+        """The records of a range, as RecordBatch objects."""
+        for messages in self._ranges_reader().read(split, batch_size):
+            values, timestamps = self.deserializer(messages)
+            yield RecordBatch(values, timestamps)  # type: ignore[misc]  # sources with timestamps yield these
+
+    def close(self) -> None:
+        """Ends the connections of the task."""
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
+    def _ranges_reader(self) -> RangeReader:
+        if self._reader is None:
+            self._reader = RangeReader(self.properties, repr(self))
+        return self._reader
+
+    def _brokers(self) -> KafkaEnumerator:
+        if self._enumerator is None:
+            self._enumerator = KafkaEnumerator(self.subscription, self.properties, repr(self))
+        return self._enumerator
+
+
+class _Pace:
+    """How many records an epoch may have that is to take no longer than a given time.
+
+    The time from one decision to the next one is that of the epoch between them. An epoch that was smaller than
+    it might have been may have waited for input, so it can only show that the job is faster.
+    """
+
+    def __init__(self) -> None:
+        self.admitted = 0
+        self._limit = _FIRST_EPOCH
+        self._decided_ms = 0
+        self._per_ms = 0.0
+
+    def limit(self, time_ms: int, now_ms: int) -> int:
+        """The number; `admitted` says how many records the epoch got in the end."""
+        took_ms = now_ms - self._decided_ms
+        if self.admitted and took_ms > 0:
+            measured = self.admitted / took_ms
+            if self.admitted >= self._limit or measured > self._per_ms:
+                self._per_ms = (self._per_ms + measured) / 2 if self._per_ms else measured
+        self._decided_ms = now_ms
+        self._limit = max(int(self._per_ms * time_ms), 1) if self._per_ms else _FIRST_EPOCH
+        return self._limit
+
+
+def _dealt_out(ranges: Sequence[PartitionRange], parallelism: int) -> list[list[PartitionRange]]:
+    """The ranges of each subtask. Flink: `KafkaSourceEnumerator.getSplitOwner`."""
+    dealt: list[list[PartitionRange]] = [[] for _ in range(parallelism)]
+    for item in ranges:
+        code = 0  # Java's hash code of the topic, whose name is ASCII
+        for character in item.topic.encode():
+            code = 31 * code + character
+        first = ((31 * code) & 0x7FFFFFFF) % parallelism
+        dealt[(first + item.partition) % parallelism].append(item)
+    return dealt

@@ -1,0 +1,151 @@
+"""A Kafka broker of the tests' own: Apache Kafka in KRaft mode, which Maven downloads once."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import uuid
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from opchain.runtime.testing.kafka_broker import (
+    KafkaUnavailableError,
+    install_kafka,
+    kafka_brokers,
+    kafka_is_installable,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from opchain.runtime.testing.kafka_broker import KafkaBrokers
+
+
+@dataclass
+class Kafka:
+    """Running brokers, and another client than opchain's to write and to read back with."""
+
+    brokers: KafkaBrokers
+    topics: list[str] = field(default_factory=list)
+
+    @property
+    def servers(self) -> str:
+        return self.brokers.bootstrap_servers
+
+    @cached_property
+    def admin(self) -> Any:
+        from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - it may be missing
+
+        return AdminClient({"bootstrap.servers": self.servers})
+
+    def topic(self, partitions: int = 1, name: str | None = None, **config: str) -> str:
+        """Makes a topic, by a name that no other test has."""
+        from confluent_kafka.admin import NewTopic  # noqa: PLC0415 - it may be missing
+
+        name = name or f"topic-{uuid.uuid4().hex[:8]}"
+        new = NewTopic(name, num_partitions=partitions, config=config)
+        self.admin.create_topics([new])[name].result()
+        return name
+
+    def delete_topic(self, name: str) -> None:
+        self.admin.delete_topics([name])[name].result()
+
+    def add_partitions(self, name: str, total: int) -> None:
+        from confluent_kafka.admin import NewPartitions  # noqa: PLC0415 - it may be missing
+
+        self.admin.create_partitions([NewPartitions(name, total)])[name].result()
+
+    def delete_records(self, name: str, partition: int, before: int) -> None:
+        from confluent_kafka import TopicPartition  # noqa: PLC0415 - it may be missing
+
+        place = TopicPartition(name, partition, before)
+        self.admin.delete_records([place])[place].result()
+
+    def produce(self, topic: str, values: Sequence[Any], partition: int = 0, **more: Any) -> None:
+        """Writes values, as text unless they are bytes."""
+        from confluent_kafka import Producer  # noqa: PLC0415 - it may be missing
+
+        producer = Producer({"bootstrap.servers": self.servers})
+        for value in values:
+            data = value if value is None or isinstance(value, bytes) else str(value).encode()
+            producer.produce(topic, data, partition=partition, **more)
+        assert producer.flush(30) == 0
+
+    def transaction(self, topic: str, values: Sequence[Any], end: str) -> Any:
+        """Writes values in a transaction that is committed, aborted, or left open."""
+        from confluent_kafka import Producer  # noqa: PLC0415 - it may be missing
+
+        settings = {"bootstrap.servers": self.servers, "transactional.id": uuid.uuid4().hex}
+        producer = Producer(settings)
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        for value in values:
+            producer.produce(topic, str(value).encode(), partition=0)
+        assert producer.flush(30) == 0
+        if end != "open":
+            getattr(producer, f"{end}_transaction")(30)
+        return producer
+
+    def messages(self, topic: str, isolation: str = "read_committed") -> list[Any]:
+        """All messages, partition after partition, as the broker has them."""
+        from confluent_kafka import Consumer, TopicPartition  # noqa: PLC0415 - it may be missing
+
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.servers,
+                "group.id": "reads-back",
+                "isolation.level": isolation,
+                "enable.partition.eof": True,
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+            }
+        )
+        found: list[Any] = []
+        partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
+        for number in sorted(partitions):
+            consumer.assign([TopicPartition(topic, number, 0)])
+            while True:
+                message = consumer.poll(30)
+                assert message is not None, f"{topic} could not be read"
+                if message.error() is not None:
+                    assert message.error().name() == "_PARTITION_EOF", message.error()
+                    break
+                found.append(message)
+        consumer.close()
+        return found
+
+    def values(self, topic: str, isolation: str = "read_committed") -> list[str]:
+        return [message.value().decode() for message in self.messages(topic, isolation)]
+
+    def committed(self, group: str) -> dict[tuple[str, int], int]:
+        """The offsets that a group has committed."""
+        from confluent_kafka import ConsumerGroupTopicPartitions  # noqa: PLC0415 - it may be missing
+
+        wanted = [ConsumerGroupTopicPartitions(group)]
+        found = self.admin.list_consumer_group_offsets(wanted)[group].result()
+        return {(item.topic, item.partition): item.offset for item in found.topic_partitions}
+
+
+@contextmanager
+def running_kafka(count: int = 1, **properties: str) -> Iterator[Kafka]:
+    """Brokers until the block ends; skips the test where there can be none."""
+    pytest.importorskip("confluent_kafka", reason="needs pip install 'opchain[kafka]'")
+    missing = kafka_is_installable()
+    if missing is not None:
+        pytest.skip(missing)
+    try:
+        install_kafka()
+    except KafkaUnavailableError as error:
+        pytest.skip(str(error))
+    folder = Path(tempfile.mkdtemp(prefix="opchain-kafka-"))
+    settings = {name.replace("_", "."): value for name, value in properties.items()}
+    try:
+        with kafka_brokers(folder, count=count, properties=settings) as brokers:
+            yield Kafka(brokers)
+    finally:
+        shutil.rmtree(folder)

@@ -1,0 +1,422 @@
+"""KafkaSource against a real broker, in this process: what is read, from where, and what can go wrong."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from opchain.common import Configuration, Duration, WatermarkStrategy
+from opchain.common.serialization import DeserializationSchema, SimpleStringSchema
+from opchain.datastream import OutputTag, StreamExecutionEnvironment
+from opchain.datastream.connectors.kafka import (
+    KafkaOffsetResetStrategy,
+    KafkaOffsetsInitializer,
+    KafkaRecordDeserializationSchema,
+    KafkaSource,
+    KafkaTopicPartition,
+)
+from opchain.runtime.connectors.kafka.client import KafkaConnectorError
+from opchain.runtime.connectors.kafka.record import MalformedMessageError
+from opchain.runtime.testing.kafka_broker import PASSWORD, USER
+
+if TYPE_CHECKING:
+    from kafka_broker import Kafka
+
+    from opchain.datastream.connectors.kafka import KafkaMessage, KafkaSourceBuilder
+
+LATEST = KafkaOffsetsInitializer.latest()
+
+
+class Int(DeserializationSchema[int]):
+    def deserialize(self, message: bytes) -> int:
+        return int(message)
+
+
+def builder(kafka: Kafka, *topics: str) -> KafkaSourceBuilder[str]:
+    started = KafkaSource.builder().set_bootstrap_servers(kafka.servers)
+    if topics:
+        started.set_topics(*topics)
+    return started.set_value_only_deserializer(SimpleStringSchema())
+
+
+def environment(parallelism: int = 2) -> StreamExecutionEnvironment:
+    configuration = Configuration()
+    configuration.set_string("execution.target", "local")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.set_parallelism(parallelism)
+    return env
+
+
+def collected(source: KafkaSource[Any], parallelism: int = 2) -> list[Any]:
+    env = environment(parallelism)
+    stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "kafka")
+    return list(stream.execute_and_collect())
+
+
+def epochs(source: KafkaSource[Any], position: Any, now_ms: int = 0) -> list[tuple[Any, list[Any]]]:
+    """Runs epochs until nothing is left: each position, and what is read up to there."""
+    found = []
+    while True:
+        end = json.loads(json.dumps(source.latest_position(position, now_ms)))
+        if end == position:
+            source.close()
+            return found
+        records = []
+        for own in source.splits_between(position, end, 2):
+            for split in own:
+                for batch in source.read_delivery(pickle.dumps(split), 100):
+                    records.extend(batch.values)  # type: ignore[attr-defined]
+        found.append((end, records))
+        position = end
+
+
+def test_a_bounded_source_reads_every_record_once_and_partitions_in_order(kafka: Kafka) -> None:
+    topics = [kafka.topic(3), kafka.topic(1)]
+    for number in range(3):
+        kafka.produce(topics[0], range(number, 3000, 3), number)
+    kafka.produce(topics[1], range(3000, 3100))
+    found = list(map(int, collected(builder(kafka, *topics).set_bounded(LATEST).build())))
+    assert sorted(found) == list(range(3100))
+    for number in range(3):
+        own = [value for value in found if value < 3000 and value % 3 == number]
+        assert own == sorted(own)
+
+
+def test_an_unbounded_source_in_process_stops_where_it_is_told_to(kafka: Kafka) -> None:
+    topic = kafka.topic(3)
+    kafka.produce(topic, range(100), 0)
+    kafka.produce(topic, range(100, 150), 2)
+    source = builder(kafka, topic).set_unbounded(LATEST).build()
+    assert sorted(map(int, collected(source))) == list(range(150))
+
+
+def test_only_what_is_committed_is_read(kafka: Kafka) -> None:
+    topic = kafka.topic()
+    kafka.transaction(topic, range(10), "commit")
+    kafka.transaction(topic, range(10, 20), "abort")
+    kafka.transaction(topic, range(20, 30), "commit")
+    open_one = kafka.transaction(topic, range(30, 40), "open")
+    expected = [*range(10), *range(20, 30)]
+    assert list(map(int, collected(builder(kafka, topic).set_bounded(LATEST).build()))) == expected
+    unbounded = builder(kafka, topic).build()
+    found = epochs(unbounded, unbounded.initial_position(0))
+    assert [int(value) for _, records in found for value in records] == expected
+    open_one.abort_transaction(30)
+
+
+def test_a_range_that_ends_in_aborted_records_is_over(kafka: Kafka) -> None:
+    topic = kafka.topic()
+    kafka.produce(topic, ["first"])
+    kafka.transaction(topic, range(5), "abort")
+    assert collected(builder(kafka, topic).set_bounded(LATEST).build()) == ["first"]
+
+
+def test_epochs_are_read_from_one_position_to_the_next_and_again(kafka: Kafka) -> None:
+    topic = kafka.topic(2)
+    kafka.produce(topic, range(100), 0)
+    kafka.produce(topic, range(100, 300), 1)
+    source = builder(kafka, topic).set_max_records_per_epoch(60).build()
+    start = source.initial_position(0)
+    found = epochs(source, start)
+    assert [len(records) for _, records in found] == [60, 60, 60, 60, 60]
+    assert sorted(int(value) for _, records in found for value in records) == list(range(300))
+    assert [found[0][1].count(str(number)) for number in (19, 20, 139, 140)] == [1, 0, 1, 0], (
+        "each partition gets the same share of what waits in it"
+    )
+    again = epochs(builder(kafka, topic).set_max_records_per_epoch(60).build(), found[2][0])
+    assert again == found[3:]
+
+
+def test_new_records_are_found_by_the_next_epoch(kafka: Kafka) -> None:
+    topic = kafka.topic()
+    source = builder(kafka, topic).build()
+    start = source.initial_position(0)
+    assert source.latest_position(start, 0) == start
+    kafka.produce(topic, ["late"])
+    assert [records for _, records in epochs(source, start)] == [["late"]]
+
+
+def test_epochs_can_be_limited_by_bytes(kafka: Kafka) -> None:
+    topic = kafka.topic()
+    kafka.produce(topic, ["x" * 100] * 50)
+    source = builder(kafka, topic).set_max_bytes_per_epoch(1000).build()
+    found = epochs(source, source.initial_position(0))
+    assert [len(records) for _, records in found] == [10] * 5
+
+
+def test_epochs_can_be_limited_by_time(kafka: Kafka) -> None:
+    topic = kafka.topic()
+    kafka.produce(topic, range(30_000))
+    source = builder(kafka, topic).set_max_time_per_epoch(Duration.of_seconds(1)).build()
+    position = source.initial_position(0)
+    sizes = []
+    # The first epoch has taken 2 s, so the second one gets half as much.
+    for now_ms in (1_000, 3_000, 4_000):
+        end = source.latest_position(position, now_ms)
+        at, position = position["topics"][topic]["next"]["0"], end
+        sizes.append(end["topics"][topic]["next"]["0"] - at)
+    assert sizes == [10_000, 5_000, 5_000]
+
+
+def test_partitions_and_topics_that_come_later_are_read_from_their_beginning(kafka: Kafka) -> None:
+    topic = kafka.topic(name="grows-a")
+    kafka.produce(topic, ["first"])
+    started = builder(kafka).set_topic_pattern("grows-.").set_starting_offsets(LATEST)
+    source = started.set_property("partition.discovery.interval.ms", "1000").build()
+    start = source.initial_position(0)
+    kafka.add_partitions(topic, 2)
+    kafka.produce(topic, ["of a new partition"], 1)
+    kafka.topic(name="grows-b")
+    kafka.produce("grows-b", ["of a new topic"])
+    assert epochs(source, start, 500) == []
+    found = epochs(source, start, 1500)
+    assert sorted(value for _, records in found for value in records) == [
+        "of a new partition",
+        "of a new topic",
+    ]
+
+
+def test_where_reading_starts(kafka: Kafka) -> None:
+    topic = kafka.topic(2)
+    kafka.produce(topic, range(10), 0, timestamp=1_000)
+    kafka.produce(topic, range(10, 20), 0, timestamp=2_000)
+    kafka.produce(topic, range(20, 30), 1, timestamp=3_000)
+    given = {KafkaTopicPartition(topic, 0): 5, KafkaTopicPartition(topic, 1): 999}
+    reset = KafkaOffsetResetStrategy
+    starts = {
+        KafkaOffsetsInitializer.earliest(): range(30),
+        KafkaOffsetsInitializer.latest(): [],
+        KafkaOffsetsInitializer.timestamp(2_000): range(10, 30),
+        KafkaOffsetsInitializer.timestamp(9_000): [],
+        KafkaOffsetsInitializer.offsets(given): range(5, 30),
+        KafkaOffsetsInitializer.offsets(given, reset.LATEST): range(5, 20),
+        KafkaOffsetsInitializer.committed_offsets(reset.EARLIEST): range(30),
+        KafkaOffsetsInitializer.committed_offsets(reset.LATEST): [],
+    }
+    for initializer, expected in starts.items():
+        started = builder(kafka, topic).set_group_id("fresh").set_starting_offsets(initializer)
+        found = collected(started.set_bounded(LATEST).build())
+        assert sorted(map(int, found)) == list(expected), initializer
+
+
+def test_a_job_goes_on_from_the_offsets_that_its_group_has_committed(kafka: Kafka) -> None:
+    topic = kafka.topic(2)
+    kafka.produce(topic, range(10), 1)
+    source = builder(kafka, topic).set_group_id("follows").build()
+    [(position, _)] = epochs(source, source.initial_position(0))
+    source.checkpoint_completed(position)
+    assert kafka.committed("follows") == {(topic, 0): 0, (topic, 1): 10}
+    kafka.produce(topic, ["new"], 1)
+    started = builder(kafka, topic).set_group_id("follows")
+    started.set_starting_offsets(KafkaOffsetsInitializer.committed_offsets())
+    assert collected(started.set_bounded(LATEST).build()) == ["new"]
+
+
+def test_offsets_are_not_committed_where_that_is_switched_off(kafka: Kafka) -> None:
+    topic = kafka.topic()
+    kafka.produce(topic, ["x"])
+    started = builder(kafka, topic).set_group_id("silent")
+    source = started.set_property("commit.offsets.on.checkpoint", "false").build()
+    [(position, _)] = epochs(source, source.initial_position(0))
+    source.checkpoint_completed(position)
+    assert kafka.committed("silent") == {}
+
+
+def test_only_the_given_partitions_are_read(kafka: Kafka) -> None:
+    topic = kafka.topic(3)
+    for number in range(3):
+        kafka.produce(topic, [number], number)
+    partitions = {KafkaTopicPartition(topic, number) for number in (0, 2)}
+    started = builder(kafka).set_partitions(partitions).set_bounded(LATEST)
+    assert sorted(collected(started.build())) == ["0", "2"]
+
+
+def test_a_deserializer_gets_the_whole_message(kafka: Kafka) -> None:
+    topic = kafka.topic(2)
+    kafka.produce(topic, ["v"], 1, key=b"k", headers=[("h", b"1")], timestamp=5_000)
+    kafka.produce(topic, [None], 1, key=b"gone", timestamp=6_000)
+
+    class Whole(KafkaRecordDeserializationSchema[Any]):
+        def deserialize(self, message: KafkaMessage) -> Any:
+            return tuple(message[1:])
+
+    started = KafkaSource.builder().set_bootstrap_servers(kafka.servers).set_topics(topic)
+    env = environment(1)
+    stream = env.from_source(
+        started.set_deserializer(Whole()).set_bounded(LATEST).build(),
+        WatermarkStrategy.no_watermarks(),
+        "kafka",
+    )
+    assert list(stream.execute_and_collect()) == [
+        (1, 0, 5_000, b"k", b"v", (("h", b"1"),)),
+        (1, 1, 6_000, b"gone", None, ()),
+    ]
+
+
+def test_records_have_the_timestamps_of_their_messages(kafka: Kafka) -> None:
+    from opchain.datastream.functions import ProcessFunction  # noqa: PLC0415 - of this test
+
+    class Timestamp(ProcessFunction[Any, Any]):
+        def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Any:
+            yield value, ctx.timestamp()
+
+    topic = kafka.topic()
+    kafka.produce(topic, ["a"], timestamp=7_000)
+    env = environment(1)
+    source = builder(kafka, topic).set_bounded(LATEST).build()
+    stream = env.from_source(source, WatermarkStrategy.for_monotonous_timestamps(), "kafka")
+    assert list(stream.process(Timestamp()).execute_and_collect()) == [("a", 7_000)]
+
+
+def test_a_malformed_message_fails_the_job_with_its_place(kafka: Kafka) -> None:
+    topic = kafka.topic()
+    kafka.produce(topic, ["1", "two"])
+    source = builder(kafka, topic).set_value_only_deserializer(Int()).set_bounded(LATEST).build()
+    with pytest.raises(
+        MalformedMessageError, match=rf"topic {topic}, partition 0, offset 1: b'two' can't be"
+    ):
+        collected(source)
+
+
+def test_malformed_messages_can_be_skipped_or_kept_aside(kafka: Kafka) -> None:
+    topic = kafka.topic()
+    kafka.produce(topic, ["1", "two", None, "4"], key=b"k", timestamp=5)
+    started = builder(kafka, topic).set_value_only_deserializer(Int()).set_bounded(LATEST)
+    assert collected(started.on_malformed("skip").build()) == [1, 4]
+    tag: OutputTag[Any] = OutputTag("malformed")
+    env = environment(1)
+    source = started.on_malformed(tag).build()
+    stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "kafka")
+    aside = stream.get_side_output(tag).collect_async()
+    good = stream.collect_async()
+    env.execute()
+    assert list(good) == [1, 4]
+    assert [tuple(item)[:6] for item in aside] == [
+        (topic, 0, 1, 5, b"k", b"two"),
+        (topic, 0, 2, 5, b"k", None),
+    ]
+
+
+def test_a_topic_that_is_not_there_is_named(kafka: Kafka) -> None:
+    with pytest.raises(KafkaConnectorError, match="there is no topic nowhere on 127"):
+        collected(builder(kafka, "nowhere").set_bounded(LATEST).build())
+
+
+def test_a_partition_that_is_not_there_is_named(kafka: Kafka) -> None:
+    topic = kafka.topic(2)
+    started = builder(kafka).set_partitions({KafkaTopicPartition(topic, 5)}).set_bounded(LATEST)
+    with pytest.raises(KafkaConnectorError, match=f"read partition 5 of topic {topic}, which has"):
+        collected(started.build())
+
+
+def test_messages_that_retention_removed_before_they_were_read_fail_the_job(kafka: Kafka) -> None:
+    topic = kafka.topic()
+    kafka.produce(topic, range(10))
+    source = builder(kafka, topic).build()
+    start = source.initial_position(0)
+    end = source.latest_position(start, 0)
+    kafka.delete_records(topic, 0, 5)
+    lost = f"topic {topic}, partition 0: offset 0 is to be read next, and is not there any more"
+    with pytest.raises(KafkaConnectorError, match=lost):
+        source.latest_position(start, 0)
+    [split] = [own[0] for own in source.splits_between(start, end, 2) if own]
+    with pytest.raises(KafkaConnectorError, match=lost):
+        list(source.read_delivery(pickle.dumps(split), 100))
+    source.close()
+
+
+def test_a_topic_that_was_deleted_or_made_anew_fails_the_job(kafka: Kafka) -> None:
+    topic = kafka.topic()
+    kafka.produce(topic, range(10))
+    started = builder(kafka, topic).set_property("partition.discovery.interval.ms", "1000")
+    source = started.build()
+    [(position, _)] = epochs(source, source.initial_position(0))
+    kafka.delete_topic(topic)
+    with pytest.raises(KafkaConnectorError, match=f"there is no topic {topic}"):
+        source.latest_position(position, 10_000)
+    kafka.topic(name=topic)
+    with pytest.raises(KafkaConnectorError, match="the partition ends at 0: the topic was trunc"):
+        source.latest_position(position, 10_100)
+    kafka.produce(topic, range(20))
+    with pytest.raises(KafkaConnectorError, match=f"topic {topic} was deleted and made anew"):
+        source.latest_position(position, 20_000)
+
+
+def test_a_broker_that_is_not_there_is_named() -> None:
+    pytest.importorskip("confluent_kafka")
+    started = KafkaSource.builder().set_bootstrap_servers("127.0.0.1:1").set_topics("t")
+    started.set_property("default.api.timeout.ms", "1000")
+    source = started.set_value_only_deserializer(SimpleStringSchema()).set_bounded(LATEST).build()
+    with pytest.raises(KafkaConnectorError, match=r"servers=127.0.0.1:1.*and that the brokers run"):
+        collected(source)
+
+
+def test_a_wrong_password_is_told_from_a_broker_that_is_not_there(kafka: Kafka) -> None:
+    topic = kafka.topic()
+    kafka.produce(topic, ["x"])
+
+    def source(password: str) -> KafkaSource[str]:
+        login = "org.apache.kafka.common.security.plain.PlainLoginModule required "
+        started = builder(kafka, topic).set_properties(
+            {
+                "bootstrap.servers": kafka.brokers.login_servers,
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "PLAIN",
+                "sasl.jaas.config": f'{login} username="{USER}" password="{password}";',
+            }
+        )
+        return started.set_bounded(LATEST).build()
+
+    assert collected(source(PASSWORD)) == ["x"]
+    with pytest.raises(KafkaConnectorError, match=r"uthentication.*: check sasl.mechanism"):
+        collected(source("wrong"))
+
+
+def test_a_property_that_the_client_does_not_know_is_named(kafka: Kafka) -> None:
+    started = builder(kafka, "t").set_property("no.such.property", "1").set_bounded(LATEST)
+    with pytest.raises(KafkaConnectorError, match=r'No such configuration property: "no.such.pro'):
+        collected(started.build())
+
+
+def test_a_truststore_of_java_is_refused_with_what_to_do(kafka: Kafka) -> None:
+    started = builder(kafka, "t").set_property("ssl.truststore.location", "/trust.jks")
+    with pytest.raises(KafkaConnectorError, match=r"a PEM file and set ssl\.ca\.location"):
+        collected(started.set_bounded(LATEST).build())
+
+
+@pytest.mark.parametrize(
+    ("build", "problem"),
+    [
+        (lambda: KafkaSource.builder().build(), "call set_bootstrap_servers"),
+        (lambda: KafkaSource.builder().set_bootstrap_servers("a:1").build(), "call set_topics"),
+        (
+            lambda: KafkaSource.builder().set_topics("a").set_topics("b"),
+            "the source reads a already",
+        ),
+        (lambda: KafkaSource.builder().set_topics(), "it takes names of topics"),
+        (lambda: KafkaSource.builder().set_partitions({("a", 1)}), "a set of KafkaTopicPartition"),  # type: ignore[arg-type]
+        (lambda: KafkaSource.builder().set_starting_offsets("x"), "takes a KafkaOffsetsIniti"),  # type: ignore[arg-type]
+        (lambda: KafkaSource.builder().set_max_records_per_epoch(0), "it takes at least 1"),
+        (lambda: KafkaOffsetsInitializer.timestamp(-1), "milliseconds since 1970"),
+    ],
+)
+def test_mistakes_in_building_are_refused(build: Any, problem: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=problem):
+        build()
+
+
+def test_partitions_are_dealt_out_as_flink_does() -> None:
+    """Java: ((topic.hashCode() * 31) & 0x7FFFFFFF) % readers, plus the partition."""
+    started = KafkaSource.builder().set_bootstrap_servers("a:1").set_topics("clickstream-events")
+    source = started.set_value_only_deserializer(SimpleStringSchema()).build()
+    nexts = {str(number): 0 for number in range(4)}
+    start = {"topics": {"clickstream-events": {"id": "x", "next": nexts}}}
+    end = {"topics": {"clickstream-events": {"id": "x", "next": dict.fromkeys(nexts, 1)}}}
+    dealt = source.splits_between(start, end, 3)
+    # "clickstream-events".hashCode() is 1894777726 in Java.
+    first = ((1894777726 * 31) & 0x7FFFFFFF) % 3
+    owners = {item.partition: reader for reader, [own] in enumerate(dealt) for item in own}
+    assert owners == {number: (first + number) % 3 for number in range(4)}
