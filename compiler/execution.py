@@ -35,6 +35,7 @@ _WITHOUT_USE = (
     "retained_checkpoints",
     "tolerable_checkpoint_failures",
     "record_epochs",
+    "accept_duplicates",
     "progress_log",
 )
 
@@ -178,6 +179,7 @@ def streaming_settings(settings: JobSettings) -> StreamingSettings:
         tolerable_failures=settings.tolerable_checkpoint_failures,
         progress_log=settings.progress_log,
         records_epochs=settings.record_epochs,
+        accepts_duplicates=settings.accept_duplicates,
     )
 
 

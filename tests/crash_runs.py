@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import pickle
 import random
+import re
 import sys
 import threading
 from contextlib import contextmanager
@@ -78,20 +79,32 @@ class Steps:
 
     Attributes:
         count: How many there were.
+        dies_at: If given, the process dies at the first step after that one that this pattern matches.
     """
 
-    def __init__(self, at: int | None = None, then: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        at: int | str | None = None,
+        then: Callable[[], None] | None = None,
+        dies_at: str | None = None,
+    ) -> None:
         self.count = 0
+        self.dies_at = dies_at
         self._at = at
         self._then = then or self.die
         self._is_dead = False
 
-    def step(self) -> None:
+    def step(self, what: str = "") -> None:
+        """Comes by a step, named like `link PATH PATH`; `at` may be a pattern that it matches."""
         if self._is_dead:
             raise DriverDiedError
         self.count += 1
-        if self.count - 1 == self._at:
+        at = self._at
+        if at == self.count - 1 or (isinstance(at, str) and re.search(at, what)):
+            self._at = None
             self._then()
+        elif self._at is None and self.dies_at is not None and re.search(self.dies_at, what):
+            self.die()
 
     def die(self) -> None:
         self._is_dead = True
@@ -130,7 +143,7 @@ def _stepping(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         steps = _of_threads.get(threading.get_ident())
         if steps is None:
             return original(*arguments, **more)
-        steps.step()
+        steps.step(" ".join((name, *map(str, arguments))))
         # What is synced here need not outlive this machine.
         return None if name == "fsync" else original(*arguments, **more)
 
@@ -147,6 +160,7 @@ class InProcessEpochs(Epochs):
         storage: Any,
         *,
         allow_non_restored_state: bool = False,
+        accepts_duplicates: bool = False,
     ) -> None:
         lineage = lineage_of(storage)
         self._tasks = LocalEpochs(job, storage, environment=TaskEnvironment(lineage=lineage))
@@ -162,6 +176,7 @@ class InProcessEpochs(Epochs):
             writers=StreamWriters(job, None),  # type: ignore[arg-type] - as above; it has none
             history=EpochHistory(job),
             allow_non_restored_state=allow_non_restored_state,
+            accepts_duplicates=accepts_duplicates,
         )
 
     def _run_stages(self, rows: Any, epoch: Any) -> Any:
@@ -227,6 +242,7 @@ class CrashRun:
         folder: For checkpoints and output.
         parallelism: Of all operators.
         tolerable_failures: How many checkpoints in a row may fail within a run.
+        accepts_duplicates: Whether output that is later than the last checkpoint may be written again.
         noted: How many micro-batches Spark has noted as done.
         runs: How many runs there were.
     """
@@ -234,6 +250,7 @@ class CrashRun:
     folder: Path
     parallelism: int = 2
     tolerable_failures: int = 0
+    accepts_duplicates: bool = False
     noted: int = 0
     runs: int = 0
 
@@ -261,12 +278,14 @@ class CrashRun:
                 keeps_alive=False,
                 now_ms=lambda began=self.runs: began * LEASE_MS,  # type: ignore[misc]
             )
-            epochs = InProcessEpochs(job, coordinator, storage)
+            epochs = InProcessEpochs(
+                job, coordinator, storage, accepts_duplicates=self.accepts_duplicates
+            )
             for batch in range(self.noted, until):
                 epochs.run(delivered(job, BATCHES[batch]), batch)
-                steps.step()
+                steps.step(f"note {batch}")
                 self.noted = max(self.noted, batch + 1)
-                steps.step()
+                steps.step(f"noted {batch}")
             coordinator.sweep()
             coordinator.close()
 
@@ -290,7 +309,7 @@ class CrashRun:
         """State files that no checkpoint refers to, and output that is hidden."""
         metadata = latest_checkpoint(self.storage)
         assert metadata is not None
-        hidden = [file.name for file in (self.folder / "out").rglob(".*")]
+        hidden = [file.name for file in (self.folder / "out").rglob(".*.inprogress")]
         return sorted({*self.storage.names("shared"), *hidden} - set(metadata.files))
 
     def output(self) -> dict[str, list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from opchain.runtime.connectors.file_buckets import BucketAssigner
@@ -17,7 +18,6 @@ from opchain.runtime.types.serialization import BulkWriterFactory, Encoder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
     from opchain.runtime.formats.file_format import FileFormat
     from opchain.runtime.types.output_tag import OutputTag
@@ -98,10 +98,11 @@ def write(
         writer.flush(end_of_input=True)
         committer = sink.create_committer()
         assert committer is not None
-        committer.commit(writer.prepare_commit())
+        (file,) = writer.prepare_commit()
+        committer.commit([file])
     finally:
         writer.close()
-    return path / "part-0-0"
+    return Path(file.path)
 
 
 def write_file(

@@ -25,7 +25,8 @@ from opchain.compiler.plan.restore_text import (
     restore_text,
 )
 from opchain.runtime.checkpoint.checkpoint_key import RUNS_PICKLES, CheckpointKey, read_key
-from opchain.runtime.checkpoint.metadata import completed_epochs, read_metadata
+from opchain.runtime.checkpoint.epoch_files import completed_epochs
+from opchain.runtime.checkpoint.metadata import read_metadata
 from opchain.runtime.checkpoint.restore_plan import plan_restore
 from opchain.runtime.checkpoint.savepoint import (
     Located,

@@ -165,6 +165,12 @@ class JobSettings(BaseModel):
         json_schema_extra={"key": "opchain.streaming.record-epochs"},
         description="Whether checkpoints store the input that `opchain replay` needs.",
     )
+    accept_duplicates: bool = Field(
+        False,
+        json_schema_extra={"key": "opchain.streaming.accept-duplicates"},
+        description="whether a job starts if its sinks have committed later checkpoints than the last one, and "
+        "writes their output again",
+    )
     progress_log: str | None = Field(
         None,
         json_schema_extra={"key": "opchain.streaming.progress-log"},

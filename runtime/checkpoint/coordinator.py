@@ -22,13 +22,20 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
+from opchain.runtime.checkpoint.epoch_files import (
+    completed_epochs,
+    fence_document,
+    fence_next_epoch,
+    file_names,
+    last_file,
+    name_to_publish,
+)
 from opchain.runtime.checkpoint.metadata import (
     CheckpointMetadata,
     TaskMetadata,
-    completed_epochs,
+    decode,
     encode,
     latest_checkpoint,
-    metadata_name,
     read_metadata,
 )
 from opchain.runtime.checkpoint.pending_checkpoint import Acknowledgement, PendingCheckpoint
@@ -130,7 +137,7 @@ class CheckpointCoordinator:
         observers: Iterable[CheckpointObserver] = (),
         now_ms: Callable[[], int] = wall_clock_ms,
     ) -> CheckpointCoordinator:
-        """Takes the place for a run.
+        """Takes the place for a run, and fences all runs before it; see epoch_files.py.
 
         Args:
             storage: The place.
@@ -149,8 +156,15 @@ class CheckpointCoordinator:
         if retained < 1:
             raise ValueError(f"{retained} checkpoints are to be retained; it must be at least 1")
         lease = RunLease.take(storage, job_name, run_id, lease_ms, now_ms)
-        if keeps_alive:
-            lease.keep_alive()
+        try:
+            if keeps_alive:
+                lease.keep_alive()
+            if not lease.is_settled:
+                fence_next_epoch(storage, lease.run.number, lease.require)
+                lease.is_settled = True
+        except BaseException:
+            lease.close()
+            raise
         return cls(
             storage,
             lease,
@@ -272,8 +286,12 @@ class CheckpointCoordinator:
         """
         self.lease.require()
         dropped = [found for found in completed_epochs(self._storage) if found > epoch]
+        run = self.lease.run.number
         for found in reversed(dropped):
-            self._storage.delete(metadata_name(found))
+            # A fence in its place: what an earlier run still writes or removes there changes nothing.
+            last = last_file(self._storage, found)
+            if last is not None:
+                self._storage.write(last.name, fence_document(run))
         self._completed = None
         return dropped
 
@@ -296,31 +314,50 @@ class CheckpointCoordinator:
         )
 
     def _publish(self, metadata: CheckpointMetadata) -> None:
+        storage, epoch = self._storage, metadata.epoch
         self.lease.require()
-        data = encode(metadata, self._storage.key)
+        data = encode(metadata, storage.key)
+        name = name_to_publish(storage, epoch, self.lease.run.number)
+        self.lease.is_settled = False  # until the storage has answered
         try:
-            self._storage.publish(metadata_name(metadata.epoch), data)
+            storage.publish(name, data)
         except FileExistsError:
-            other = read_metadata(self._storage, metadata.epoch)
-            if other != metadata and other.run_id == metadata.run_id:
-                raise CheckpointError(
-                    f"checkpoint {metadata.epoch} of {self._storage.url} is complete, though its storage said "
-                    "that it could not be completed: start the job again, and it goes on from there"
-                ) from None
-            if other != metadata:
-                raise CheckpointInUseError(
-                    f"checkpoint {metadata.epoch} of {self._storage.url} was completed by run "
-                    f"{other.run_id} of '{other.job_name}'; this is run {metadata.run_id}, which must stop"
-                ) from None
-            # Else the storage has answered the first time, and nobody heard it.
-        self._require_still(metadata.epoch)
+            self.lease.is_settled = True
+            self._require_own(metadata)
+        else:
+            self.lease.is_settled = True
+        self._require_still(epoch, name)
 
-    def _require_still(self, epoch: int) -> None:
-        """Makes sure behind a publish that nobody had taken the place over before it.
+    def _require_own(self, metadata: CheckpointMetadata) -> None:
+        """Makes sure that the file whose name was taken is the one that this run has just published."""
+        storage, epoch = self._storage, metadata.epoch
+        last = last_file(storage, epoch)
+        if last is None or last.fenced_by is not None:
+            self.lease.require()
+            by = "a later run" if last is None else f"run number {last.fenced_by}"
+            raise CheckpointInUseError(
+                f"checkpoint {epoch} of {storage.url} can't be completed: {by} has taken over from this run, "
+                f"{self.lease.run}, which must stop"
+            )
+        other = decode(last.data, storage.full_name(last.name), storage.key)
+        if other != metadata and other.run_id == metadata.run_id:
+            raise CheckpointError(
+                f"checkpoint {epoch} of {storage.url} is complete, though its storage said "
+                "that it could not be completed: start the job again, and it goes on from there"
+            )
+        if other != metadata:
+            raise CheckpointInUseError(
+                f"checkpoint {epoch} of {storage.url} was completed by run "
+                f"{other.run_id} of '{other.job_name}'; this is run {metadata.run_id}, which must stop"
+            )
+        # Else the storage has answered the first time, and nobody heard it.
 
-        A run that stood still between its question and its publish may find the name free again: another has
-        completed this epoch and some more, and has dropped it since. Who takes over first says so and then
-        looks for the last checkpoint, so it either is found here, or finds what was published.
+    def _require_still(self, epoch: int, name: str) -> None:
+        """Makes sure after a publish that no run has taken over.
+
+        The fence of a run that took over may be gone again: that run has completed this epoch and later ones, and
+        has dropped it. Then the name was free. A run that takes over says so before it looks for the last
+        checkpoint, so this check finds that run, or that run has found this checkpoint.
 
         Raises:
             CheckpointInUseError: Another run has the place; nothing may be committed.
@@ -329,7 +366,7 @@ class CheckpointCoordinator:
             self.lease.require()
         except CheckpointInUseError:
             if completed_epochs(self._storage)[-1] > epoch:
-                self._storage.delete(metadata_name(epoch))  # nobody goes on from it
+                self._storage.delete(name)  # nobody goes on from it
             raise
 
     def _retained_checkpoints(self) -> list[CheckpointMetadata]:
@@ -346,7 +383,8 @@ class CheckpointCoordinator:
             return read_metadata(self._storage, epoch)
         except CorruptCheckpointError as error:
             _LOG.warning("checkpoint %d is dropped, a later one is there: %s", epoch, error)
-            self._storage.delete(metadata_name(epoch))
+            for name in file_names(self._storage, epoch):
+                self._storage.delete(name)
             return None
 
     def _retain(self, metadata: CheckpointMetadata) -> None:

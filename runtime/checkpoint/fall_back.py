@@ -13,13 +13,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from opchain.runtime.checkpoint.metadata import (
-    checkpoint_name,
-    completed_epochs,
-    decode,
-    metadata_name,
-    read_metadata,
-)
+from opchain.runtime.checkpoint.epoch_files import checkpoint_name, completed_epochs, last_file
+from opchain.runtime.checkpoint.metadata import decode, read_metadata
 from opchain.runtime.checkpoint.savepoint import Located, epoch_in, problems_of
 from opchain.runtime.errors import CorruptCheckpointError
 
@@ -30,6 +25,8 @@ if TYPE_CHECKING:
 
 SETTING = "execution.state-recovery.path"
 RETAINED = "execution.checkpointing.num-retained"
+
+_REPLACED = "_replaced"
 
 _LOG = logging.getLogger(__name__)
 
@@ -103,7 +100,7 @@ def fall_back(
 
 
 def replaced_checkpoint(storage: CheckpointStorage, epoch: int) -> CheckpointMetadata | None:
-    """The metadata of a checkpoint that was dropped and whose epoch is run again; None where none was.
+    """The metadata of a checkpoint that was dropped and whose epoch is run again; None if none was, or it is damaged.
 
     Its sinks have committed what they wrote in that epoch, and must not commit it twice.
     """
@@ -112,7 +109,12 @@ def replaced_checkpoint(storage: CheckpointStorage, epoch: int) -> CheckpointMet
         data = storage.read(name)
     except FileNotFoundError:
         return None
-    return decode(data, storage.full_name(name), storage.key)
+    return decode(data, storage.full_name(name), storage.key) if data else None
+
+
+def is_dropped(storage: CheckpointStorage, epoch: int) -> bool:
+    """Whether the checkpoint of an epoch was dropped and its epoch has not been run again."""
+    return _REPLACED in storage.children(checkpoint_name(epoch))
 
 
 def forget_replaced(storage: CheckpointStorage, epoch: int) -> None:
@@ -121,18 +123,24 @@ def forget_replaced(storage: CheckpointStorage, epoch: int) -> None:
 
 
 def _keep(storage: CheckpointStorage, epoch: int) -> None:
-    name = metadata_name(epoch)
+    last = last_file(storage, epoch)
+    if last is None:
+        return
     try:
-        data = storage.read(name)
-        decode(data, storage.full_name(name), storage.key)
-    except (FileNotFoundError, CorruptCheckpointError) as error:
-        _LOG.warning("%s: what sinks committed in epoch %d they will write again", error, epoch)
+        decode(last.data, storage.full_name(last.name), storage.key)
+    except CorruptCheckpointError as error:
+        _LOG.warning(
+            "%s: sinks that keep no note of commits write the output of epoch %d again",
+            error,
+            epoch,
+        )
+        storage.write(_replaced_name(epoch), b"")
     else:
-        storage.write(_replaced_name(epoch), data)
+        storage.write(_replaced_name(epoch), last.data)
 
 
 def _replaced_name(epoch: int) -> str:
-    return f"{checkpoint_name(epoch)}/_replaced"
+    return f"{checkpoint_name(epoch)}/{_REPLACED}"
 
 
 def _before(storage: CheckpointStorage, epoch: int) -> list[int]:

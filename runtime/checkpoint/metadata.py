@@ -1,6 +1,6 @@
 """What is known of a completed checkpoint: the file `chk-<epoch>/_metadata`.
 
-It is JSON, written by one `publish`: a checkpoint is complete from the moment that the file is there.
+It is JSON, written by one `publish`: a checkpoint is complete from the moment that the file exists (epoch_files.py).
 State lies in files of its own, below `shared/`, to which checkpoints refer by name, size and checksum; a file
 may belong to many checkpoints. The document is
 
@@ -28,6 +28,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from opchain.runtime.checkpoint.checkpoint_key import SETTING as KEY_SETTING
 from opchain.runtime.checkpoint.checkpoint_key import CheckpointKeyError
+from opchain.runtime.checkpoint.epoch_files import (
+    checkpoint_name,
+    completed_epochs,
+    last_file,
+    metadata_name,
+)
 from opchain.runtime.checkpoint.recorded import RecordedTask  # noqa: TC001 - its fields' types are read at run time
 from opchain.runtime.checkpoint.state_files import TaskState  # noqa: TC001 - its fields' types are read at run time
 from opchain.runtime.checkpoint.storage import checksum
@@ -42,8 +48,6 @@ if TYPE_CHECKING:
 FORMAT = "opchain checkpoint"
 FORMAT_VERSION = 1
 
-_FOLDER = "chk-"
-_EPOCH_FOLDER = re.compile(r"chk-([0-9]{1,18})")
 _METADATA = "_metadata"
 _FILE_NAME = re.compile(r"shared/[0-9]+/(?!\.\.?$)[^/\\\0]+")
 """What the names of state files are like (see state_files.FOLDER): nothing else is written, copied or deleted."""
@@ -173,41 +177,26 @@ class CheckpointMetadata(_Checked):
         return replace(self, tasks=tuple(tasks))
 
 
-def checkpoint_name(epoch: int) -> str:
-    """The name of the folder of an epoch's checkpoint."""
-    return f"{_FOLDER}{epoch}"
-
-
-def metadata_name(epoch: int) -> str:
-    """The name of the metadata of an epoch's checkpoint."""
-    return f"{checkpoint_name(epoch)}/{_METADATA}"
-
-
-def completed_epochs(storage: CheckpointStorage) -> list[int]:
-    """The epochs that have a checkpoint in a storage, in order."""
-    epochs = [
-        int(found[1]) for name in storage.children() if (found := _EPOCH_FOLDER.fullmatch(name))
-    ]
-    return sorted(epoch for epoch in epochs if _METADATA in storage.children(f"{_FOLDER}{epoch}"))
-
-
 def read_metadata(storage: CheckpointStorage, epoch: int) -> CheckpointMetadata:
     """The checkpoint of an epoch.
 
     Raises:
         CorruptCheckpointError: It is missing, altered, or of a foreign format.
     """
-    name = metadata_name(epoch)
-    metadata = read_metadata_file(storage, name)
+    last = last_file(storage, epoch)
+    if last is None or last.fenced_by is not None:
+        raise CorruptCheckpointError(storage.full_name(metadata_name(epoch)), "is missing")
+    metadata = decode(last.data, storage.full_name(last.name), storage.key)
     if metadata.epoch != epoch:
         raise CorruptCheckpointError(
-            storage.full_name(name), f"is the metadata of checkpoint {metadata.epoch}"
+            storage.full_name(last.name), f"is the metadata of checkpoint {metadata.epoch}"
         )
     return metadata
 
 
-def read_metadata_file(storage: CheckpointStorage, name: str = _METADATA) -> CheckpointMetadata:
-    """The checkpoint or savepoint whose metadata is a file; see `read_metadata`."""
+def read_savepoint(storage: CheckpointStorage) -> CheckpointMetadata:
+    """The savepoint whose metadata lies at the top of a storage; see `read_metadata`."""
+    name = _METADATA
     try:
         data = storage.read(name)
     except FileNotFoundError:

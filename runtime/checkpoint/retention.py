@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opchain.runtime.checkpoint.metadata import completed_epochs, metadata_name, read_metadata
+from opchain.runtime.checkpoint.epoch_files import completed_epochs, file_names
+from opchain.runtime.checkpoint.metadata import read_metadata
 from opchain.runtime.checkpoint.state_files import FOLDER
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ def drop_checkpoint(
     The metadata goes first: a checkpoint is never there without its files.
     """
     needed = {name for metadata in kept for name in metadata.all_files}
-    storage.delete(metadata_name(dropped.epoch))
+    for name in file_names(storage, dropped.epoch):  # its own comes last, fences before
+        storage.delete(name)
     gone = [name for name in dropped.all_files if name not in needed]
     for name in gone:
         storage.delete(name)

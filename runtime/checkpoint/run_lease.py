@@ -1,14 +1,15 @@
-"""Who owns a place for checkpoints: one run at a time.
+"""Who owns a directory of checkpoints: one run at a time.
 
-Each run that opens a place publishes the next number below `runs/`; of two that want the same number one
-fails. The run with the highest number is the owner, and finds out before each checkpoint whether it
-still is. Completing a checkpoint is a publish, too, so that of an owner and of a run that doesn't know
-yet that it was replaced, one at most completes an epoch: that is the fence. It needs no clock.
+Each run that opens a directory publishes the next number below `runs/`. If two runs want the same number, one
+of them fails. The run with the highest number is the owner. A run checks before each checkpoint that it still is.
 
-The lease is a courtesy: it keeps a second run from replacing one that is alive. A run is alive until it
-has closed its lease, or its process is found dead on this machine, or nothing was heard of it for the
-time of the lease. Clocks that differ between machines make that wrong by their difference, and the fence
-is what counts then.
+The check alone is not enough: a run may stop between the check and its next write, for minutes, and be replaced
+meanwhile. So a run that takes over fences the next epoch before it does anything else (see epoch_files.py). No
+clock is involved.
+
+The lease only prevents a second run from replacing one that is alive. A run is alive until it has closed its
+lease, or its process is found dead on this machine, or its last heartbeat is older than the time of the lease.
+If the clocks of two machines differ, a live run may be replaced too early. The fence keeps that harmless.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _LOG = logging.getLogger(__name__)
 _FOLDER = "runs"
 _RUN_FILE = re.compile(r"([0-9]{1,18})\.run")
 _PROCESS = re.compile(r"[0-9]{1,18}(@[0-9]+)?")
-_LEASE = {"renewed_ms": int, "is_closed": bool}
+_LEASE = {"renewed_ms": int, "is_closed": bool, "is_settled": bool}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +66,19 @@ _RUN = {field: int if field in ("number", "started_ms") else str for field in Ru
 
 
 class RunLease:
-    """The place, as long as this run has it; made by `take`."""
+    """The place, as long as this run has it; made by `take`.
+
+    Attributes:
+        run: This run.
+        is_settled: Whether no run up to this one, if it ended now, could still complete an epoch. A run that
+            follows a settled one need not fence it.
+    """
 
     def __init__(
         self, storage: CheckpointStorage, run: Run, lease_ms: int, now_ms: Callable[[], int]
     ) -> None:
         self.run = run
+        self.is_settled = False
         self._storage = storage
         self._lease_ms = lease_ms
         self._now_ms = now_ms
@@ -102,6 +110,7 @@ class RunLease:
         number = 1 if owner is None else owner.number + 1
         run = Run(number, run_id, job_name, machine(), process_identity(os.getpid()), now_ms())
         lease = cls(storage, run, lease_ms, now_ms)
+        lease.is_settled = owner is None or _lease_of(storage, owner).get("is_settled", False)
         try:
             storage.publish(_name(number, "run"), json.dumps(asdict(run)).encode())
         except FileExistsError:
@@ -163,7 +172,11 @@ class RunLease:
             self._failure = None  # what failed before has been made up for
 
     def _write(self, *, is_closed: bool) -> None:
-        lease = {"renewed_ms": self._now_ms(), "is_closed": is_closed}
+        lease = {
+            "renewed_ms": self._now_ms(),
+            "is_closed": is_closed,
+            "is_settled": is_closed and self.is_settled,
+        }
         self._storage.write(_name(self.run.number, "lease"), json.dumps(lease).encode())
 
 
@@ -200,12 +213,10 @@ def _is_dead(run: Run) -> bool:
 
 
 def _is_alive(storage: CheckpointStorage, run: Run, now_ms: int, lease_ms: int) -> bool:
-    renewed_ms = run.started_ms
-    with contextlib.suppress(FileNotFoundError):  # it has only just begun
-        lease = _read(storage, _name(run.number, "lease"), _LEASE)
-        if lease["is_closed"]:
-            return False
-        renewed_ms = lease["renewed_ms"]
+    lease = _lease_of(storage, run)
+    if lease.get("is_closed", False):
+        return False
+    renewed_ms: int = lease.get("renewed_ms", run.started_ms)
     if renewed_ms - now_ms >= lease_ms:
         # A clock was wrong, then or now. To wait for that time could take years.
         _LOG.warning(
@@ -217,6 +228,14 @@ def _is_alive(storage: CheckpointStorage, run: Run, now_ms: int, lease_ms: int) 
         )
         return False
     return now_ms - renewed_ms < lease_ms and not _is_dead(run)
+
+
+def _lease_of(storage: CheckpointStorage, run: Run) -> dict[str, Any]:
+    """The last heartbeat of a run; empty if it has only just begun."""
+    try:
+        return _read(storage, _name(run.number, "lease"), _LEASE)
+    except FileNotFoundError:
+        return {}
 
 
 def _owner(storage: CheckpointStorage) -> Run | None:

@@ -20,7 +20,7 @@ from opchain.runtime.checkpoint.metadata import (
     encode,
     latest_checkpoint,
     read_metadata,
-    read_metadata_file,
+    read_savepoint,
 )
 from opchain.runtime.checkpoint.positions import BATCH, NO_BATCH, position
 from opchain.runtime.checkpoint.state_file_format import decode
@@ -71,7 +71,7 @@ def find_checkpoint(url: str, key: CheckpointKey | None = None) -> Located:
         return Located(storage, read_metadata(storage, int(of_epoch["epoch"])))
     storage = checkpoint_storage(url.removesuffix(f"/{_METADATA}"), key)
     if _METADATA in storage.children():
-        return Located(storage, read_metadata_file(storage))
+        return Located(storage, read_savepoint(storage))
     latest = latest_checkpoint(storage)
     if latest is None:
         raise CheckpointError(

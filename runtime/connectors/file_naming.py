@@ -25,9 +25,9 @@ class OutputFileConfig:
         """What names end with."""
         return self.part_suffix
 
-    def name(self, subtask: int, number: int) -> str:
-        """The name of a subtask's file: `part-0-3.txt`. Flink has a random id for the subtask."""
-        return f"{self.part_prefix}-{subtask}-{number}{self.part_suffix}"
+    def name(self, writer_id: str, number: int) -> str:
+        """The name of a file, as in Flink: `part-<random id of the writer>-<number>.txt`."""
+        return f"{self.part_prefix}-{writer_id}-{number}{self.part_suffix}"
 
     class OutputFileConfigBuilder:
         """A file naming in the making."""

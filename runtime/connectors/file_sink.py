@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from contextlib import suppress
-from itertools import count, repeat
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, TypeVar
 
 from opchain.runtime.connectors.file_buckets import (
@@ -14,19 +13,15 @@ from opchain.runtime.connectors.file_buckets import (
     bucket_folder,
 )
 from opchain.runtime.connectors.file_naming import OutputFileConfig, RollingPolicy
+from opchain.runtime.connectors.staged_files import FileCommitter, StagedFile, staging_folder
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.files.file_systems import (
-    file_system_of,
-    joined,
-    name_of,
-    qualified_path,
-)
+from opchain.runtime.files.file_systems import file_system_of, joined, qualified_path
 from opchain.runtime.functions.sink import Committer, Sink, SinkWriter, origin_of
 from opchain.runtime.types.serialization import BulkWriterFactory, Encoder
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from opchain.runtime.functions.function import RuntimeContext
     from opchain.runtime.functions.sink import SinkOrigin
@@ -34,24 +29,24 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_IN_PROGRESS = ".inprogress."
-"""Stands in the hidden name of a file before the job's lineage and the attempt."""
+_IN_PROGRESS = ".inprogress"
+"""How the names of staged files end."""
 
 
-class PendingFile(NamedTuple):
-    """A file that is written and waits to become visible: the committable of a FileSink."""
+class _OpenFile(NamedTuple):
+    """A file that is being written, or is complete, and was not handed to the driver."""
 
-    path: str
+    staged: str
     folder: str
-    subtask: int
+    name: str
     number: int
 
 
 class FileSink(Sink[T]):
     """Writes records to files below a path. Flink: FileSink.
 
-    Files are written under hidden names, and named when they are committed; a file of an earlier job
-    is never touched, the new one takes the next free number. The path may be a URL that fsspec knows.
+    Files are staged in a hidden folder and get their names when they are committed (staged_files.py). A name holds
+    a random id of the writer, so no name is ever used twice. The path may be a URL that fsspec knows.
     """
 
     def __init__(
@@ -102,11 +97,11 @@ class FileSink(Sink[T]):
 
     def create_writer(self, context: RuntimeContext) -> SinkWriter[T]:
         """The writer of one subtask."""
-        return _FileWriter(self, context.get_index_of_this_subtask(), origin_of(context).lineage)
+        return _FileWriter(self, origin_of(context), context.get_index_of_this_subtask())
 
     def create_committer(self) -> Committer:
-        """Names the files."""
-        return _FileCommitter(self.base_path, self.naming)
+        """Moves the files to their names."""
+        return FileCommitter(self.base_path)
 
     class BaseBuilder:
         """A file sink in the making."""
@@ -132,7 +127,7 @@ class FileSink(Sink[T]):
             return self
 
         def with_output_file_config(self, output_file_config: OutputFileConfig) -> Any:
-            """Names the files; `part-<subtask>-<number>` if not given."""
+            """Names the files; `part-<random id>-<number>` if not given."""
             self._naming = _checked(output_file_config, OutputFileConfig, "with_output_file_config")
             return self
 
@@ -176,12 +171,10 @@ class FileSink(Sink[T]):
 class _Part:
     """A file that is being written."""
 
-    def __init__(
-        self, row_format: Encoder[Any] | BulkWriterFactory[Any], file: PendingFile
-    ) -> None:
+    def __init__(self, row_format: Encoder[Any] | BulkWriterFactory[Any], file: _OpenFile) -> None:
         self.file = file
-        self._files = file_system_of(file.path)
-        self._stream: BinaryIO = self._files.create(file.path)
+        self._files = file_system_of(file.staged)
+        self._stream: BinaryIO = self._files.create(file.staged)
         if isinstance(row_format, Encoder):
             self._encoder: Encoder[Any] | None = row_format
         else:
@@ -207,7 +200,7 @@ class _Part:
     def size(self) -> int:
         return self._stream.tell()
 
-    def complete(self) -> PendingFile:
+    def complete(self) -> _OpenFile:
         if self._encoder is None:
             self._bulk.finish()
         self._files.complete(self._stream)
@@ -217,25 +210,26 @@ class _Part:
         try:
             self._stream.close()
         finally:
-            self._files.delete(self.file.path)
+            self._files.delete(self.file.staged)
 
 
 class _FileWriter(SinkWriter[Any]):
     """Writes one file per bucket at a time."""
 
-    def __init__(self, sink: FileSink[Any], subtask: int, lineage: str) -> None:
+    def __init__(self, sink: FileSink[Any], origin: SinkOrigin, subtask: int) -> None:
         self._sink = sink
-        self._subtask = subtask
+        self._where = origin.where
+        self._staging = staging_folder(sink.base_path, origin)
         writes = sink.row_format
         self._takes_batches = (
             not isinstance(writes, Encoder) or type(writes).encode_batch is not Encoder.encode_batch
         )
-        # Two attempts of one task may write at the same time: their hidden names must differ. The
-        # names that files get in the end hold nothing random.
-        self._attempt = f"{lineage}.{uuid.uuid4().hex}"
+        # Two attempts of one task may write at the same time, and a reader may have moved or removed files of
+        # earlier runs: no name may come a second time.
+        self._id = _writer_id(subtask)
+        self._number = 0
         self._parts: dict[str, _Part] = {}
-        self._numbers: dict[str, int] = {}
-        self._complete: list[PendingFile] = []
+        self._complete: list[_OpenFile] = []
 
     def write(self, value: Any, timestamp: int | None) -> None:
         """Appends a record to its bucket's file."""
@@ -286,10 +280,17 @@ class _FileWriter(SinkWriter[Any]):
         for bucket in list(self._parts):
             self._end_part(bucket)
 
-    def prepare_commit(self) -> Sequence[PendingFile]:
+    def prepare_commit(self) -> Sequence[StagedFile]:
+        """The files completed since the last call, of a job that ends."""
+        return self.prepare_commit_of(None)
+
+    def prepare_commit_of(self, checkpoint_id: int | None) -> Sequence[StagedFile]:
         """The files completed since the last call."""
         complete, self._complete = self._complete, []
-        return sorted(complete, key=lambda file: (file.folder, file.number))
+        return [
+            StagedFile(file.staged, joined(file.folder, file.name), checkpoint_id, self._where)
+            for file in sorted(complete, key=lambda file: (file.folder, file.number))
+        ]
 
     def close(self) -> None:
         """Removes what was not completed, and what was but has not been handed on."""
@@ -297,54 +298,20 @@ class _FileWriter(SinkWriter[Any]):
             _, part = self._parts.popitem()
             part.discard()
         for file in self._complete:
-            file_system_of(file.path).delete(file.path)
+            file_system_of(file.staged).delete(file.staged)
         self._complete = []
 
     def _next_part(self, bucket: str) -> _Part:
-        number = self._numbers.get(bucket, 0)
-        self._numbers[bucket] = number + 1
+        number, self._number = self._number, self._number + 1
         folder = bucket_folder(self._sink.base_path, bucket)
-        name = self._sink.naming.name(self._subtask, number)
-        hidden = f".{name}{_IN_PROGRESS}{self._attempt}"
-        file = PendingFile(joined(folder, hidden), folder, self._subtask, number)
-        return _Part(self._sink.row_format, file)
+        name = self._sink.naming.name(self._id, number)
+        staged = joined(self._staging, f".{name}{_IN_PROGRESS}")
+        return _Part(self._sink.row_format, _OpenFile(staged, folder, name, number))
 
 
-class _FileCommitter(Committer):
-    """Gives files their names."""
-
-    def __init__(self, base_path: str, naming: OutputFileConfig) -> None:
-        self._base_path = base_path
-        self._naming = naming
-
-    def commit(self, committables: Sequence[PendingFile]) -> None:
-        """Names each file that still has its hidden name; the others were committed before."""
-        for file in committables:
-            names = (
-                joined(file.folder, self._naming.name(file.subtask, number))
-                for number in count(file.number)
-            )
-            file_system_of(file.path).publish(file.path, names)
-
-    def discard_orphans(self, origin: SinkOrigin, confirm: Callable[[], None]) -> None:
-        """Removes the hidden files of a lineage, in all folders below the sink's path."""
-        files = file_system_of(self._base_path)
-        found = []
-        mark = f"{_IN_PROGRESS}{origin.lineage}."
-        folders = [self._base_path]
-        while folders:
-            content = files.content(folders.pop())
-            if content is None:
-                continue
-            folders += content.folders
-            for status in content.files:
-                name = name_of(status.path)
-                if name.startswith(".") and mark in name:
-                    found.append(status.path)
-        confirm()
-        for path in found:
-            with suppress(FileNotFoundError):  # its writer may be about to
-                files.delete(path)
+def _writer_id(subtask: int) -> str:
+    """A random id that sorts by subtask, so that the files of a job in order are its subtasks in order."""
+    return str(uuid.UUID(f"{subtask:04x}{uuid.uuid4().hex[4:]}"))
 
 
 def _checked(value: Any, kind: type, call: str) -> Any:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.epoch import Epoch
-from opchain.runtime.checkpoint.metadata import completed_epochs, read_metadata
+from opchain.runtime.checkpoint.epoch_files import completed_epochs
+from opchain.runtime.checkpoint.metadata import read_metadata
 from opchain.runtime.checkpoint.overlay_storage import OverlayStorage
 from opchain.runtime.checkpoint.positions import CLOCK, position
 from opchain.runtime.epochs.canonical import canonical

@@ -14,14 +14,10 @@ import glob
 import os
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
 from opchain.runtime.errors import MissingLibraryError, imported
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 SCHEME_END = "://"
 
@@ -79,12 +75,25 @@ class FileSystem(ABC):
         """Removes a file."""
 
     @abstractmethod
-    def publish(self, hidden: str, names: Iterable[str]) -> None:
-        """Gives a complete file the first of the names (paths) that is free.
+    def move(self, path: str, target: str) -> None:
+        """Gives a complete file a name that no other file ever has, in a folder that is there.
 
-        No reader sees half a file under its new name. Called again, also after an interruption, it
-        ends with the file under one of the names, once.
+        On disks, HDFS and object stores no reader sees half a file under the new name. Called again after an
+        interruption, it ends with the file under the new name.
+
+        Raises:
+            FileNotFoundError: There is no such file.
         """
+
+    @abstractmethod
+    def touch(self, path: str) -> None:
+        """Makes an empty file; nothing happens if there is one."""
+
+    def sync_folder(self, folder: str) -> None:
+        """Makes the names in a folder outlive a crash of the machine, where a file system needs that."""
+
+    def remove_empty_folder(self, path: str) -> None:
+        """Removes a folder in which there is nothing, where a file system has such folders."""
 
 
 def qualified_path(path: str | os.PathLike[str]) -> str:
@@ -133,6 +142,7 @@ def name_of(path: str) -> str:
 
 
 _BUFFER_SIZE = 1 << 20
+_ATTEMPTS = 5
 
 
 class LocalFileSystem(FileSystem):
@@ -170,8 +180,12 @@ class LocalFileSystem(FileSystem):
 
     def create(self, path: str) -> BinaryIO:
         """A new file; FileExistsError where there is one."""
-        self.make_folder(os.path.dirname(path))  # noqa: PTH120
-        return open(path, "xb", buffering=_BUFFER_SIZE)  # noqa: PTH123 - the caller closes it
+        for _ in range(_ATTEMPTS):
+            # A job that ends may remove a folder in which there is nothing yet.
+            with suppress(FileNotFoundError):
+                self.make_folder(os.path.dirname(path))  # noqa: PTH120
+                return open(path, "xb", buffering=_BUFFER_SIZE)  # noqa: PTH123 - the caller closes it
+        raise FileNotFoundError(f"{path} can't be made: its folder was removed {_ATTEMPTS} times")
 
     def make_folder(self, path: str) -> None:
         """Makes a folder."""
@@ -187,36 +201,30 @@ class LocalFileSystem(FileSystem):
         """Removes a file."""
         os.unlink(path)  # noqa: PTH108
 
-    def publish(self, hidden: str, names: Iterable[str]) -> None:
-        """Links the file under its name, then removes the hidden name: either name shows all of it."""
-        if not os.path.exists(hidden):  # noqa: PTH110
-            return
-        try:
-            next(name for name in names if _named(hidden, name))
-        except FileNotFoundError:
-            if os.path.exists(hidden):  # noqa: PTH110
-                raise
-            # Else a driver that has replaced this one has named it meanwhile.
+    def move(self, path: str, target: str) -> None:
+        """Renames the file."""
+        os.rename(path, target)  # noqa: PTH104 - str paths throughout
+
+    def touch(self, path: str) -> None:
+        """Makes an empty file."""
+        with suppress(FileExistsError), self.create(path) as stream:
+            self.complete(stream)
+
+    def sync_folder(self, folder: str) -> None:
+        """Syncs the folder."""
+        if hasattr(os, "O_DIRECTORY"):
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def remove_empty_folder(self, path: str) -> None:
+        """Removes the folder."""
+        with suppress(OSError):  # it is not empty, or another job has removed it
+            os.rmdir(path)  # noqa: PTH106
 
 
-def _named(hidden: str, name: str) -> bool:
-    """Gives a file its name; says False where another file has it."""
-    try:
-        # A link fails where the name is taken; a rename would replace the other file.
-        os.link(hidden, name)
-    except FileExistsError:
-        if not os.path.samefile(hidden, name):  # noqa: PTH121 - the same: interrupted behind the link
-            return False
-    except OSError:  # a file system without links
-        if os.path.lexists(name):
-            return False
-        os.rename(hidden, name)  # noqa: PTH104
-        return True
-    os.unlink(hidden)  # noqa: PTH108
-    return True
-
-
-_NOTE_END = b"\n"
 _FOLDER = ".folder"
 
 
@@ -295,30 +303,14 @@ class FsspecFileSystem(FileSystem):
         """Removes a file."""
         self._fs.rm_file(path)
 
-    def publish(self, hidden: str, names: Iterable[str]) -> None:
-        """Moves the file, having noted where to.
+    def move(self, path: str, target: str) -> None:
+        """Moves the file: object stores copy it and remove the original, which may come in two steps."""
+        self._fs.mv(path, target)
 
-        There is no link that fails where a name is taken, and a move may be a copy: interrupted, it
-        leaves two files, of which the next attempt could not tell whose the named one is. So the name
-        is noted beside the hidden file first, and the next attempt moves to the same one.
-        """
-        note = f"{hidden}.name"
-        self._fs.invalidate_cache()
-        if self._fs.exists(hidden):
-            name = self._noted(note)
-            if name is None:
-                name = next(name for name in names if not self._fs.exists(name))
-                self._fs.pipe_file(note, name.encode() + _NOTE_END)
-            self._fs.mv(hidden, name)
-        if self._fs.exists(note):
-            self._fs.rm_file(note)
-
-    def _noted(self, note: str) -> str | None:
-        """The name that an interrupted attempt has chosen; a note without end was interrupted itself."""
-        if not self._fs.exists(note):
-            return None
-        text: bytes = self._fs.cat_file(note)
-        return text.removesuffix(_NOTE_END).decode() if text.endswith(_NOTE_END) else None
+    def touch(self, path: str) -> None:
+        """Makes an empty file."""
+        self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
+        self._fs.pipe_file(path, b"")
 
     def _url(self, name: str) -> str:
         url: str = self._fs.unstrip_protocol(name)

@@ -90,6 +90,17 @@ class Committer(ABC):
                 another run has the job by now: what there is may be its output.
         """
 
+    def last_commit(self, origin: SinkOrigin) -> int | None:  # noqa: ARG002 - not every sink keeps a note
+        """The checkpoint that the sink has committed last, by the note that it keeps with its output."""
+        return None
+
+    def reset_commits(self, origin: SinkOrigin, checkpoint_id: int) -> None:
+        """Has the note say that a checkpoint was the last, so that later ones are committed again."""
+
+    def how_to_reset(self, origin: SinkOrigin, checkpoint_id: int) -> str:  # noqa: ARG002 - as above
+        """How to do that by hand, for errors."""
+        return ""
+
     def close(self) -> None:
         """Releases what the committer holds."""
 

@@ -36,13 +36,13 @@ def discard_orphans(
         where = f"'{operator.name}' ({operator.call_site})"
         committer.discard_orphans(SinkOrigin(lineage, operator.operator_id, where), confirm)
 
-    _each_committer(job, discard)
+    each_committer(job, discard)
 
 
 def can_have_orphans(job: JobProgram) -> bool:
     """Whether some sink hides anything before it is committed, and can remove it."""
     found: list[type[Committer]] = []
-    _each_committer(job, lambda _, committer: found.append(type(committer)))
+    each_committer(job, lambda _, committer: found.append(type(committer)))
     return any(kind.discard_orphans is not Committer.discard_orphans for kind in found)
 
 
@@ -60,11 +60,12 @@ def abort_epoch(job: JobProgram, checkpoint_id: int, failure: BaseException) -> 
     """Tells every sink that an epoch failed; what fails in that is noted with the failure."""
     _beside(
         failure,
-        lambda: _each_committer(job, lambda _, committer: committer.abort(checkpoint_id)),
+        lambda: each_committer(job, lambda _, committer: committer.abort(checkpoint_id)),
     )
 
 
-def _each_committer(job: JobProgram, action: Callable[[OperatorProgram, Committer], None]) -> None:
+def each_committer(job: JobProgram, action: Callable[[OperatorProgram, Committer], None]) -> None:
+    """Calls a function with each sink's operator and its committer."""
     for vertex in job.vertices:
         for operator in vertex.operators:
             sink = getattr(operator.spec, "sink", None)

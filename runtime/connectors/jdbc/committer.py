@@ -73,6 +73,40 @@ class JdbcCommitter(Committer):
 
         retried(discard, self.close, self._execution.max_retries, origin.where)
 
+    def last_commit(self, origin: SinkOrigin) -> int | None:
+        """What `opchain_commits` says of the sink."""
+
+        def ask() -> int | None:
+            connection = self._connected()
+            if connection.execute("SELECT to_regclass('opchain_commits')").fetchone()[0] is None:
+                return None
+            noted = connection.execute(
+                "SELECT checkpoint_id FROM opchain_commits WHERE (lineage, operator) = (%s, %s)",
+                [origin.lineage, origin.operator_id],
+            ).fetchone()
+            return None if noted is None else int(noted[0])
+
+        return retried(ask, self.close, self._execution.max_retries, origin.where)
+
+    def reset_commits(self, origin: SinkOrigin, checkpoint_id: int) -> None:
+        """Has the note say no more than that a checkpoint was committed."""
+
+        def reset() -> None:
+            self._connected().execute(
+                "UPDATE opchain_commits SET checkpoint_id = %s "
+                "WHERE (lineage, operator) = (%s, %s) AND checkpoint_id > %s",
+                [checkpoint_id, origin.lineage, origin.operator_id, checkpoint_id],
+            )
+
+        retried(reset, self.close, self._execution.max_retries, origin.where)
+
+    def how_to_reset(self, origin: SinkOrigin, checkpoint_id: int) -> str:
+        """The statement to run."""
+        return (
+            f"UPDATE opchain_commits SET checkpoint_id = {checkpoint_id} "  # noqa: S608 - for a person to read
+            f"WHERE lineage = '{origin.lineage}' AND operator = '{origin.operator_id}'"
+        )
+
     def close(self) -> None:
         """Ends the connection."""
         if self._connection is not None:

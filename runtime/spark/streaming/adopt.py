@@ -11,12 +11,14 @@ import logging
 from typing import TYPE_CHECKING
 
 from opchain.runtime.checkpoint.checkpoint_key import RUNS_PICKLES
-from opchain.runtime.checkpoint.metadata import encode, metadata_name
+from opchain.runtime.checkpoint.epoch_files import publish_adopted
+from opchain.runtime.checkpoint.metadata import encode
 from opchain.runtime.checkpoint.positions import BATCH, position
 from opchain.runtime.checkpoint.savepoint import OFFSETS, find_checkpoint
 
 if TYPE_CHECKING:
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
+    from opchain.runtime.checkpoint.run_lease import RunLease
     from opchain.runtime.checkpoint.storage import CheckpointStorage
 
 _LOG = logging.getLogger("opchain.epochs")
@@ -25,10 +27,16 @@ _NUMBERED = ("offsets", "commits")
 """The folders of Spark's log with a file for each micro-batch."""
 
 
-def adopt(storage: CheckpointStorage, url: str) -> CheckpointMetadata:
+def adopt(storage: CheckpointStorage, url: str, lease: RunLease) -> CheckpointMetadata:
     """Copies the checkpoint at a path or URL.
 
+    Args:
+        storage: The run's place.
+        url: The checkpoint.
+        lease: The run's hold on its place.
+
     Raises:
+        CheckpointInUseError: Another run has taken over.
         CheckpointError: There is none.
         CorruptCheckpointError: A file is missing or altered.
     """
@@ -39,7 +47,12 @@ def adopt(storage: CheckpointStorage, url: str) -> CheckpointMetadata:
     for file in metadata.all_files.values():
         storage.write(file.name, found.storage.get(file))
     _copy_log(found.storage, storage, position(metadata, BATCH))
-    storage.publish(metadata_name(metadata.epoch), encode(metadata, storage.key))
+    data = encode(metadata, storage.key)
+    try:
+        publish_adopted(storage, metadata.epoch, data, lease.run.number, lease.require)
+    except FileExistsError:
+        lease.require()
+        raise
     return metadata
 
 

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.coordinator import Acknowledgement
 from opchain.runtime.checkpoint.epoch import Epoch
+from opchain.runtime.checkpoint.epoch_files import checkpoint_name
 from opchain.runtime.checkpoint.fall_back import (
     forget_replaced,
+    is_dropped,
     offering_earlier,
     replaced_checkpoint,
 )
 from opchain.runtime.checkpoint.fault_points import reach
-from opchain.runtime.checkpoint.metadata import Committable, SourcePosition, checkpoint_name
+from opchain.runtime.checkpoint.metadata import Committable, SourcePosition
 from opchain.runtime.checkpoint.positions import BATCH, CLOCK, TIMER, position
 from opchain.runtime.checkpoint.restore_plan import match_state, operators_of, plan_restore
 from opchain.runtime.checkpoint.savepoint import OFFSETS
@@ -35,6 +37,7 @@ from opchain.runtime.epochs.epoch_time import epoch_time_ms
 from opchain.runtime.epochs.phase_clock import PhaseClock
 from opchain.runtime.epochs.restoring import operators_with_state, restored_vertices
 from opchain.runtime.errors import CheckpointError, CheckpointFailedError, CorruptCheckpointError
+from opchain.runtime.job.commit_notes import require_no_later_commits
 from opchain.runtime.job.orphans import abort_epoch, discard_orphans
 from opchain.runtime.shipping.outcome import (
     JobOutcome,
@@ -95,6 +98,7 @@ class Epochs:
         allow_non_restored_state: Whether state may be dropped that no operator takes, and what a sink wrote
             that is gone.
         records_epochs: Whether checkpoints keep what it takes to run their epochs again.
+        accepts_duplicates: Whether output that is later than the last checkpoint may be written again.
 
     Raises:
         CheckpointError: The job can't go on from the last checkpoint.
@@ -120,6 +124,7 @@ class Epochs:
         plan: Mapping[str, Any] | None = None,
         allow_non_restored_state: bool = False,
         records_epochs: bool = False,
+        accepts_duplicates: bool = False,
     ) -> None:
         self._job = job
         self._records_epochs = records_epochs
@@ -139,6 +144,14 @@ class Epochs:
         if self._latest is not None:
             match_state(self._latest, job, allow_non_restored_state=allow_non_restored_state)
         self.sources = in_places(sources, self._latest)
+        require_no_later_commits(
+            job,
+            shipped.lineage,
+            storage.url,
+            0 if self._latest is None else self._latest.epoch,
+            partial(is_dropped, storage),
+            accepts_duplicates=accepts_duplicates,
+        )
         if self._latest is not None:
             self._commit_again(self._latest)
         self._discard_orphans()  # of runs that were killed
@@ -175,7 +188,8 @@ class Epochs:
         phases.begin_epoch()
         phases.ends(WAITING)
         checkpoint_id = 1 if latest is None else latest.epoch + 1
-        replaced = replaced_checkpoint(self._storage, checkpoint_id)
+        was_dropped = is_dropped(self._storage, checkpoint_id)
+        replaced = replaced_checkpoint(self._storage, checkpoint_id) if was_dropped else None
         now_ms = epoch_time_ms(time.time_ns() // 1_000_000, latest, replaced)
         epoch = Epoch(
             checkpoint_id, now_ms, is_first=latest is None, is_recorded=self._records_epochs
@@ -187,12 +201,12 @@ class Epochs:
         reach("completed", checkpoint_id)
         phases.ends(CHECKPOINT)
         commit(job, outcome, partial(reach, "between-commits", checkpoint_id))
-        if checkpoint_id % _EPOCHS_BETWEEN_SWEEPS == 0 or replaced is not None:
+        if checkpoint_id % _EPOCHS_BETWEEN_SWEEPS == 0 or was_dropped:
             self._discard_orphans()  # of attempts that lost
         print_lines(outcome)
         self._records.put(outcome)
         reach("committed", checkpoint_id)
-        if replaced is not None:
+        if was_dropped:
             forget_replaced(self._storage, checkpoint_id)
         for source, read_to in self._positions(batch):
             source.checkpoint_completed(read_to)

@@ -32,6 +32,7 @@ class StreamingSettings:
         tolerable_failures: How many checkpoints in a row may fail; the epoch of each is run again.
         progress_log: A file that gets a line of JSON per epoch.
         records_epochs: Whether checkpoints keep what `opchain replay` needs.
+        accepts_duplicates: Whether output may be written again that is later than the last checkpoint.
     """
 
     checkpoints: str | None = None
@@ -45,3 +46,4 @@ class StreamingSettings:
     tolerable_failures: int = 0
     progress_log: str | None = None
     records_epochs: bool = False
+    accepts_duplicates: bool = False

@@ -152,7 +152,7 @@ class StreamingJob:
         if restore_from is not None:
             go_back(storage, coordinator, restore_from)
             if coordinator.latest() is None:
-                adopt(storage, restore_from)
+                adopt(storage, restore_from, coordinator.lease)
         epochs = Epochs(
             self.job,
             self.run_id,
@@ -167,6 +167,7 @@ class StreamingJob:
             plan=self._plan,
             allow_non_restored_state=self._settings.allow_non_restored_state,
             records_epochs=self._settings.records_epochs,
+            accepts_duplicates=self._settings.accepts_duplicates,
         )
         require_log(storage, epochs.last_batch)
         require_input(self._session, storage, epochs.last_batch)

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from planted import planted_pickle
 
+from opchain.runtime.checkpoint.epoch_files import metadata_name
 from opchain.runtime.checkpoint.metadata import (
     CheckpointMetadata,
     Committable,
     OperatorMetadata,
     TaskMetadata,
     encode,
-    metadata_name,
     read_metadata,
 )
 from opchain.runtime.checkpoint.state_files import write_task_state

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.runtime.checkpoint.coordinator import Acknowledgement, CheckpointCoordinator
+from opchain.runtime.checkpoint.epoch_files import completed_epochs, metadata_name
 from opchain.runtime.checkpoint.metadata import (
     Committable,
     OperatorMetadata,
     SourcePosition,
-    completed_epochs,
-    metadata_name,
     read_metadata,
 )
 from opchain.runtime.checkpoint.state_files import TaskState, write_task_state
@@ -308,24 +307,71 @@ def test_a_run_that_was_replaced_completes_nothing_any_more(storage: CheckpointS
         first.sweep()
 
 
-def test_of_two_runs_that_both_think_they_own_the_place_one_completes_an_epoch(
+def test_of_two_runs_that_both_think_they_own_the_place_the_later_one_completes_the_epoch(
     storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0]
     first = open_(storage, now_ms=lambda: now[0])
     now[0] += 60_000
     second = open_(storage, "run-2", now_ms=lambda: now[0])
-    monkeypatch.setattr(first.lease, "require", lambda: None)  # it asked just before
-    run_epoch(first, Tasks(storage), 1)
-    second._completed = []  # as it was when the first began
-    with pytest.raises(
-        CheckpointInUseError,
-        match=r"checkpoint 1 of .* was completed by run run-1.*; this is run run-2",
-    ):
-        run_epoch(second, Tasks(storage), 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(first.lease, "require", lambda: None)  # it asked just before
+        with pytest.raises(
+            CheckpointInUseError,
+            match=r"checkpoint 1 of .* can't be completed: run number 2 has taken over .*run run-1 ",
+        ):
+            run_epoch(first, Tasks(storage), 1)
+    assert second.latest() is None
+    run_epoch(second, Tasks(storage), 1)
     latest = second.latest()
     assert latest is not None
-    assert latest.run_id == "run-1"
+    assert latest.run_id == "run-2"
+
+
+def test_a_run_that_closed_is_not_fenced_unless_a_publish_of_it_is_unsettled(
+    storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = open_(storage)
+    run_epoch(first, Tasks(storage), 1)
+    first.close()
+    second = open_(storage, "run-2")
+    assert storage.children("chk-2") == []
+
+    def late(*_: object) -> None:
+        raise TimeoutError("no answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(storage), "publish", late)
+        with pytest.raises(TimeoutError):
+            run_epoch(second, Tasks(storage), 2)
+    second.close()
+    third = open_(storage, "run-3")
+    with pytest.raises(FileExistsError):
+        storage.publish("chk-2/_metadata", b"of run-2, which the storage takes now")
+    run_epoch(third, Tasks(storage), 2)
+    assert storage.children("chk-2") == ["_metadata", "_metadata.3"]
+    assert read_metadata(storage, 2).run_id == "run-3"
+
+
+def test_a_run_that_died_before_it_fenced_leaves_the_fence_to_the_next(
+    storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0]
+    first = open_(storage, now_ms=lambda: now[0])
+    now[0] += 60_000
+
+    def fail(*_: object) -> None:
+        raise OSError("no route to host")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("opchain.runtime.checkpoint.coordinator.fence_next_epoch", fail)
+        with pytest.raises(OSError, match="no route"):
+            open_(storage, "run-2", now_ms=lambda: now[0])
+    third = open_(storage, "run-3", now_ms=lambda: now[0])
+    monkeypatch.setattr(first.lease, "require", lambda: None)
+    with pytest.raises(CheckpointInUseError, match="run number 3"):
+        run_epoch(first, Tasks(storage), 1)
+    run_epoch(third, Tasks(storage), 1)
 
 
 @pytest.mark.parametrize("retained", [1, 3])

@@ -13,20 +13,16 @@ from opchain.common import Types
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
+from opchain.runtime.checkpoint.epoch_files import completed_epochs, metadata_name
 from opchain.runtime.checkpoint.fall_back import (
     fall_back,
     forget_replaced,
+    is_dropped,
     is_whole,
     offering_earlier,
     replaced_checkpoint,
 )
-from opchain.runtime.checkpoint.metadata import (
-    completed_epochs,
-    encode,
-    latest_checkpoint,
-    metadata_name,
-    read_metadata,
-)
+from opchain.runtime.checkpoint.metadata import encode, latest_checkpoint, read_metadata
 from opchain.runtime.errors import CorruptCheckpointError
 
 if TYPE_CHECKING:
@@ -169,7 +165,9 @@ def test_damaged_metadata_is_passed_over_as_well(
         latest_checkpoint(run.storage)
     assert fall_back(run.storage, coordinator, f"{tmp_path}/chk-2") is not None
     assert replaced_checkpoint(run.storage, 3) is None
-    assert "sinks committed in epoch 3 they will write again" in caplog.text
+    assert is_dropped(run.storage, 3)
+    assert not is_dropped(run.storage, 2)
+    assert "sinks that keep no note of commits write the output of epoch 3 again" in caplog.text
     latest = latest_checkpoint(run.storage)
     assert latest is not None
     assert latest.epoch == 2

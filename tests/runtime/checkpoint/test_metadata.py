@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opchain.runtime.checkpoint.epoch_files import completed_epochs, metadata_name
 from opchain.runtime.checkpoint.metadata import (
     CheckpointMetadata,
     Committable,
@@ -17,11 +18,9 @@ from opchain.runtime.checkpoint.metadata import (
     SourcePosition,
     StateDescription,
     TaskMetadata,
-    completed_epochs,
     decode,
     encode,
     latest_checkpoint,
-    metadata_name,
     read_metadata,
 )
 from opchain.runtime.checkpoint.state_files import TaskState

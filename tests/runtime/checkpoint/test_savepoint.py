@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from opchain.runtime.checkpoint.epoch_files import metadata_name
 from opchain.runtime.checkpoint.metadata import (
     CheckpointMetadata,
     SourcePosition,
     TaskMetadata,
     encode,
-    metadata_name,
 )
 from opchain.runtime.checkpoint.positions import BATCH, CLOCK, NO_BATCH, position
 from opchain.runtime.checkpoint.savepoint import (

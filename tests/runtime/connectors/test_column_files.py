@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import re
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +28,12 @@ def test_a_file_shows_once_it_is_committed(tmp_path: Path) -> None:
     writer.write_batch([("a", 1), {"word": None, "n": 2}], None)
     writer.flush(end_of_input=False)
     committables = writer.prepare_commit()
-    (hidden,) = (tmp_path / "out").iterdir()
-    assert hidden.name.startswith(".")
+    (staging,) = (tmp_path / "out").iterdir()
+    assert staging.name == ".opchain"
     for _ in range(2):
         sink.create_committer().commit(committables)
         (file,) = (tmp_path / "out").iterdir()
-        assert file.name == "part-3-0.parquet"
+        assert re.fullmatch(r"part-0003[0-9a-f-]{32}-0\.parquet", file.name)
     assert pq.read_table(file).to_pydict() == {"word": ["a", None], "n": [1, 2]}
     writer.flush(end_of_input=True)
     assert writer.prepare_commit() == []  # nothing came, nothing is written

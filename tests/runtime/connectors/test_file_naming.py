@@ -7,10 +7,10 @@ import pytest
 from opchain.runtime.connectors.file_naming import OutputFileConfig, RollingPolicy
 
 
-def test_names_have_a_beginning_a_subtask_a_number_and_an_end() -> None:
-    assert OutputFileConfig.builder().build().name(2, 7) == "part-2-7"
+def test_names_have_a_beginning_the_writers_id_a_number_and_an_end() -> None:
+    assert OutputFileConfig.builder().build().name("8f3a", 7) == "part-8f3a-7"
     config = OutputFileConfig.builder().with_part_prefix("out").with_part_suffix(".txt").build()
-    assert config.name(0, 1) == "out-0-1.txt"
+    assert config.name("8f3a", 1) == "out-8f3a-1.txt"
     assert (config.get_part_prefix(), config.get_part_suffix()) == ("out", ".txt")
 
 

@@ -1,34 +1,20 @@
 from __future__ import annotations
 
-import os
-import pickle
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import pytest
+from file_sinks import commit, sink_to, visible, writer_of, written
 
 from opchain.common import Encoder, Types
 from opchain.runtime.connectors.file_buckets import BucketAssigner
 from opchain.runtime.connectors.file_naming import OutputFileConfig, RollingPolicy
 from opchain.runtime.connectors.file_sink import FileSink
-from opchain.runtime.errors import CheckpointInUseError, SinkError, UnsupportedFeatureError
-from opchain.runtime.files.file_systems import LocalFileSystem, file_system_of, name_of
-from opchain.runtime.functions.sink import SinkOrigin
+from opchain.runtime.errors import SinkError, UnsupportedFeatureError
 from opchain.runtime.types.serialization import BulkWriter, BulkWriterFactory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
-
-    from opchain.runtime.functions.sink import SinkWriter
-
-
-class Subtask:
-    def __init__(self, index: int) -> None:
-        self.index = index
-
-    def get_index_of_this_subtask(self) -> int:
-        return self.index
 
 
 class ByLength(BucketAssigner):
@@ -36,93 +22,12 @@ class ByLength(BucketAssigner):
         return f"length={len(element)}"
 
 
-class ByFirstLetter(BucketAssigner):
-    def get_bucket_id(self, element: str, timestamp: int | None, processing_time: int) -> str:
-        return element[0]
-
-
-def sink_to(path: Path, **changes: Any) -> FileSink[str]:
-    builder = FileSink.for_row_format(str(path), Encoder.simple_string_encoder())
-    builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
-    for name, value in changes.items():
-        getattr(builder, f"with_{name}")(value)
-    sink: FileSink[str] = pickle.loads(pickle.dumps(builder.build()))
-    return sink
-
-
-def writer_of(sink: FileSink[str], subtask: int = 0) -> SinkWriter[str]:
-    return sink.create_writer(cast("Any", Subtask(subtask)))
-
-
-def written(sink: FileSink[str], *records: str, subtask: int = 0) -> list[Any]:
-    writer = writer_of(sink, subtask)
-    for record in records:
-        writer.write(record, None)
-    writer.flush(end_of_input=True)
-    committables = list(writer.prepare_commit())
-    writer.close()
-    return cast("list[Any]", pickle.loads(pickle.dumps(committables)))
-
-
-def commit(sink: FileSink[str], committables: list[Any]) -> None:
-    committer = sink.create_committer()
-    assert committer is not None
-    committer.commit(committables)
-    committer.close()
-
-
-def visible(path: Path) -> dict[str, str]:
-    files = (file for file in path.rglob("*") if file.is_file())
-    return {
-        str(file.relative_to(path)): file.read_text()
-        for file in sorted(files)
-        if not file.name.startswith(".")
-    }
-
-
 def test_records_are_visible_once_they_are_committed(tmp_path: Path) -> None:
     sink = sink_to(tmp_path)
     committables = written(sink, "a", "b")
-    assert visible(tmp_path) == {}
+    assert visible(tmp_path) == []
     commit(sink, committables)
-    assert visible(tmp_path) == {"part-0-0": "a\nb\n"}
-    assert [file.name for file in tmp_path.iterdir()] == ["part-0-0"]
-
-
-def test_committing_again_changes_nothing(tmp_path: Path) -> None:
-    sink = sink_to(tmp_path)
-    committables = written(sink, "a")
-    commit(sink, committables)
-    commit(sink, committables)
-    assert visible(tmp_path) == {"part-0-0": "a\n"}
-
-
-def test_a_commit_that_was_interrupted_goes_on(tmp_path: Path) -> None:
-    sink = sink_to(tmp_path)
-    (pending,) = written(sink, "a")
-    os.link(pending.path, tmp_path / "part-0-0")
-    commit(sink, [pending])
-    assert [file.name for file in tmp_path.iterdir()] == ["part-0-0"]
-
-
-def test_files_of_earlier_jobs_stay(tmp_path: Path) -> None:
-    sink = sink_to(tmp_path)
-    for record in ("first", "second"):
-        commit(sink, written(sink, record))
-    assert visible(tmp_path) == {"part-0-0": "first\n", "part-0-1": "second\n"}
-
-
-def test_a_file_system_without_links_works_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(source: str, target: str) -> None:
-        raise PermissionError(f"no links: {source} {target}")
-
-    monkeypatch.setattr(os, "link", refused)
-    sink = sink_to(tmp_path)
-    for record in ("first", "second"):
-        commit(sink, written(sink, record))
-    assert visible(tmp_path) == {"part-0-0": "first\n", "part-0-1": "second\n"}
+    assert visible(tmp_path) == [("part-ID-0", "a\nb\n")]
 
 
 def test_two_attempts_of_a_task_never_meet(tmp_path: Path) -> None:
@@ -130,26 +35,26 @@ def test_two_attempts_of_a_task_never_meet(tmp_path: Path) -> None:
     lost, accepted = written(sink, "a"), written(sink, "a")
     assert lost != accepted
     commit(sink, accepted)
-    assert visible(tmp_path) == {"part-0-0": "a\n"}
+    assert visible(tmp_path) == [("part-ID-0", "a\n")]
 
 
 def test_subtasks_have_files_of_their_own(tmp_path: Path) -> None:
     sink = sink_to(tmp_path)
     commit(sink, written(sink, "a") + written(sink, "b", subtask=3))
-    assert visible(tmp_path) == {"part-0-0": "a\n", "part-3-0": "b\n"}
+    assert visible(tmp_path) == [("part-ID-0", "a\n"), ("part-ID-0", "b\n")]
 
 
 def test_a_full_file_is_followed_by_the_next(tmp_path: Path) -> None:
     sink = sink_to(tmp_path, rolling_policy=RollingPolicy.default_rolling_policy(part_size=4))
     commit(sink, written(sink, "a", "b", "c"))
-    assert visible(tmp_path) == {"part-0-0": "a\nb\n", "part-0-1": "c\n"}
+    assert visible(tmp_path) == [("part-ID-0", "a\nb\n"), ("part-ID-1", "c\n")]
 
 
 def test_each_bucket_is_a_folder(tmp_path: Path) -> None:
     naming = OutputFileConfig.builder().with_part_prefix("w").with_part_suffix(".txt").build()
     sink = sink_to(tmp_path, bucket_assigner=ByLength(), output_file_config=naming)
     commit(sink, written(sink, "a", "bb", "c"))
-    assert visible(tmp_path) == {"length=1/w-0-0.txt": "a\nc\n", "length=2/w-0-0.txt": "bb\n"}
+    assert visible(tmp_path) == [("length=1/w-ID-0.txt", "a\nc\n"), ("length=2/w-ID-1.txt", "bb\n")]
 
 
 def test_a_file_ends_at_each_checkpoint(tmp_path: Path) -> None:
@@ -160,7 +65,7 @@ def test_a_file_ends_at_each_checkpoint(tmp_path: Path) -> None:
         writer.flush(end_of_input=False)
         commit(sink, list(writer.prepare_commit()))
     assert list(writer.prepare_commit()) == []
-    assert visible(tmp_path) == {"part-0-0": "a\n", "part-0-1": "b\n"}
+    assert visible(tmp_path) == [("part-ID-0", "a\n"), ("part-ID-1", "b\n")]
 
 
 def test_a_failed_task_leaves_nothing_half_written(tmp_path: Path) -> None:
@@ -168,7 +73,7 @@ def test_a_failed_task_leaves_nothing_half_written(tmp_path: Path) -> None:
     writer.write("a", None)
     writer.close()
     writer.close()
-    assert list(tmp_path.iterdir()) == []
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 class Joined(Encoder[str]):
@@ -196,7 +101,7 @@ def test_a_batch_is_written_at_once_where_the_encoder_can(
     writer.write_batch([], None)
     writer.flush(end_of_input=True)
     commit(sink, list(writer.prepare_commit()))
-    assert visible(tmp_path) == {"length=1/part-0-0": content, "length=2/part-0-0": "cc\n"}
+    assert visible(tmp_path) == [("length=1/part-ID-0", content), ("length=2/part-ID-1", "cc\n")]
 
 
 def test_a_file_exceeds_its_size_by_a_batch_at_most(tmp_path: Path) -> None:
@@ -209,7 +114,7 @@ def test_a_file_exceeds_its_size_by_a_batch_at_most(tmp_path: Path) -> None:
         writer.write_batch(batch, [1] * len(batch))
     writer.flush(end_of_input=True)
     commit(sink, list(writer.prepare_commit()))
-    assert visible(tmp_path) == {"part-0-0": "a,b\n", "part-0-1": "c\n"}
+    assert visible(tmp_path) == [("part-ID-0", "a,b\n"), ("part-ID-1", "c\n")]
 
 
 def test_timestamps_are_asked_for_where_they_may_choose_the_bucket(tmp_path: Path) -> None:
@@ -250,15 +155,15 @@ def test_a_bulk_format_is_complete_at_its_end(tmp_path: Path) -> None:
     builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
     sink = builder.build()
     commit(sink, written(sink, "a", "b"))
-    assert visible(tmp_path) == {"part-0-0": "2 ['a', 'b']"}
+    assert visible(tmp_path) == [("part-ID-0", "2 ['a', 'b']")]
 
 
 def test_the_default_bucket_is_the_hour(tmp_path: Path) -> None:
     sink = FileSink.for_row_format(str(tmp_path), Encoder.simple_string_encoder()).build()
     commit(sink, written(sink, "a"))
-    ((name, text),) = visible(tmp_path).items()
+    ((name, text),) = visible(tmp_path)
     folder, _, file = name.partition("/")
-    assert (len(folder.split("-")), file, text) == (5, "part-0-0", "a\n")
+    assert (len(folder.split("-")), file, text) == (5, "part-ID-0", "a\n")
 
 
 @pytest.mark.parametrize(
@@ -293,92 +198,6 @@ def test_merging_small_files_is_refused_by_name(tmp_path: Path) -> None:
         builder.with_bucket_check_interval(0)
 
 
-def writer_with(sink: FileSink[str], lineage: str) -> SinkWriter[str]:
-    context: Any = SimpleNamespace(
-        get_index_of_this_subtask=lambda: 0, origin=SinkOrigin(lineage, "operator", "'files'")
-    )
-    return sink.create_writer(context)
-
-
-def discard(sink: FileSink[str], lineage: str, confirm: Callable[[], None] = lambda: None) -> None:
-    sink.create_committer().discard_orphans(SinkOrigin(lineage, "operator", "'files'"), confirm)
-
-
-@pytest.mark.parametrize("place", ["local", "memory"])
-def test_orphans_of_a_lineage_go_in_every_bucket(tmp_path: Path, place: str) -> None:
-    url = str(tmp_path / "out") if place == "local" else f"memory://{tmp_path.name}/out"
-    builder = FileSink.for_row_format(url, Encoder.simple_string_encoder())
-    sink = builder.with_bucket_assigner(ByFirstLetter()).build()
-    discard(sink, "killed")  # there is no folder yet
-    committed = writer_with(sink, "killed")
-    committed.write_batch(["a1", "b1"], None)
-    committed.flush(end_of_input=False)
-    sink.create_committer().commit(committed.prepare_commit())
-    orphaned, other = writer_with(sink, "killed"), writer_with(sink, "killed2")
-    for writer in (orphaned, other):
-        writer.write_batch(["a2", "b2"], None)
-    orphaned.flush(end_of_input=False)  # killed before anybody heard of it
-    files = file_system_of(sink.base_path)
-    discard(sink, "killed")
-
-    def names() -> list[str]:
-        found = [files.content(f"{sink.base_path}/{bucket}") for bucket in "ab"]
-        return sorted(
-            name_of(file.path).partition(".inprogress")[0]
-            for content in found
-            if content is not None
-            for file in content.files
-        )
-
-    # What the live writer of another job writes stays, and can be committed.
-    assert names().count(".part-0-0") == 2
-    other.flush(end_of_input=True)
-    sink.create_committer().commit(other.prepare_commit())
-    assert names() == ["part-0-0", "part-0-0", "part-0-1", "part-0-1"]
-
-
-def test_an_orphan_that_its_writer_removes_meanwhile_is_nobodys(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sink = sink_to(tmp_path)
-    writer = writer_with(sink, "killed")
-    writer.write("a", None)
-    writer.flush(end_of_input=False)
-    delete = LocalFileSystem.delete
-
-    def deleted_before(self: LocalFileSystem, path: str) -> None:
-        delete(self, path)
-        delete(self, path)
-
-    monkeypatch.setattr(LocalFileSystem, "delete", deleted_before)
-    discard(sink, "killed")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_what_is_written_once_somebody_looked_for_orphans_is_none(tmp_path: Path) -> None:
-    sink = sink_to(tmp_path)
-    orphaned, later = writer_with(sink, "killed"), writer_with(sink, "killed")
-    orphaned.write("a", None)
-    orphaned.flush(end_of_input=False)
-    discard(sink, "killed", lambda: later.write("b", None))
-    later.flush(end_of_input=False)
-    sink.create_committer().commit(later.prepare_commit())
-    assert visible(tmp_path) == {"part-0-0": "b\n"}
-
-
-def test_a_run_that_was_replaced_removes_nothing(tmp_path: Path) -> None:
-    def confirm() -> NoReturn:
-        raise CheckpointInUseError("taken over")
-
-    sink = sink_to(tmp_path)
-    writer = writer_with(sink, "killed")
-    writer.write("a", None)
-    writer.flush(end_of_input=False)
-    with pytest.raises(CheckpointInUseError, match="taken over"):
-        discard(sink, "killed", confirm)
-    assert len(list(tmp_path.iterdir())) == 1
-
-
 class ByItself(BucketAssigner):
     def get_bucket_id(self, element: Any, timestamp: int | None, processing_time: int) -> str:
         return cast("str", element)
@@ -392,7 +211,7 @@ def test_a_bucket_outside_of_the_base_path_is_refused(tmp_path: Path, bucket: An
     sink = builder.with_bucket_assigner(ByItself()).build()
     with pytest.raises(SinkError, match=r"the bucket assigner returned .* must return a relative"):
         written(sink, bucket)
-    assert list(tmp_path.iterdir()) == []
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 def test_a_bucket_that_is_a_link_outside_is_refused(tmp_path: Path) -> None:
@@ -411,4 +230,4 @@ def test_a_bucket_below_the_base_path_is_taken(tmp_path: Path, bucket: str) -> N
     builder = FileSink.for_row_format(str(tmp_path), Encoder.simple_string_encoder())
     sink = builder.with_bucket_assigner(ByItself()).build()
     commit(sink, written(sink, bucket))
-    assert visible(tmp_path) == {f"{bucket.rstrip('/')}/part-0-0": f"{bucket}\n"}
+    assert visible(tmp_path) == [(f"{bucket.rstrip('/')}/part-ID-0", f"{bucket}\n")]

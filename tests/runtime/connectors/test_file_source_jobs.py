@@ -33,7 +33,7 @@ def environment(parallelism: int = 3) -> StreamExecutionEnvironment:
 def test_what_a_job_writes_another_reads_in_order(tmp_path: Path, name: str) -> None:
     case = CASES[name]
     write_numbers(environment(2), case, str(tmp_path), 300)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out-0-0", "out-1-0"]
+    assert [path.name[:8] for path in sorted(tmp_path.iterdir())] == ["out-0000", "out-0001"]
     for parallelism in (1, 3):
         found = records_in(environment(parallelism), case, str(tmp_path))
         assert found == list(map(case.record, range(300)))
@@ -48,7 +48,8 @@ def test_reading_goes_on_at_any_position(tmp_path: Path, name: str, read_so_far:
     ((part,),) = source.splits(1)
     rest = [record for batch in source.read(part.after(read_so_far), 3) for record in batch]
     assert rest == list(map(case.record, range(20)))[read_so_far:]
-    assert part == FileRange(str(tmp_path / "out-0-0"), 0, (tmp_path / "out-0-0").stat().st_size)
+    (file,) = tmp_path.iterdir()
+    assert part == FileRange(str(file), 0, file.stat().st_size)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -78,10 +79,9 @@ def store() -> Iterator[Any]:
 def test_files_may_be_remote(store: Any, name: str) -> None:
     case = CASES[name]
     write_numbers(environment(2), case, "memory://bucket/out", 100)
-    assert sorted(store.ls("/bucket/out", detail=False)) == [
-        "/bucket/out/out-0-0",
-        "/bucket/out/out-1-0",
-    ]
+    shown = sorted(path for path in store.ls("/bucket/out", detail=False) if "/." not in path)
+    assert [path[:20] for path in shown] == ["/bucket/out/out-0000", "/bucket/out/out-0001"]
+    assert [path for path in store.store if "/." in path] == []
     found = records_in(environment(), case, "memory://bucket/out")
     assert found == list(map(case.record, range(100)))
 

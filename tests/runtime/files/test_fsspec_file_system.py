@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import sys
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -39,10 +38,6 @@ def created(url: str, data: bytes) -> str:
     return url
 
 
-def numbered() -> Iterator[str]:
-    return (f"{ROOT}/part-{number}" for number in count())
-
-
 def contents() -> dict[str, bytes]:
     store = fsspec.filesystem("memory").store
     return {path.rpartition("/")[2]: file.getvalue() for path, file in sorted(store.items())}
@@ -67,39 +62,16 @@ def test_files_are_found_as_on_disks(memory: Any) -> None:
         list_files(["memory://none"])
 
 
-def test_the_first_free_name_is_taken() -> None:
-    created(f"{ROOT}/part-0", b"earlier")
-    hidden = created(f"{ROOT}/.hidden", b"new")
-    for _ in range(2):
-        file_system_of(hidden).publish(hidden, numbered())
-    assert contents() == {"part-0": b"earlier", "part-1": b"new"}
-
-
-@pytest.mark.parametrize("step", ["pipe_file", "mv", "rm_file"])
-@pytest.mark.parametrize("is_done", [True, False], ids=["behind", "before"])
-def test_a_publication_that_was_interrupted_anywhere_goes_on(
-    monkeypatch: pytest.MonkeyPatch, step: str, is_done: bool
-) -> None:
-    created(f"{ROOT}/part-0", b"new")  # of another job, and the same to look at
-    hidden = created(f"{ROOT}/.hidden", b"new")
-    kind = type(fsspec.filesystem("memory"))
-    works = getattr(kind, step)
-
-    def interrupted(*arguments: Any, **keywords: Any) -> None:
-        if is_done:
-            works(*arguments, **keywords)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(kind, step, interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            file_system_of(hidden).publish(hidden, numbered())
-    file_system_of(hidden).publish(hidden, numbered())
-    assert contents() == {"part-0": b"new", "part-1": b"new"}
+def test_a_file_gets_its_name_once() -> None:
+    staged, target = created(f"{ROOT}/.staged", b"new"), f"{ROOT}/part-0"
+    file_system_of(staged).move(staged, target)
+    with pytest.raises(FileNotFoundError):
+        file_system_of(staged).move(staged, target)
+    assert contents() == {"part-0": b"new"}
 
 
 def test_a_move_that_has_only_copied_is_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    hidden = created(f"{ROOT}/.hidden", b"new")
+    staged, target = created(f"{ROOT}/.staged", b"new"), f"{ROOT}/part-0"
     kind = type(fsspec.filesystem("memory"))
 
     def half(store: Any, source: str, target: str) -> None:
@@ -109,17 +81,16 @@ def test_a_move_that_has_only_copied_is_done_again(monkeypatch: pytest.MonkeyPat
     with monkeypatch.context() as patch:
         patch.setattr(kind, "mv", half)
         with pytest.raises(ConnectionError):
-            file_system_of(hidden).publish(hidden, numbered())
-    assert set(contents()) == {".hidden", ".hidden.name", "part-0"}
-    file_system_of(hidden).publish(hidden, numbered())
+            file_system_of(staged).move(staged, target)
+    assert set(contents()) == {".staged", "part-0"}
+    file_system_of(staged).move(staged, target)
     assert contents() == {"part-0": b"new"}
 
 
-def test_a_note_that_was_cut_short_counts_for_nothing() -> None:
-    hidden = created(f"{ROOT}/.hidden", b"new")
-    created(f"{hidden}.name", b"memory://buck")
-    file_system_of(hidden).publish(hidden, numbered())
-    assert contents() == {"part-0": b"new"}
+def test_a_note_is_an_empty_file() -> None:
+    for _ in range(2):
+        file_system_of(ROOT).touch(f"{ROOT}/notes/a")
+    assert contents() == {"a": b""}
 
 
 def test_a_file_can_be_removed() -> None:

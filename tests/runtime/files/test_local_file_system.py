@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import os
-from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,14 +7,9 @@ import pytest
 from opchain.runtime.files.file_systems import FileStatus, FolderContent, LocalFileSystem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 FILES = LocalFileSystem()
-
-
-def numbered(folder: Path) -> Iterator[str]:
-    return (str(folder / f"part-{number}") for number in count())
 
 
 def created(path: Path, data: bytes) -> str:
@@ -51,67 +44,43 @@ def test_a_new_file_is_never_an_old_one(tmp_path: Path) -> None:
         assert file.read() == b"first"
 
 
-def test_the_first_free_name_is_taken(tmp_path: Path) -> None:
-    (tmp_path / "part-0").write_text("earlier")
-    hidden = created(tmp_path / ".hidden", b"new")
-    FILES.publish(hidden, numbered(tmp_path))
-    FILES.publish(hidden, numbered(tmp_path))
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
-        "part-0": "earlier",
-        "part-1": "new",
-    }
+def test_a_file_gets_its_name_once(tmp_path: Path) -> None:
+    staged, target = created(tmp_path / "a", b"new"), str(tmp_path / "b")
+    FILES.move(staged, target)
+    with pytest.raises(FileNotFoundError):
+        FILES.move(staged, target)
+    FILES.sync_folder(str(tmp_path))
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"b": "new"}
 
 
-@pytest.mark.parametrize("has_links", [True, False])
-def test_an_interrupted_publication_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_links: bool
+def test_a_note_is_an_empty_file(tmp_path: Path) -> None:
+    for _ in range(2):
+        FILES.touch(str(tmp_path / "notes" / "a"))
+    assert (tmp_path / "notes" / "a").read_bytes() == b""
+    FILES.remove_empty_folder(str(tmp_path / "notes"))
+    FILES.delete(str(tmp_path / "notes" / "a"))
+    for _ in range(2):
+        FILES.remove_empty_folder(str(tmp_path / "notes"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_another_job_removes_meanwhile_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hidden = created(tmp_path / ".hidden", b"new")
+    make_folder, removals = LocalFileSystem.make_folder, iter([True, True])
 
-    def interrupted(*_: str) -> None:
-        raise KeyboardInterrupt
+    def removed_at_once(files: LocalFileSystem, path: str) -> None:
+        make_folder(files, path)
+        if next(removals, False):
+            files.remove_empty_folder(path)
 
-    with monkeypatch.context() as patch:
-        if has_links:
-            patch.setattr(os, "unlink", interrupted)
-        else:
-            patch.setattr(os, "link", refused)
-            patch.setattr(os, "rename", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            FILES.publish(hidden, numbered(tmp_path))
-    FILES.publish(hidden, numbered(tmp_path))
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"part-0": "new"}
-
-
-def refused(source: str, target: str) -> None:
-    raise PermissionError(f"no links: {source} {target}")
+    monkeypatch.setattr(LocalFileSystem, "make_folder", removed_at_once)
+    created(tmp_path / "staged" / "a", b"")
+    monkeypatch.setattr(LocalFileSystem, "make_folder", LocalFileSystem.remove_empty_folder)
+    with pytest.raises(FileNotFoundError, match="its folder was removed 5 times"):
+        FILES.create(str(tmp_path / "other" / "a"))
 
 
 def test_a_file_can_be_removed(tmp_path: Path) -> None:
     FILES.delete(created(tmp_path / "a", b""))
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("call", ["link", "unlink"])
-def test_two_that_publish_the_same_file_at_once_give_it_one_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
-) -> None:
-    created(tmp_path / "part-0", b"before")
-    hidden = created(tmp_path / ".hidden", b"a")
-    original = getattr(os, call)
-
-    def late(*paths: str) -> None:
-        monkeypatch.undo()
-        FILES.publish(hidden, numbered(tmp_path))
-        original(*paths)
-
-    monkeypatch.setattr(os, call, late)
-    FILES.publish(hidden, numbered(tmp_path))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["part-0", "part-1"]
-    assert (tmp_path / "part-1").read_bytes() == b"a"
-
-
-def test_a_folder_that_is_gone_is_an_error(tmp_path: Path) -> None:
-    hidden = created(tmp_path / ".hidden", b"a")
-    with pytest.raises(FileNotFoundError):
-        FILES.publish(hidden, numbered(tmp_path / "gone"))

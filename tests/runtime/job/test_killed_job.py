@@ -26,7 +26,7 @@ import os, signal, sys
 from opchain.common import Configuration, Encoder
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.connectors.file_system import FileSink
-from opchain.runtime.connectors.file_sink import _FileCommitter
+from opchain.runtime.connectors.staged_files import FileCommitter
 
 folder, dies = sys.argv[1:]
 
@@ -39,11 +39,11 @@ def write(number):
     return str(number)
 
 if dies == "committing":
-    commit = _FileCommitter.commit
+    commit = FileCommitter.commit
     def half(self, committables):
         commit(self, committables[:1])
         die()
-    _FileCommitter.commit = half
+    FileCommitter.commit = half
 
 configuration = Configuration()
 configuration.set_string("execution.target", "local")

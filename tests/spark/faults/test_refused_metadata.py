@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from crash_runs import BATCHES, CrashRun
 
+from opchain.runtime.checkpoint.epoch_files import completed_epochs
 from opchain.runtime.checkpoint.local_storage import LocalStorage
-from opchain.runtime.checkpoint.metadata import completed_epochs, read_metadata
+from opchain.runtime.checkpoint.metadata import read_metadata
 from opchain.runtime.errors import CheckpointError
 
 if TYPE_CHECKING:

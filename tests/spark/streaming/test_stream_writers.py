@@ -190,8 +190,10 @@ def test_no_sink_doubles_what_spark_runs_again(
     assert len(printed()) == 5
     # What a killed run has left, and what belongs to others.
     lineage = (tmp_path / "checkpoints" / "lineage").read_text()
-    mine = tmp_path / "files" / f".part-0-0.inprogress.{lineage}.killed"
-    other = tmp_path / "files" / f".part-0-0.inprogress.other{lineage}.alive"
+    (staging,) = (tmp_path / "files" / ".opchain").glob(f"{lineage}.*")
+    mine = staging / ".part-killed-0.inprogress"
+    other = staging.with_name(f"other{staging.name}") / ".part-alive-0.inprogress"
+    other.parent.mkdir()
     for path in (mine, other):
         path.write_text("half of a rec")
     operator = server.rows("SELECT operator FROM opchain_commits")[0][0]
@@ -206,8 +208,7 @@ def test_no_sink_doubles_what_spark_runs_again(
     for name in ("1", ".1.crc"):
         (commits / name).unlink()
     assert run() == []
-    assert (commits / "1").exists()
-    assert (mine.exists(), other.exists()) == (False, True)
+    assert ((commits / "1").exists(), mine.exists(), other.exists()) == (True, False, True)
     other.unlink()
     assert server.rows("SELECT lineage FROM opchain_batches") == [("other",)]
     server.run("DELETE FROM opchain_batches")

@@ -204,3 +204,19 @@ def test_a_table_may_have_any_name(postgres: Server, name: str) -> None:
     postgres.run(f"INSERT INTO {name} VALUES (1, 'a')")
     commit(postgres, staged(postgres, 1, ("b", 1), sql=sql), sql)
     assert postgres.rows(f"SELECT * FROM {name}") == [(1, "ab")]
+
+
+def test_the_note_of_the_last_commit_can_be_reset(books: Server) -> None:
+    origin = SinkOrigin("lineage", "operator", "'books'")
+    with closing(JdbcCommitter(parse_statement(INSERT), books.options, DEFAULTS)) as committer:
+        assert committer.last_commit(origin) is None
+        for checkpoint_id in (1, 2):
+            commit(books, staged(books, checkpoint_id, (checkpoint_id, "a")))
+        assert committer.last_commit(origin) == 2
+        committer.reset_commits(origin, 2)
+        assert committer.last_commit(origin) == 2
+        committer.reset_commits(origin, 1)
+        commit(books, staged(books, 2, (3, "again")))
+        assert books.rows("SELECT id FROM t ORDER BY id") == [(1,), (2,), (3,)]
+        books.run(committer.how_to_reset(origin, 1))
+        assert committer.last_commit(origin) == 1

@@ -1,0 +1,146 @@
+"""Of a run and the run that takes over from it exactly one writes under the next name, in every order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from opchain.runtime.checkpoint.epoch_files import (
+    completed_epochs,
+    fence_document,
+    fence_next_epoch,
+    last_file,
+    metadata_name,
+    name_to_publish,
+    publish_adopted,
+)
+from opchain.runtime.checkpoint.metadata import read_metadata
+from opchain.runtime.errors import CheckpointInUseError, CorruptCheckpointError
+
+if TYPE_CHECKING:
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
+
+
+def nobody_is_later() -> None:
+    """The run is the last one."""
+
+
+def publish(storage: CheckpointStorage, epoch: int, run: int) -> None:
+    storage.publish(name_to_publish(storage, epoch, run), b"checkpoint of run %d" % run)
+
+
+def fence(storage: CheckpointStorage, run: int) -> None:
+    fence_next_epoch(storage, run, nobody_is_later)
+
+
+def test_what_was_published_before_the_fence_counts(any_storage: CheckpointStorage) -> None:
+    publish(any_storage, 1, run=1)
+    fence(any_storage, 2)
+    assert completed_epochs(any_storage) == [1]
+    with pytest.raises(FileExistsError):
+        publish(any_storage, 2, run=1)
+    publish(any_storage, 2, run=2)
+    assert completed_epochs(any_storage) == [1, 2]
+    last = last_file(any_storage, 2)
+    assert last == ("chk-2/_metadata.2", b"checkpoint of run 2", None)
+
+
+def test_a_name_that_was_chosen_before_the_fence_is_taken(any_storage: CheckpointStorage) -> None:
+    chosen = name_to_publish(any_storage, 1, 1)
+    fence(any_storage, 2)
+    with pytest.raises(FileExistsError):
+        any_storage.publish(chosen, b"late")
+    assert completed_epochs(any_storage) == []
+    with pytest.raises(CorruptCheckpointError, match="chk-1/_metadata is missing"):
+        read_metadata(any_storage, 1)
+
+
+def test_each_run_that_takes_over_fences_all_before_it(any_storage: CheckpointStorage) -> None:
+    chosen = []
+    for run in (1, 2, 5):
+        fence(any_storage, run)
+        chosen.append(name_to_publish(any_storage, 1, run))
+    fence(any_storage, 9)
+    for name in chosen:
+        with pytest.raises(FileExistsError):
+            any_storage.publish(name, b"late")
+    # A run that looks only now finds a later run's fence, and does not pass it.
+    for run in (1, 2, 5):
+        with pytest.raises(FileExistsError):
+            publish(any_storage, 1, run)
+    publish(any_storage, 1, run=9)
+    assert completed_epochs(any_storage) == [1]
+
+
+def test_a_checkpoint_that_comes_while_the_fence_is_set_moves_the_fence(
+    any_storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = type(any_storage)
+    published = kind.publish
+
+    def late(storage: CheckpointStorage, name: str, data: bytes) -> None:
+        monkeypatch.undo()
+        published(storage, metadata_name(1), b"checkpoint of run 1")
+        published(storage, name, data)
+
+    monkeypatch.setattr(kind, "publish", late)
+    fence(any_storage, 2)
+    assert completed_epochs(any_storage) == [1]
+    last = last_file(any_storage, 2)
+    assert last is not None
+    assert last.fenced_by == 2
+
+
+def test_a_fence_whose_answer_was_lost_is_found(any_storage: CheckpointStorage) -> None:
+    any_storage.publish(metadata_name(1), fence_document(2))
+    fence(any_storage, 2)
+    assert any_storage.names() == ["chk-1/_metadata"]
+
+
+def test_a_run_that_was_replaced_fences_nothing(any_storage: CheckpointStorage) -> None:
+    def require() -> None:
+        raise CheckpointInUseError("taken over")
+
+    with pytest.raises(CheckpointInUseError, match="taken over"):
+        fence_next_epoch(any_storage, 1, require)
+    assert any_storage.names() == []
+
+
+def test_an_adopted_checkpoint_has_the_epoch_that_it_had(any_storage: CheckpointStorage) -> None:
+    publish_adopted(any_storage, 7, b"adopted", 1, nobody_is_later)
+    assert completed_epochs(any_storage) == [7]
+    assert any_storage.names() == ["chk-7/_metadata"]
+
+
+@pytest.mark.parametrize("is_late", [True, False], ids=["publishes late", "asks late"])
+def test_a_run_that_was_replaced_adopts_nothing(
+    any_storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch, is_late: bool
+) -> None:
+    is_replaced = False
+
+    def take_over() -> None:
+        nonlocal is_replaced
+        is_replaced = True
+        fence(any_storage, 2)
+
+    def require() -> None:
+        if is_replaced:
+            raise CheckpointInUseError("taken over")
+        if is_late:
+            take_over()  # behind the answer
+
+    if not is_late:
+        write = type(any_storage).write
+
+        def late(storage: CheckpointStorage, name: str, data: bytes) -> None:
+            monkeypatch.undo()
+            take_over()
+            write(storage, name, data)
+
+        monkeypatch.setattr(type(any_storage), "write", late)
+    with pytest.raises((FileExistsError, CheckpointInUseError)):
+        publish_adopted(any_storage, 7, b"adopted", 1, require)
+    assert completed_epochs(any_storage) == []
+    publish(any_storage, 1, run=2)
+    assert completed_epochs(any_storage) == [1]
