@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opchain.runtime.program.operator_specs import ReduceSpec, TimestampsWatermarksSpec
-from opchain.runtime.watermarks.strategy import NoWatermarks
 
 if TYPE_CHECKING:
     from opchain.compiler.graph.stream_graph import StreamGraph, StreamNode
@@ -47,9 +46,7 @@ def nodes_before_watermarks(graph: StreamGraph) -> frozenset[int]:
 
 def _makes_watermarks(node: StreamNode) -> bool:
     spec = node.spec
-    return isinstance(spec, TimestampsWatermarksSpec) and not isinstance(
-        spec.strategy.generator_supplier, NoWatermarks
-    )
+    return isinstance(spec, TimestampsWatermarksSpec) and spec.strategy.makes_watermarks
 
 
 def _reads_timestamps(graph: StreamGraph, node: StreamNode) -> bool:

@@ -21,6 +21,7 @@ from opchain.runtime.records.garbage_collection import relaxed_collector
 from opchain.runtime.shipping.functions import ship_vertices, shipped_task
 from opchain.runtime.task.input.live_input import LiveBuffers
 from opchain.runtime.task.stream_task import StreamTask
+from opchain.runtime.watermarks.alignment import AlignmentGroup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +61,7 @@ class LiveRun:
     def __init__(self, job: JobProgram, environment: TaskEnvironment, switch: StopSwitch) -> None:
         self._job = replace(job, vertices=tuple(_cut_at_once(vertex) for vertex in job.vertices))
         self._shipped = ship_vertices(self._job)
-        self._environment = environment
+        self._environment = replace(environment, alignment=_alignment_groups(job))
         self._switch = switch
         tasks = range(sum(vertex.parallelism for vertex in job.vertices))
         self._inputs = {task: LiveBuffers() for task in tasks}
@@ -146,6 +147,20 @@ class LiveRun:
         for thread in self._threads:
             if thread.is_alive():
                 thread.join(max(0.0, ends_at - time.monotonic()))
+
+
+def _alignment_groups(job: JobProgram) -> dict[str, AlignmentGroup]:
+    """The groups of sources that wait for each other, by name; the members are (task, operator)."""
+    members: dict[str, list[tuple[int, int]]] = {}
+    for vertex in job.vertices:
+        tasks = range(vertex.first_task, vertex.first_task + vertex.parallelism)
+        for operator in vertex.all_operators:
+            strategy = getattr(operator.spec, "watermark_strategy", None)
+            if strategy is not None and strategy.alignment is not None:
+                group = members.setdefault(strategy.alignment.watermark_group, [])
+                if strategy.makes_watermarks:
+                    group += [(task, operator.index) for task in tasks]
+    return {name: AlignmentGroup(found) for name, found in members.items()}
 
 
 def _cut_at_once(vertex: VertexProgram) -> VertexProgram:

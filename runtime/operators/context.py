@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from opchain.runtime.functions.function import RuntimeContext
     from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor
     from opchain.runtime.mailbox.processing_time_service import ProcessingTimeService
     from opchain.runtime.metrics.metric_group import MetricGroup
     from opchain.runtime.program.vertex_program import VertexProgram
+    from opchain.runtime.watermarks.alignment import AlignmentGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,8 @@ class OperatorContext:
     `acknowledge(item)` hands a picklable item to the driver, exactly once. `feed` is what the engine brings a fed source, `schema` and `relay(batch)` are a relayed
     sink's: the JSON text of its schema, and where its batches go. `make_writer(where)` is there for a
     sink whose writer the engine brings.
+    `input_clock_ns` is there in an unbounded job that runs in this process: the machine's clock in
+    nanoseconds, without the time that the task was back-pressured. `alignment` has such a job's alignment groups.
     """
 
     task: TaskInfo
@@ -67,6 +72,8 @@ class OperatorContext:
     make_writer: Any = None
     restored_checkpoint_id: int | None = None
     runs_in_epochs: bool = False
+    input_clock_ns: Callable[[], int] | None = None
+    alignment: Mapping[str, AlignmentGroup] | None = None
 
     def quiesce(self) -> None:
         """Lets no timer fire any more."""

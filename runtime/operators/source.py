@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.connectors.fed_source import FedSource
+from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.functions.source import SourceReaderContext
 from opchain.runtime.operators.split_reader import SplitReader
 from opchain.runtime.operators.timestamps_watermarks import TimestampsWatermarksOperator
 from opchain.runtime.records.elements import LatencyMarker
 from opchain.runtime.watermarks.splits import CombinedWatermarks
-from opchain.runtime.watermarks.strategy import NoWatermarks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,9 +22,14 @@ if TYPE_CHECKING:
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.program.vertex_program import OperatorProgram
     from opchain.runtime.types.output_tag import OutputTag
+    from opchain.runtime.watermarks.alignment import AlignmentGroup
     from opchain.runtime.watermarks.generators import WatermarkGenerator
     from opchain.runtime.watermarks.splits import SplitWatermarks
     from opchain.runtime.watermarks.strategy import WatermarkStrategy
+
+
+_LONGEST_PAUSE_S = 0.05
+"""How long a source waits for slower ones before its task looks after its mail."""
 
 
 class SourceOperator(TimestampsWatermarksOperator):
@@ -44,6 +50,7 @@ class SourceOperator(TimestampsWatermarksOperator):
         self.hand_over: Callable[[], None] | None = None
         self.splits = CombinedWatermarks(self.emitter, self.new_generator)
         # The splits that a checkpoint has, at another parallelism: which are this subtask's is seen later.
+        self._paused_ns = 0
         self._restored_splits: dict[str, tuple[str, int, bool, bytes]] = {}
 
     def _strategy_of(self, program: OperatorProgram) -> WatermarkStrategy[Any] | None:
@@ -90,7 +97,7 @@ class SourceOperator(TimestampsWatermarksOperator):
         return (
             strategy is not None
             and not self.context.task.vertex.is_batch
-            and not isinstance(strategy.generator_supplier, NoWatermarks)
+            and strategy.makes_watermarks
         )
 
     def batches(self) -> Iterator[Sequence[Any]]:
@@ -107,6 +114,7 @@ class SourceOperator(TimestampsWatermarksOperator):
                 source.split_name(split) or f"split {number}" for number, split in enumerate(splits)
             ]
             yield from self._by_turns(splits, names, ends=True, is_endless=not source.is_bounded)
+            self._report_watermark(MAX_LONG_VALUE)
             return
         for split in splits:
             yield from source.read(split, batch_size)
@@ -140,6 +148,8 @@ class SourceOperator(TimestampsWatermarksOperator):
             enter=self._enter,
             leave=self._release if ends else None,
             is_endless=is_endless,
+            is_ahead=None if self._alignment is None else self._is_ahead,
+            pause=self._pause,
         )
         yield from reader.batches()
 
@@ -160,12 +170,54 @@ class SourceOperator(TimestampsWatermarksOperator):
             # Without splits this generator tells when the source is idle.
             self.generator, self.generated = self.new_generator(), self.emitter
 
+    def on_batch_end(self) -> None:
+        """Asks for a periodic watermark, and tells the alignment group."""
+        super().on_batch_end()
+        self._report_watermark()
+
     def ask_generators(self) -> None:
         """Asks the generators of all splits."""
         if self.generated is self.emitter:
             super().ask_generators()
         for split in self.splits:
             split.generator.on_periodic_emit(split)
+        self._report_watermark()
+
+    @property
+    def _alignment(self) -> tuple[AlignmentGroup, int] | None:
+        """The group of sources that this one waits for, and the drift in milliseconds."""
+        strategy, groups = self.strategy, self.context.alignment
+        if groups is None or strategy is None or strategy.alignment is None:
+            return None
+        if not strategy.makes_watermarks:
+            return None  # it would hold the others back for ever
+        parameters = strategy.alignment
+        drift_ms = parameters.max_allowed_watermark_drift.to_millis()
+        return groups[parameters.watermark_group], drift_ms
+
+    def _report_watermark(self, watermark: int | None = None) -> None:
+        alignment = self._alignment
+        if alignment is not None:
+            emitted, is_idle = self.emitter.progress
+            if watermark is None:
+                watermark = MAX_LONG_VALUE if is_idle else emitted
+            alignment[0].report((self.context.task.task, self.program.index), watermark)
+
+    def _is_ahead(self, watermark: int) -> bool:
+        assert self._alignment is not None
+        group, drift_ms = self._alignment
+        return watermark > group.limit(drift_ms)
+
+    def _pause(self) -> None:
+        """Waits for slower sources. The input is not idle meanwhile, so its clock stands still."""
+        assert self._alignment is not None
+        group, drift_ms = self._alignment
+        began_ns = perf_counter_ns()
+        group.wait(min(split.watermark for split in self.splits), drift_ms, _LONGEST_PAUSE_S)
+        self._paused_ns += perf_counter_ns() - began_ns
+
+    def _clock_ns(self) -> int:
+        return super()._clock_ns() - self._paused_ns
 
     def generators_at_work(self) -> list[WatermarkGenerator[Any]]:
         """Those of the splits; without splits that of the subtask."""

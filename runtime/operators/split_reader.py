@@ -32,6 +32,8 @@ class SplitReader:
         enter: Called before a split's turn.
         leave: Called when a split has given all its records; None where more of it may come later.
         is_endless: Whether the splits never end. They are read in turn then, whatever their watermarks.
+        is_ahead: Whether a split at a watermark has to wait for other sources: it is passed over then.
+        pause: Called when all splits have to wait: returns soon.
     """
 
     def __init__(
@@ -43,6 +45,8 @@ class SplitReader:
         enter: Callable[[SplitWatermarks], None],
         leave: Callable[[SplitWatermarks], None] | None,
         is_endless: bool = False,
+        is_ahead: Callable[[int], bool] | None = None,
+        pause: Callable[[], None] | None = None,
     ) -> None:
         self._source = source
         self._splits = splits
@@ -50,6 +54,8 @@ class SplitReader:
         self._enter = enter
         self._leave = leave
         self._is_endless = is_endless
+        self._is_ahead = is_ahead or _never
+        self._pause = pause
         self._open: dict[int, Iterator[Any]] = {}
         self._records_read = [0] * len(splits)
 
@@ -57,11 +63,23 @@ class SplitReader:
         """The batches of all splits. Each must be processed before the next one is asked for."""
         waiting = [(split.watermark, number) for number, (_, split) in enumerate(self._splits)]
         heapq.heapify(waiting)
-        turn = 0
+        turn = passed_over = 0
         try:
             while waiting:
-                _, number = heapq.heappop(waiting)
+                place, number = heapq.heappop(waiting)
                 split = self._splits[number][1]
+                if self._is_ahead(split.watermark):
+                    turn += 1
+                    heapq.heappush(waiting, (turn if self._is_endless else place, number))
+                    passed_over += 1
+                    # By watermark, all others are ahead, too.
+                    if not self._is_endless or passed_over >= len(waiting):
+                        passed_over = 0
+                        if self._pause is not None:
+                            self._pause()
+                        yield []  # so that the task looks after its mail
+                    continue
+                passed_over = 0
                 self._enter(split)
                 batch = next(self._reader(number), None)
                 if batch is None:
@@ -96,6 +114,10 @@ class SplitReader:
         split = self._splits[number][0]
         if self._source.split_after(split, self._records_read[number]) is not None:
             _close(self._open.pop(number))
+
+
+def _never(_watermark: int) -> bool:
+    return False
 
 
 def _close(reader: Iterator[Any]) -> None:

@@ -5,7 +5,8 @@ says that the input has ended. Periodic watermarks are asked for after each batc
 decides when, and with it what is late; here the same input gives the same watermarks. For the same
 reason the clock of generators stands still: an idle time-out never comes while a bounded input is
 read, and nobody waits for it, because the input ends. A generator may mark its output idle by itself.
-In an unbounded job it shows the time of the epoch, and an epoch begins when a time-out is due.
+In an unbounded job on Spark it shows the time of the epoch, and an epoch begins when a time-out is due. In
+an unbounded job in process it is the machine's, and generators are asked at the auto watermark interval, too.
 """
 
 from __future__ import annotations
@@ -101,6 +102,12 @@ class TimestampsWatermarksOperator(StreamOperator):
     def open(self) -> None:
         """Makes the generator."""
         self.generator = self.new_generator()
+        interval_ms = self.context.task.vertex.auto_watermark_interval_ms
+        if self.context.input_clock_ns is not None and self.strategy is not None and interval_ms:
+            # Without records there are no batches, and nobody else asks whether the input is idle.
+            self.context.processing_time.schedule_at_fixed_rate(
+                lambda _: self.ask_generators(), interval_ms, interval_ms
+            )
 
     def new_generator(self) -> WatermarkGenerator[Any]:
         """A generator of the strategy; one that emits nothing in batch mode and without a strategy."""
@@ -238,8 +245,10 @@ class TimestampsWatermarksOperator(StreamOperator):
             self.emitter.progress = min(emitted for (emitted, _), _ in progress), False
 
     def _clock_ns(self) -> int:
-        """Nanoseconds: the time of the epoch; for a bounded input, a clock that stands still."""
+        """Nanoseconds: the machine's time, or that of the epoch; in a bounded job a clock that stands still."""
         context = self.context
+        if context.input_clock_ns is not None:
+            return context.input_clock_ns()
         if not context.runs_in_epochs:
             return 0
         return context.processing_time.current_processing_time() * 1_000_000

@@ -11,6 +11,7 @@ from collections import deque
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import count
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import TaskFailedError, add_note
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
     from opchain.runtime.task.input.task_input import TaskInput
+    from opchain.runtime.watermarks.alignment import AlignmentGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class TaskEnvironment:
     clock. With `prints_on_driver`, lines of print sinks travel there: nobody looks at this process.
     `feed` is what a fed source reads, `schemas` are those of relayed sinks, by operator. `lineage` is what
     the job's hidden output is known by (see connectors.sink). `sink_writers` make those that the engine
-    brings, by operator.
+    brings, by operator. `alignment` has the groups of sources that wait for each other, by name.
     """
 
     attempt: int = 0
@@ -73,6 +75,7 @@ class TaskEnvironment:
     schemas: Mapping[int, str] = field(default_factory=dict)
     lineage: str = NO_LINEAGE
     sink_writers: Mapping[int, Callable[[str], SinkWriter[Any]]] = field(default_factory=dict)
+    alignment: Mapping[str, AlignmentGroup] | None = None
 
 
 class StreamTask:
@@ -95,6 +98,7 @@ class StreamTask:
         self.info = TaskInfo(
             vertex, subtask, self.environment.attempt, self.environment.attempt_id, job.job_name
         )
+        self._is_live = isinstance(buffers, LiveBuffers)
         self._ready: deque[Buffer] = deque()
         self._driver = DriverChannel(task, self._ready.append)
         self._own_timers: SystemTimerService | None = None
@@ -298,11 +302,18 @@ class StreamTask:
             prints_on_driver=self.environment.prints_on_driver,
             lineage=self.environment.lineage,
         )
+        if self._is_live:
+            context.input_clock_ns = self._input_clock_ns
+        context.alignment = self.environment.alignment
         context.feed = self.environment.feed
         context.schema = self.environment.schemas.get(program.index)
         context.relay = self._relay_of(program.index)
         context.make_writer = self.environment.sink_writers.get(program.index)
         return context
+
+    def _input_clock_ns(self) -> int:
+        """The machine's clock, which stands still while the task is back-pressured: its input is not idle then."""
+        return perf_counter_ns() - self.processor.metrics.back_pressured.total_ns
 
     def _relay_of(self, operator: int) -> Callable[[bytes], None]:
         """Where a relayed sink sends batches: beside the driver, as they are."""

@@ -184,10 +184,14 @@ class WatermarkStrategy(Generic[T]):
     ) -> WatermarkStrategy[T]:
         """Makes sources of a group wait for the slowest of it.
 
+        In unbounded jobs a source, or one of its splits, that is ahead is not read. On Spark the sources
+        compare when an epoch has ended, and one that is ahead gets no input in the next epoch. In bounded
+        jobs nothing has to wait: a task reads its inputs in the order of event time.
+
         Args:
             watermark_group: The group's name.
             max_allowed_watermark_drift: How far ahead of the slowest a source may read.
-            update_interval: How often the sources compare; 1 second unless given.
+            update_interval: Taken as in PyFlink. Here sources compare after each batch or epoch.
         """
         method = "with_watermark_alignment"
         drift = max_allowed_watermark_drift
@@ -195,6 +199,11 @@ class WatermarkStrategy(Generic[T]):
         _require_span(method, "max_allowed_watermark_drift", drift, Duration(0))
         _require_span(method, "update_interval", interval, Duration(1))
         return replace(self, alignment=WatermarkAlignmentParams(watermark_group, drift, interval))
+
+    @property
+    def makes_watermarks(self) -> bool:
+        """Whether generators emit watermarks; not with `no_watermarks`."""
+        return not isinstance(self.generator_supplier, NoWatermarks)
 
     def create_timestamp_assigner(self) -> TimestampAssigner[T]:
         """The assigner; without one, the one that leaves timestamps as they are."""

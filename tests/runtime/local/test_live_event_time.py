@@ -1,0 +1,168 @@
+"""Unbounded jobs in this process: inputs that fall idle, and sources that wait for each other."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from forms import Ran, job_of, seen
+
+from opchain.common import Duration, Time, WatermarkStrategy
+from opchain.datastream.window import TumblingEventTimeWindows
+from opchain.runtime.connectors.data_generator import DataGeneratorSource
+from opchain.runtime.functions.source import Source
+from opchain.runtime.local.live_run import LiveRun
+from opchain.runtime.local.stop_switch import StopSwitch
+from opchain.runtime.shipping.outcome import read_outcome
+from opchain.runtime.task.stream_task import TaskEnvironment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+PATIENCE_S = 60
+ASCENDING: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+    lambda value, _: value
+)
+IDLE: Any = ASCENDING.with_idleness(Duration.of_millis(50))
+NONE: Any = WatermarkStrategy.no_watermarks()
+fired = threading.Event()
+
+
+class Quiet(Source[int]):
+    """Gives nothing until a window has fired."""
+
+    def splits(self, parallelism: int) -> Any:
+        return [[0], *([] for _ in range(parallelism - 1))]
+
+    def read(self, split: Any, batch_size: int) -> Iterator[Sequence[int]]:
+        deadline = time.monotonic() + PATIENCE_S
+        while not fired.wait(0.01):
+            assert time.monotonic() < deadline, "no window has fired"
+            yield []
+
+
+class Busy(Quiet):
+    """Numbers, one by one, until a window has fired."""
+
+    def read(self, split: Any, batch_size: int) -> Iterator[Sequence[int]]:
+        for number, batch in enumerate(super().read(split, batch_size)):
+            assert not batch
+            yield [number]
+
+
+def note_firing(value: Any) -> Any:
+    fired.set()
+    return value
+
+
+def run_live(draw: Any, **settings: Any) -> Ran:
+    job = job_of(draw, **settings)
+    live = LiveRun(job, TaskEnvironment(), StopSwitch())
+    return Ran(job, read_outcome(job, live.buffers()))
+
+
+def fires(stream: Any) -> None:
+    windows = TumblingEventTimeWindows.of(Time.milliseconds(10))
+    sums = stream.key_by(lambda value: 0).window(windows).reduce(lambda a, b: a + b)
+    seen(sums.map(note_firing), "sums")
+
+
+@pytest.mark.parametrize("where", ["source", "behind an exchange", "a subtask without splits"])
+def test_a_quiet_input_is_not_waited_for(where: str) -> None:
+    fired.clear()
+
+    def draw(env: Any) -> None:
+        if where == "source":
+            fires(env.from_source(Busy(), IDLE, "busy").union(env.from_source(Quiet(), IDLE, "q")))
+        elif where == "behind an exchange":
+            busy, quiet = (
+                env.from_source(source, NONE, "in").rebalance() for source in (Busy(), Quiet())
+            )
+            fires(
+                busy.map(int)
+                .assign_timestamps_and_watermarks(IDLE)
+                .union(quiet.map(int).assign_timestamps_and_watermarks(IDLE))
+            )
+        else:
+            fires(env.from_source(Busy(), IDLE, "busy"))
+
+    ran = run_live(draw, parallelism=2 if where == "a subtask without splits" else 1)
+    assert ran.records("sums")[0] == sum(range(10))
+
+
+read_so_far = {"fast": 0, "slow": 0}
+seen_ahead: list[int] = []
+
+
+class Clocked(Source[int]):
+    """Multiples of a step; notes how far both sources are when it is asked for the next one."""
+
+    def __init__(self, name: str, step: int, count: int) -> None:
+        self.name, self.step, self.count = name, step, count
+
+    def splits(self, parallelism: int) -> Any:
+        return [[0]]
+
+    def read(self, split: Any, batch_size: int) -> Iterator[Sequence[int]]:
+        for number in range(self.count):
+            if self.name == "fast":
+                seen_ahead.append(read_so_far["fast"] - read_so_far["slow"])
+            read_so_far[self.name] = number * self.step
+            yield [number * self.step]
+
+
+@pytest.mark.parametrize("drift_ms", [100, 1000])
+def test_a_source_that_is_ahead_waits(drift_ms: int) -> None:
+    read_so_far.update(fast=0, slow=0)
+    seen_ahead.clear()
+    strategy = ASCENDING.with_watermark_alignment("group", Duration.of_millis(drift_ms))
+
+    def draw(env: Any) -> None:
+        fast = env.from_source(Clocked("fast", 50, 100), strategy, "fast")
+        slow = env.from_source(Clocked("slow", 5, 1000), strategy, "slow")
+        seen(fast.union(slow), "all")
+
+    ran = run_live(draw)
+    assert sorted(ran.records("all")) == sorted([*range(0, 5000, 50), *range(0, 5000, 5)])
+    # A watermark is one behind its record, and slow may have read a record that it has not emitted.
+    assert max(seen_ahead) <= drift_ms + 1
+
+
+class TwoSplits(Source[int]):
+    """Split 0 is far ahead of split 1."""
+
+    def splits(self, parallelism: int) -> Any:
+        return [[0, 1]]
+
+    def read(self, split: int, batch_size: int) -> Iterator[Sequence[int]]:
+        for number in range(100):
+            yield [number * (100 if split == 0 else 1)]
+
+
+def test_a_split_that_is_ahead_waits_and_its_neighbour_does_not() -> None:
+    strategy = ASCENDING.with_watermark_alignment("group", Duration.of_millis(10))
+
+    class Endless(TwoSplits):
+        is_bounded = False
+
+    job = job_of(lambda env: seen(env.from_source(Endless(), strategy, "two"), "all"))
+    live = LiveRun(job, TaskEnvironment(), StopSwitch())
+    found = Ran(job, read_outcome(job, live.buffers())).records("all")
+    assert len(found) == 200
+    # The first split is at 99 after its second record, and waits until the other one is at 89.
+    assert found.index(100) < found.index(10)
+    assert found.index(200) > found.index(90)
+
+
+def test_a_group_needs_watermarks() -> None:
+    """A source without watermarks holds nobody back."""
+    aligned: Any = NONE.with_watermark_alignment("group", Duration.of_millis(1))
+    strategy = ASCENDING.with_watermark_alignment("group", Duration.of_millis(1))
+
+    def draw(env: Any) -> None:
+        unaware = env.from_source(DataGeneratorSource(int, 10), aligned, "unaware")
+        seen(env.from_source(Clocked("slow", 5, 10), strategy, "s").union(unaware), "all")
+
+    assert len(run_live(draw).records("all")) == 20
