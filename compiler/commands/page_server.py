@@ -122,7 +122,7 @@ _ALIVE_EVERY = 30
 """After so many periods without news a comment is sent, which finds out whether somebody listens."""
 
 _LAST_NEWS_S = 3.0
-_PATH = re.compile(r"/(\d*)(/news)?")
+_PATH = re.compile(r"/([0-9]{0,9})(/news)?")
 _WAITING = (
     '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="1">'
     '<meta name="color-scheme" content="light dark"><title>opchain</title>'
@@ -195,6 +195,8 @@ class PageServer(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: PageServer
+    timeout = 30.0
+    """Seconds for a request to come, and for an answer to be taken; each connection holds a thread."""
 
     def do_GET(self) -> None:
         name = self.headers.get("Host", "").rpartition(":")[0]
@@ -257,7 +259,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Answers; a page that is closed meanwhile breaks the connection."""
         try:
             super().handle()
-        except ConnectionError:
+        except (ConnectionError, TimeoutError):
             self.close_connection = True
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the signature of http.server

@@ -7,6 +7,7 @@ then, where its operators can; else the task is made anew from the checkpoint.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -88,15 +89,28 @@ class LiveTasks:
             _, task = self._tasks.popitem()
             task.close()
 
+    def close_quietly(self) -> None:
+        """Closes all that live; an error of a run that is over is none of the run that begins."""
+        while self._tasks:
+            try:
+                self.close()
+            except Exception:  # noqa: BLE001, PERF203 - functions of users
+                _LOG.warning("a task of a job that is over could not be closed", exc_info=True)
+
+
+_LOG = logging.getLogger(__name__)
 
 _runs: dict[str, LiveTasks] = {}
 
 
 def live_tasks(run_id: str) -> LiveTasks:
-    """Those of a run; the tasks of other runs, which must have ended, are dropped."""
+    """Those of a run; the tasks of other runs, which must have ended, are closed."""
     found = _runs.get(run_id)
     if found is None:
+        others = list(_runs.values())
         _runs.clear()
+        for other in others:
+            other.close_quietly()
         found = _runs[run_id] = LiveTasks()
     return found
 

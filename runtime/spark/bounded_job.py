@@ -21,7 +21,7 @@ from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.shipping.outcome import commit, print_lines, read_outcome
 from opchain.runtime.spark.dataframe_ends import DataFrameEnds
 from opchain.runtime.spark.exchange import collected, from_frame
-from opchain.runtime.spark.job_failure import failure_of
+from opchain.runtime.spark.job_failure import failure_of, naming_a_lost_jvm
 from opchain.runtime.spark.job_files import provide_files
 from opchain.runtime.spark.job_label import SCHEDULER_POOL, job_group, stage_label, stage_name
 from opchain.runtime.spark.relayed_frames import frames_for_driver, kept, write_dataframes
@@ -109,6 +109,10 @@ class BoundedJob:
                 of the executor.
             StreamError: The job failed for another reason.
         """
+        with naming_a_lost_jvm(self._context, self.job.job_name, ""):
+            return self._run()
+
+    def _run(self) -> JobOutcome:
         with discarded_on_failure(self.job, self._lineage):
             with job_group(self._context, self.group, self._description(), self._pool):
                 outcome = self._outcome()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import (
     InternalError,
@@ -19,7 +22,9 @@ from opchain.runtime.spark.remote_error import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pyspark import SparkContext
 
     from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.spark.remote_error import ErrorSeal
@@ -28,6 +33,7 @@ _STAGE_FAILURE = re.compile(r"Task (\d+) in stage (\d+)\.\d+ failed (\d+) times?
 _VERSIONS = re.compile(r"PYTHON_VERSION_MISMATCH.*?(\d+\.\d+).*?(\d+\.\d+)", re.DOTALL)
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
 _MISSING_OWN = re.compile(r"No module named '(opchain[\w.]*|cloudpickle[\w.]*)'")
+_ASKING_S = 60
 _MISSING_ARROW = "No module named 'pyarrow'"
 _WITHOUT_ARROW = (
     "the Python that runs tasks has no pyarrow, which rows of DataFrames and all input of unbounded jobs "
@@ -61,6 +67,58 @@ def failure_of(
     )
     failure.__cause__ = ExecutorTracebackError(without_token(text), spark_error)
     return failure
+
+
+@contextmanager
+def naming_a_lost_jvm(context: SparkContext, job_name: str, way_on: str) -> Iterator[None]:
+    """Within the block an error that comes of the end of Spark's JVM says so.
+
+    Every call into a JVM that is gone fails with another error of the network's.
+
+    Args:
+        context: The context, whose JVM it is.
+        job_name: The job.
+        way_on: What to do now.
+
+    Raises:
+        TaskFailedError: The JVM has ended.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not _is_of_the_network(error) or _answers(context):
+            raise
+        raise TaskFailedError(
+            f"job '{job_name}' lost Spark's JVM, the Java process that the driver talks to: it was killed, perhaps "
+            "for want of memory (spark.driver.memory), or crashed, and its own messages say more. "
+            f"Start the program again in a new process{way_on}"
+        ) from error
+
+
+def _is_of_the_network(error: BaseException) -> bool:
+    """Whether an error, or what it came of, says that a connection was lost."""
+    from py4j.protocol import Py4JNetworkError  # noqa: PLC0415 - comes with pyspark
+
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        if isinstance(found, (Py4JNetworkError, ConnectionError, EOFError)):
+            return True
+        seen.add(id(found))
+        found = found.__cause__ or found.__context__
+    return False
+
+
+def _answers(context: SparkContext) -> bool:
+    """Whether the JVM answers a call."""
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - as above
+
+    try:
+        jvm: Any = context._jvm  # noqa: SLF001 - as in pyspark itself
+        jvm.System.currentTimeMillis()
+    except (OSError, Py4JError):
+        return False
+    return True
 
 
 def _task_in(text: str, job: JobProgram, stage_ids: Sequence[int]) -> str:
@@ -123,12 +181,46 @@ def _no_pyarrow(text: str, task: str) -> BaseException | None:  # noqa: ARG001
 
 
 def _no_reader(text: str, task: str) -> BaseException | None:  # noqa: ARG001
-    """Spark does not hand on what the process has printed before it ended."""
+    """Spark does not hand on what the process has printed before it ended, so the interpreter is asked here."""
     if "Python worker failed to connect back" not in text:
         return None
+    python = _worker_python()
+    try:
+        asked = subprocess.run(  # noqa: S603 - the interpreter that Spark runs, too
+            [python, "-c", "import pyarrow, pyspark"],
+            capture_output=True,
+            check=False,
+            timeout=_ASKING_S,
+        )
+    except subprocess.TimeoutExpired:
+        found = f"{python} did not import pyspark and pyarrow within {_ASKING_S} s on this machine"
+    except OSError as error:
+        return SparkUnavailableError(
+            f"{python}, the Python that Spark starts, cannot be run on this machine ({error.strerror}): let "
+            "PYSPARK_PYTHON, spark.pyspark.python or env.set_python_executable() name another one"
+        )
+    else:
+        if asked.returncode and _MISSING_ARROW.encode() in asked.stderr:
+            return SparkUnavailableError(_WITHOUT_ARROW)
+        if asked.returncode:
+            lines = asked.stderr.decode("utf-8", "replace").strip().splitlines()
+            found = f"{python} fails on this machine: {lines[-1] if lines else asked.returncode}"
+        else:
+            found = f"{python} works on this machine and has pyarrow, so most likely the machine was overloaded"
     return SparkUnavailableError(
-        "a Python process that Spark started did not come up, and has printed the reason to the standard error "
-        f"of the driver or the executor. Most often {_WITHOUT_ARROW}"
+        "a Python process that Spark started did not connect back in time, for which Spark allows 10 s. "
+        f"{found}. Its own messages are on the standard error of the driver or the executor; start the job "
+        "again, with fewer tasks at once if it comes again"
+    )
+
+
+def _worker_python() -> str:
+    """The interpreter of the active context's tasks."""
+    from pyspark import SparkContext  # noqa: PLC0415 - it may be missing
+
+    context = SparkContext._active_spark_context  # noqa: SLF001 - there is no public question
+    return (
+        os.environ.get("PYSPARK_PYTHON", sys.executable) if context is None else context.pythonExec
     )
 
 

@@ -65,7 +65,7 @@ def is_local(context: SparkContext) -> bool:
 
 
 def _new_session() -> SparkSession:
-    from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
+    from py4j.protocol import Py4JError, Py4JNetworkError  # noqa: PLC0415 - comes with pyspark
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415
     from pyspark.errors import PySparkException  # noqa: PLC0415
     from pyspark.sql import SparkSession  # noqa: PLC0415
@@ -82,9 +82,12 @@ def _new_session() -> SparkSession:
             interpreter = {"PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)}
         with _environment(interpreter):
             return SparkSession.builder.getOrCreate()
-    except (Py4JError, PySparkException) as error:
+    except (Py4JError, PySparkException, ConnectionError) as error:
         java_error = getattr(error, "java_exception", None)
-        reason = str(error if java_error is None else java_error.toString()).splitlines()[0]
+        if isinstance(error, (Py4JNetworkError, ConnectionError)):
+            reason = "its JVM ended while it started"
+        else:
+            reason = str(error if java_error is None else java_error.toString()).splitlines()[0]
         raise SparkUnavailableError(
             f"no Spark session could be made ({reason}): see Spark's own messages above, {WITHOUT_SPARK}"
         ) from error

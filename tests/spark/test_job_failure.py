@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,13 @@ from opchain.runtime.errors import (
     StreamError,
     TaskFailedError,
 )
+from opchain.runtime.spark import job_failure
 from opchain.runtime.spark.job_failure import failure_of
 from opchain.runtime.spark.remote_error import ErrorSeal, ExecutorTracebackError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from opchain.datastream import StreamExecutionEnvironment
     from opchain.runtime.program.vertex_program import JobProgram
 
@@ -70,7 +74,7 @@ KNOWN: dict[str, tuple[str, type[StreamError], str]] = {
     "no reader": (
         "[STREAM_FAILED] Query terminated: Python worker failed to connect back. SQLSTATE: XXKST",
         SparkUnavailableError,
-        "did not come up",
+        "did not connect back in time",
     ),
     "no pyarrow": (
         "[STREAM_FAILED] Query terminated: ModuleNotFoundError: No module named 'pyarrow'",
@@ -134,3 +138,42 @@ def test_a_stage_of_another_job_is_not_looked_up(job: JobProgram) -> None:
     assert str(failure_of(RuntimeError(text), job, SEAL)).startswith(
         "task 1 of a stage, in each of its 3 attempts, lost its Python process"
     )
+
+
+def stand_in(path: Path, script: str) -> str:
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        (
+            "exit 0",
+            "works on this machine and has pyarrow, so most likely the machine was overloaded",
+        ),
+        (
+            "echo \"ModuleNotFoundError: No module named 'pyarrow'\" >&2; exit 1",
+            "^the Python that runs tasks has no pyarrow",
+        ),
+        ("echo broken >&2; exit 1", "fails on this machine: broken"),
+        (None, "cannot be run on this machine"),
+    ],
+)
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
+def test_a_worker_that_did_not_come_up_is_looked_into(
+    job: JobProgram,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    script: str | None,
+    message: str,
+) -> None:
+    """A slow machine was reported as a Python without pyarrow."""
+    path = tmp_path / "python"
+    python = str(path) if script is None else stand_in(path, script)
+    monkeypatch.setattr(job_failure, "_worker_python", lambda: python)
+    failure = failure_of(RuntimeError("Python worker failed to connect back."), job, SEAL)
+    assert type(failure) is SparkUnavailableError
+    with pytest.raises(SparkUnavailableError, match=message):
+        raise failure

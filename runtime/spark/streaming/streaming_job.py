@@ -28,7 +28,7 @@ from opchain.runtime.errors import TaskFailedError, legible
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
 from opchain.runtime.shipping.outcome import JobOutcome
 from opchain.runtime.spark.bounded_job import python_executable
-from opchain.runtime.spark.job_failure import failure_of
+from opchain.runtime.spark.job_failure import failure_of, naming_a_lost_jvm
 from opchain.runtime.spark.job_files import provide_files
 from opchain.runtime.spark.job_label import SCHEDULER_POOL, job_group, stage_name
 from opchain.runtime.spark.remote_error import ErrorSeal
@@ -119,7 +119,11 @@ class StreamingJob:
             StreamError: The job failed for another reason.
         """
         # From here on: whatever fails, readers of collected records hear that the job has ended.
-        with ExitStack() as stack:
+        resumes = "" if self.checkpoints is None else ": it resumes from its last checkpoint"
+        with (
+            naming_a_lost_jvm(self._context, self.job.job_name, resumes),
+            ExitStack() as stack,
+        ):
             stack.callback(self.records.end)
             folder = tempfile.TemporaryDirectory(prefix="opchain-", ignore_cleanup_errors=True)
             return self._run_in(Path(stack.enter_context(folder)), stack)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import pytest
 from programs import drawn
 
 from opchain.compiler.commands.failures import CommandError
-from opchain.compiler.commands.page_server import serving_pages
+from opchain.compiler.commands.page_server import _Handler, serving_pages
 from opchain.compiler.interception import StartedJob
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.runtime.job.run import JobRun
@@ -116,3 +117,28 @@ def event(answer: http.client.HTTPResponse) -> dict[str, Any]:
         line = answer.readline()
     found: dict[str, Any] = json.loads(line.removeprefix(b"data: "))
     return found
+
+
+@pytest.mark.parametrize("path", ["/" + "9" * 5000, "/1234567890", "/\u00b2", "/-1", "/1/news/x"])
+def test_a_number_that_is_none_is_not_found(path: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with serving_pages([job(JobRun(JobOutcome, lambda: None))], 0) as address:
+        port = int(address.rsplit(":", 1)[1].rstrip("/"))
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+            client.sendall(
+                f"GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n".encode("latin-1")
+            )
+            assert client.recv(100).startswith(b"HTTP/1.0 404 ")
+    assert "Traceback" not in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: lo"])
+def test_a_request_that_does_not_come_ends(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], sent: bytes
+) -> None:
+    monkeypatch.setattr(_Handler, "timeout", 0.2)
+    with serving_pages([], 0) as address:
+        port = int(address.rsplit(":", 1)[1].rstrip("/"))
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+            client.sendall(sent)
+            assert client.recv(100) == b""
+    assert "Traceback" not in "".join(capfd.readouterr())

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from epoch_runs import EpochRun, given
@@ -13,6 +14,8 @@ from opchain.runtime.epochs.live_tasks import live_tasks
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    import pytest
 
 
 class Opened(ProcessFunction[int, int]):
@@ -53,6 +56,33 @@ def test_the_tasks_of_one_run_are_kept_and_those_of_others_dropped() -> None:
     assert live_tasks("first") is first
     assert live_tasks("second") is not first
     assert live_tasks("first") is not first
+
+
+class Ended:
+    """A task that notes its end, and may fail at it."""
+
+    def __init__(self, number: int, notes: list[int], *, fails: bool = False) -> None:
+        self.info = SimpleNamespace(task=number)
+        self.notes = notes
+        self.fails = fails
+
+    def close(self) -> None:
+        self.notes.append(self.info.task)
+        if self.fails:
+            raise ZeroDivisionError
+
+
+def test_the_tasks_of_a_run_that_is_over_are_closed(caplog: pytest.LogCaptureFixture) -> None:
+    notes: list[int] = []
+    tasks: list[Any] = [Ended(number, notes, fails=number == 2) for number in (1, 2, 3)]
+    before = live_tasks("over")
+    for task in tasks:
+        before.keep(task)
+    assert live_tasks("over") is before
+    assert notes == []
+    live_tasks("next")
+    assert sorted(notes) == [1, 2, 3]
+    assert "a task of a job that is over could not be closed" in caplog.text
 
 
 class Counting(KeyedProcessFunction[str, str, tuple[str, int, int]]):
