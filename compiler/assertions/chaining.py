@@ -64,7 +64,7 @@ def operator_called(plan: JobPlan, name: str) -> PlannedOperator:
         ValueError: No operator or several are called so.
     """
     if not isinstance(name, str):
-        raise TypeError(f"an operator is named by a str, not by {name!r}")
+        raise TypeError(f"an operator is named by a string, but got {name!r}")
     for claims in _CLAIMS:
         found = [operator for operator in plan.operators if claims(operator, name)]
         if len(found) == 1:
@@ -72,7 +72,7 @@ def operator_called(plan: JobPlan, name: str) -> PlannedOperator:
         if found:
             raise ValueError(
                 f"{len(found)} operators are called '{name}': {_places(found)}; "
-                "give the one that is meant a name or a uid of its own"
+                "give the intended one a unique name or uid"
             )
     raise ValueError(_unknown(plan, name))
 

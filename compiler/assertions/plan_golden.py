@@ -60,8 +60,8 @@ def assert_matches_golden(actual: str, path: Path) -> None:
     )
     lines = "\n".join(difference) or "only the newline at the end differs"
     raise AssertionError(
-        f"the golden file {path} differs from what the program gives now; if the change is meant, "
-        f"run pytest --update-golden and review the file.\n\n{lines}\n\nnow:\n{actual}"
+        f"the golden file {path} differs from what the program gives now; if the change is "
+        f"intended, run pytest --update-golden and review the file.\n\n{lines}\n\nnow:\n{actual}"
     )
 
 

@@ -50,7 +50,7 @@ def answer(text: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise CommandError(f"cannot write the answer: {error.strerror}") from None
+        raise CommandError(f"cannot write to standard output: {error.strerror}") from None
 
 
 def note(text: str) -> None:

@@ -148,7 +148,8 @@ def serving_pages(jobs: Sequence[StartedJob], port: int) -> Iterator[str]:
         server = PageServer(jobs, port)
     except OSError as error:
         raise CommandError(
-            f"no page can be served at port {port} ({error.strerror}): give another to --serve, 0 for any"
+            f"cannot serve the plan page at port {port} ({error.strerror}): pass another port to "
+            f"--serve, or 0 for any free port"
         ) from error
     thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="pages", daemon=True)
     thread.start()

@@ -67,7 +67,7 @@ def plan(
     options of the same name.
     """
     if form == "html" and output is None and is_terminal():
-        raise CommandError("a page is no text for a terminal; add -o PAGE.html")
+        raise CommandError("an HTML page cannot be shown in a terminal; add -o PAGE.html")
     text = Form(width=output_width() if output is None else DEFAULT_WIDTH, call_sites=call_sites)
     note_what_is_not_used(file, request)
     if is_saved_plan(file):

@@ -166,8 +166,8 @@ def whole_program(argument: str) -> Path:
     file = program_file(argument)
     if file.function is not None:
         raise CommandError(
-            f"{file} names a function, and the whole program is run here; give {file.path}, with "
-            f"the call of {file.function} in it"
+            f"{file} names a function, but this command runs whole programs; pass {file.path}, "
+            f"and call {file.function} in it"
         )
     check_is_python(file.path)
     return file.path
@@ -191,11 +191,12 @@ def _existing(path: Path) -> Path:
     # An option that a command does not know is the program's, and as such it may come first.
     if str(path).startswith("-") and not path.exists():
         raise CommandError(
-            f"{path} stands where FILE should: it is no option of this command; options of the program "
-            "come behind FILE, and settings are given as -D KEY=VALUE, such as -D parallelism.default=4"
+            f"{path} is not an option of this command, and is not a file; put options of the "
+            f"program after FILE, and pass settings as -D KEY=VALUE, such as -D "
+            f"parallelism.default=4"
         )
     if path.is_dir():
-        raise CommandError(f"{path} is a folder; give a Python file")
+        raise CommandError(f"{path} is a folder; pass a Python file")
     if not path.exists():
         raise CommandError(f"there is no file {path}")
     return path

@@ -136,7 +136,7 @@ def _tasks(plan: Plan, chosen: str | None, subtask: int | None) -> Sequence[int]
     """The tasks that are looked at; None for all."""
     if chosen is None:
         if subtask is not None:
-            raise CommandError("--subtask is one of a vertex: say which by --vertex")
+            raise CommandError("--subtask needs --vertex: it selects a subtask of that vertex")
         return None
     vertex = in_order_of_the_plan(plan)[chosen_vertex(plan, chosen) - 1]
     if subtask is None:

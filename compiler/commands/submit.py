@@ -333,12 +333,15 @@ def submit(
 def _program(file: str) -> Path:
     if file.startswith("-") and not Path(file).exists():
         raise CommandError(
-            f"{file} is no option of 'opchain submit'; settings of Spark are given as --conf KEY=VALUE, such "
-            "as --conf spark.executor.memory=4g, and options of the program come behind FILE"
+            f"{file} is not an option of 'opchain submit'; pass settings of Spark as --conf "
+            f"KEY=VALUE, such as --conf spark.executor.memory=4g, and put options of the program "
+            f"after FILE"
         )
     path = whole_program(file)
     if path.suffix != ".py":
-        raise CommandError(f"{path}: spark-submit takes only a name that ends in .py for Python")
+        raise CommandError(
+            f"{path}: spark-submit runs a file as Python only if its name ends in .py; rename it"
+        )
     return path
 
 

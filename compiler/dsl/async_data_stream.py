@@ -132,7 +132,7 @@ def _waiting(
     has_retries = strategy != NO_RETRY_STRATEGY
     if has_retries and timeout_ms == 0:
         raise ValueError(
-            f"{at_call(call)}: retries need an end; give a timeout that is longer than 0"
+            f"{at_call(call)}: retries need a time limit; pass a timeout greater than 0"
         )
     if has_retries and strategy.get_retry_predicate() is None:
         raise ValueError(f"{at_call(call)}: the retry predicate of {strategy!r} is None")
@@ -155,12 +155,13 @@ def _check_async_function(function: Any, call: str) -> None:
         invoked = getattr(function, method, None)
         if invoked is not None and not inspect.iscoroutinefunction(invoked):
             raise TypeError(
-                f"{at_call(call)}: {name}.{method} is no coroutine function; declare it with 'async def'"
+                f"{at_call(call)}: {name}.{method} is not a coroutine function; declare it with "
+                f"'async def'"
             )
     if inspect.iscoroutinefunction(getattr(function, "timeout", None)):
         raise TypeError(
-            f"{at_call(call)}: {name}.timeout is a coroutine function; it is called without waiting, so "
-            "declare it with 'def'"
+            f"{at_call(call)}: {name}.timeout is a coroutine function; it is not awaited; "
+            f"declare it with 'def'"
         )
     size = getattr(function, "max_batch_size", 1)
     if not isinstance(size, int) or size < 1:

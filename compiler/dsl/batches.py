@@ -43,8 +43,9 @@ def batches_spec(
     record_type = declared_type(source)
     if record_type is None:
         raise GraphError(
-            f"{at_call(call)}: '{source.name}' ({source.call_site}) says nothing of its records, which are to "
-            "become columns: declare the type, as in map(f, output_type=Types.ROW_NAMED(...)), or take lists"
+            f"{at_call(call)}: '{source.name}' ({source.call_site}) has no declared record type, "
+            f"which Arrow batches need: declare it, as in map(f, "
+            f"output_type=Types.ROW_NAMED(...)), or use lists"
         )
     try:
         columns = spark_type_of(record_type)

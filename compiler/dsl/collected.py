@@ -76,8 +76,8 @@ class CloseableIterator(Generic[T]):
     def _started(self) -> Iterator[T]:
         if self._client is None:
             raise GraphError(
-                f"'{self._sink.name}' ({self._sink.call_site}): its job does not run yet; "
-                "call env.execute_async() before reading the records"
+                f"'{self._sink.name}' ({self._sink.call_site}): its job has not been started; "
+                f"call env.execute_async() before reading the records"
             )
         client: CollectingClient = self._client  # type: ignore[assignment]  # if it lacks it, say so
         return client.collected(str(self._sink.uid))

@@ -205,6 +205,6 @@ class ConnectedStreams(Generic[T1, T2]):
         if len(types) == 2 and None not in types and types[0] != types[1]:  # noqa: PLR2004 - both
             raise GraphError(
                 f"{at_call(call)}: the keys of the two inputs are declared as {types[0]!r} and "
-                f"{types[1]!r}; both must be of one type"
+                f"{types[1]!r}; declare the same type for both"
             )
         return with_two_inputs(spec, self.stream1, self.stream2, output_type)

@@ -98,8 +98,8 @@ class DataStream(Partitioning[T], SinkOperations[T], OperatorAttributes[T]):
             if name in _ON_KEYED_STREAMS:
                 raise AttributeError(
                     f"{at_call(name)}: '{self.transformation.name}' "
-                    f"({self.transformation.call_site}) has no key, and {name}() needs one; "
-                    "call key_by() first"
+                    f"({self.transformation.call_site}) has no key, but {name}() needs one; call "
+                    f"key_by() first"
                 )
             if name.startswith("_j_"):
                 raise no_java_attribute(self, name)
@@ -292,9 +292,9 @@ class DataStream(Partitioning[T], SinkOperations[T], OperatorAttributes[T]):
         transformation = self.transformation
         if not isinstance(transformation, OperatorTransformation):
             raise GraphError(
-                f"{at_call('get_side_output')}: side outputs belong to operators, and "
-                f"'{transformation.name}' ({transformation.call_site}) is none; "
-                "take the side output of the operator itself"
+                f"{at_call('get_side_output')}: side outputs belong to operators, but "
+                f"'{transformation.name}' ({transformation.call_site}) is not an operator; call "
+                f"get_side_output() on the operator itself"
             )
         known = transformation.requested_side_outputs.setdefault(output_tag.tag_id, output_tag)
         if known.type_info != output_tag.type_info:

@@ -185,7 +185,7 @@ class StreamExecutionEnvironment(EnvironmentSources):
         if not self._transformations:
             drawn = "nothing was drawn since the last execute()" if self._has_run else "it is empty"
             raise GraphError(
-                f"{at_call(method)}: there is no program to run, {drawn}; add an operator or a sink "
+                f"{at_call(method)}: there is nothing to run, {drawn}; add an operator or a sink "
                 "first (a source alone does nothing)"
             )
         program = self.program(job_name)

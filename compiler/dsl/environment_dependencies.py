@@ -67,7 +67,7 @@ class EnvironmentDependencies(EnvironmentSettings):
         known = self._cached_files.setdefault(name, entry)
         if known != entry:
             raise ValueError(
-                f"{at_call('register_cached_file')}: the name '{name}' already stands for "
+                f"{at_call('register_cached_file')}: the name '{name}' already refers to "
                 f"{known[0]!r}; choose another name for {file_path!r}"
             )
 

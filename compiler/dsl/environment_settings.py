@@ -119,7 +119,9 @@ class EnvironmentSettings(DrawnProgram, OldEnvironmentCalls):
         """Sets the parallelism of environments made from now on where none is set."""
         call = "set_default_local_parallelism"
         if checked(parallelism, int, call, "the parallelism") < 1:
-            raise ValueError(f"{at_call(call)}: the parallelism is {parallelism}; it must be >= 1")
+            raise ValueError(
+                f"{at_call(call)}: the parallelism is {parallelism}; it must be at least 1"
+            )
         EnvironmentSettings._default_local_parallelism = parallelism
 
     def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> Self:

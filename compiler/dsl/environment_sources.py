@@ -233,13 +233,15 @@ class EnvironmentSources(EnvironmentDependencies):
 def _records(collection: Any, record_type: TypeInformation[Any] | None, call: str) -> Sequence[Any]:
     if isinstance(collection, (str, bytes)):
         raise TypeError(
-            f"{at_call(call)} got the text {collection!r}, which would be a stream of its "
-            "characters; pass a list"
+            f"{at_call(call)} got the text {collection!r}, which would become a stream of "
+            f"characters; pass a list"
         )
     try:
         records = list(collection)
     except TypeError as error:
-        raise TypeError(f"{at_call(call)}: {collection!r} is no collection of records") from error
+        raise TypeError(
+            f"{at_call(call)}: {collection!r} is not a collection of records"
+        ) from error
     if record_type is None:
         return records
     from opchain.runtime.types.declared_form import converter_to  # noqa: PLC0415 - as needed

@@ -44,7 +44,8 @@ class IntervalJoin(Generic[K, T1, T2]):
     def in_processing_time(self) -> NoReturn:
         """Refused, as in Flink."""
         raise UnsupportedFeatureError(
-            f"{at_call('in_processing_time')}: interval joins work in event time alone"
+            f"{at_call('in_processing_time')}: interval joins in processing time are not "
+            f"supported; use event time"
         )
 
     def between(
@@ -117,8 +118,8 @@ class IntervalJoined(Generic[K, T1, T2]):
         highest = interval.upper_ms - (not interval.upper_inclusive)
         if lowest > highest:
             raise ValueError(
-                f"{at_call('process')}: no pair can be in the interval from {interval.lower_ms} to "
-                f"{interval.upper_ms} ms without its bounds; make it larger or include a bound"
+                f"{at_call('process')}: the interval is empty: it goes from {interval.lower_ms} to "
+                f"{interval.upper_ms} ms and excludes a bound; make it larger or include the bounds"
             )
         spec = IntervalJoinSpec(
             process_join_function,

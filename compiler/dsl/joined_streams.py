@@ -58,7 +58,7 @@ class KeyedPair(Generic[K, T1, T2]):
         if self._key_type is not None and second is not None and self._key_type != second:
             raise GraphError(
                 f"{at_call('equal_to')}: the keys are declared as {self._key_type!r} in where() and "
-                f"{second!r} here; both must be of one type"
+                f"{second!r} here; declare the same type for both"
             )
         self._key_type = self._key_type or second
         self._selector2 = key_selector2

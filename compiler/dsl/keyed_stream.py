@@ -207,8 +207,8 @@ class KeyedStream(DataStream[T], Generic[K, T]):
     def _refuse(self, call: str) -> NoReturn:
         raise GraphError(
             f"{at_call(call)}: the stream is partitioned by its key "
-            f"(key_by at {self.transformation.call_site}), and no other partitioning can replace "
-            f"that; call {call}() before key_by(), or behind an operator"
+            f"(key_by at {self.transformation.call_site}), which cannot be replaced; call "
+            f"{call}() before key_by(), or after the next operator"
         )
 
     def _aggregate(self, kind: str, field: int | str) -> DataStream[T]:

@@ -36,7 +36,7 @@ def multiple_input(
     if not streams or len(streams) != len(functions):
         raise ValueError(
             f"{at_call(call)} got {len(streams)} streams and {len(functions)} functions; "
-            "it takes at least one stream, and a function for each"
+            "it needs at least one stream, and one function per stream"
         )
     first = streams[0]
     for stream, function in zip(streams, functions):  # noqa: B905 - checked above

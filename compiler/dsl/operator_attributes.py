@@ -119,8 +119,8 @@ class OperatorAttributes(Stream[T]):
         if isinstance(transformation, (OperatorTransformation, SinkTransformation)):
             return transformation
         raise GraphError(
-            f"{at_call(call)}: {_what(transformation)} ({transformation.call_site}) is no operator "
-            f"and has no attributes; call {call}() on the operator before or after it"
+            f"{at_call(call)}: {_what(transformation)} ({transformation.call_site}) is not an "
+            f"operator and has no attributes; call {call}() on the operator before or after it"
         )
 
 

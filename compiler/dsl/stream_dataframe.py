@@ -61,14 +61,14 @@ def streaming_dataframe(
     where = f"'{source.name}' ({source.call_site})"
     if settings.target == "local":
         raise UnsupportedFeatureError(
-            f"{at_call(_CALL)}: a DataFrame of {where} needs a job on Spark, and this one runs in this "
-            "process (execution.target = local)"
+            f"{at_call(_CALL)}: a DataFrame of {where} needs a job on Spark, but this job runs "
+            f"in process (execution.target = local); set execution.target = spark"
         )
     folder = _folder(source, path, settings.checkpoint_dir)
     if folder and any(_writes_to(each, folder) for each in environment.get_transformations()):
         raise GraphError(
-            f"{at_call(_CALL)}: another DataFrame of this program has its files in {folder}: use that one "
-            "twice, or name another path"
+            f"{at_call(_CALL)}: another DataFrame of this program already writes its files to "
+            f"{folder}: use that DataFrame twice, or pass another path"
         )
     known = given.schema if isinstance(given.schema, str) else given.schema_json
     if interception.is_capturing():
@@ -134,8 +134,9 @@ def _folder(source: Transformation, path: str | None, checkpoints: str | None) -
         return ""
     if source.uid is None:
         raise GraphError(
-            f"{at_call(_CALL)}: '{source.name}' ({source.call_site}) has no uid, by which a job that goes on from "
-            "its checkpoints would find the DataFrame's files again: give it one, or name a path"
+            f"{at_call(_CALL)}: '{source.name}' ({source.call_site}) has no uid; a job resumed "
+            f"from a checkpoint needs it to find the DataFrame's files again: call uid(), or "
+            f"pass a path"
         )
     return joined(qualified_path(checkpoints), FOLDER, _folder_name(source.uid))
 
@@ -170,8 +171,9 @@ def dataframe_of_stream(
     if schema is None:
         if record_type is None:
             raise GraphError(
-                f"{at_call(call)}: '{source.name}' ({source.call_site}) says nothing of its records: give a "
-                "schema, or declare the type, as in map(f, output_type=Types.ROW_NAMED(...))"
+                f"{at_call(call)}: '{source.name}' ({source.call_site}) has no declared record "
+                f"type: pass a schema, or declare the type, as in map(f, "
+                f"output_type=Types.ROW_NAMED(...))"
             )
         try:
             sink = sink.for_type(record_type)
@@ -181,8 +183,8 @@ def dataframe_of_stream(
         return streaming_dataframe(stream, sink, path, options or {})
     if path is not None or options is not None:
         raise GraphError(
-            f"{at_call(call)}: '{source.name}' ({source.call_site}) ends, and its DataFrame needs no files: "
-            "leave path and options away"
+            f"{at_call(call)}: '{source.name}' ({source.call_site}) is bounded, so its DataFrame "
+            f"needs no files: remove path and options"
         )
     end = SinkTransformation(
         environment.next_transformation_id(),
@@ -216,5 +218,6 @@ class PlannedDataFrame:
         if name.startswith("__"):
             raise AttributeError(name)
         raise UnsupportedFeatureError(
-            f"DataFrame.{name} ({user_call_site()}): the program is being planned, and there is no Spark to ask"
+            f"DataFrame.{name} ({user_call_site()}): the program is only being planned, and no "
+            f"Spark session is running; call it after execute() or run the program"
         )

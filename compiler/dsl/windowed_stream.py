@@ -71,8 +71,8 @@ class WindowDefinition(Generic[T, W]):
         checked(trigger, Trigger, "trigger", "the trigger")
         if isinstance(self._assigner, MergingWindowAssigner) and not trigger.can_merge():
             raise GraphError(
-                f"{at_call('trigger')}: {type(trigger).__name__} cannot merge, and the windows of "
-                f"{self._assigner} do; use a trigger whose can_merge() is true"
+                f"{at_call('trigger')}: {type(trigger).__name__} cannot merge windows, but the "
+                f"windows of {self._assigner} merge; use a trigger whose can_merge() is true"
             )
         self._trigger = trigger
         return self

@@ -74,5 +74,5 @@ class Plan:
 def made(field_of_plan: T | None) -> T:
     """A field of the plan that an earlier pass has filled."""
     if field_of_plan is None:
-        raise InternalError("a compiler pass ran before the pass that makes what it reads")
+        raise InternalError("a compiler pass ran before the pass that produces its input")
     return field_of_plan

@@ -82,7 +82,7 @@ class Transformation:
         if not self.is_parallel and parallelism != 1:
             raise GraphError(
                 f"{self._where()}: parallelism is set to {parallelism}, but this operator is not "
-                "parallel and runs as 1 subtask; leave its parallelism alone"
+                "parallel and always runs as 1 subtask; remove the setting"
             )
         self.parallelism = parallelism
         self.parallelism_configured = configured and parallelism != UNSET

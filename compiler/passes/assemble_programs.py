@@ -62,7 +62,7 @@ def every_task_has_a_program(plan: Plan) -> None:
     if sum(stage.parallelism for stage in program.stages) != sum(
         vertex.parallelism for vertex in program.vertices
     ):
-        raise InternalError("assemble_programs lost or doubled a task")
+        raise InternalError("assemble_programs lost or duplicated a task")
 
 
 class _Assembly:

@@ -40,7 +40,7 @@ def every_operator_has_its_own_id(plan: Plan) -> None:
     if missing:
         raise InternalError(f"no operator id for {missing[0]}")
     if len(set(ids.values())) != len(ids):
-        raise InternalError("two operators have one operator id")
+        raise InternalError("two operators have the same operator id")
 
 
 def hash_of_uid(uid: str) -> bytes:
@@ -96,6 +96,6 @@ def _hash_of_position(
 def _refuse_duplicate(node: StreamNode, owner: StreamNode | None) -> None:
     if owner is not None:
         raise JobGraphError(
-            f"{node.label} has the uid {node.uid!r} of {owner.label}; uids address state, so each "
-            "operator needs its own"
+            f"{node.label} has the uid {node.uid!r} of {owner.label}; a uid identifies an "
+            f"operator's state; give each operator a different uid"
         )

@@ -100,4 +100,6 @@ def generated_code_compiles(plan: Plan) -> None:
                 f"the generated code of '{vertex.name}' is not Python: {error}\n{vertex.source}"
             ) from error
         if len(vertex.lines) != vertex.source.count("\n"):
-            raise InternalError(f"the generated code of '{vertex.name}' has unaccounted lines")
+            raise InternalError(
+                f"the generated code of '{vertex.name}' has lines that no operator is recorded for"
+            )

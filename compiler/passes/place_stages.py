@@ -96,7 +96,9 @@ def exchanges_go_forward(plan: Plan) -> None:
         placed[edge.source_vertex].stage < placed[edge.target_vertex].stage
         for edge in job_graph.edges
     ):
-        raise InternalError("place_stages left a vertex unplaced or an edge that leads back")
+        raise InternalError(
+            "place_stages left a vertex without a stage, or an edge to an earlier stage"
+        )
     for stage in execution_plan.stages:
         tasks = range(stage.first_task, stage.first_task + stage.parallelism)
         if sorted(task for slot in stage.slots for task in slot) != list(tasks):

@@ -144,7 +144,7 @@ def _result_partition_type(plan: Plan, edge: StreamEdge, *, is_silent: bool) -> 
         kind = _BY_SHUFFLE_MODE[settings.batch_shuffle_mode]
     if kind in _HYBRIDS and not graph.is_batch:
         raise JobGraphError(
-            f"{_between(plan, edge)} has a hybrid exchange, which exists in batch mode only; set the "
+            f"{_between(plan, edge)} has a hybrid exchange, which needs batch mode; set the "
             "runtime mode to BATCH, or another exchange mode"
         )
     if kind is _BLOCKING:
@@ -159,7 +159,8 @@ def _check_buffer_timeout(plan: Plan, edge: StreamEdge) -> None:
     if source.buffer_timeout is not None and source.buffer_timeout >= 0:
         raise JobGraphError(
             f"{source.label} has a buffer timeout of {source.buffer_timeout} ms, but "
-            f"{_between(plan, edge)} is read only when all is written; drop set_buffer_timeout(), or "
+            f"{_between(plan, edge)} is blocking: nothing is read until everything is written; "
+            f"remove set_buffer_timeout(), or "
             "use a pipelined shuffle mode"
         )
 

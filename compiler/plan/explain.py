@@ -130,7 +130,11 @@ def print_saved(plan: JobPlan, stage: str, form: str, text: Form) -> str:
         ValueError: It does not hold what the stage or format needs.
     """
     if stage != "job-graph":
-        raise ValueError(f"it holds the job graph, and no stage {stage}; give the program")
+        raise ValueError(
+            f"it holds only the job graph, not stage {stage}; pass the program instead"
+        )
     if form not in _PRINTERS:
-        raise ValueError(f"there is no {form} of it, only {listed(_PRINTERS)}; give the program")
+        raise ValueError(
+            f"a saved plan has no format {form}, only {listed(_PRINTERS)}; pass the program instead"
+        )
     return _PRINTERS[form](plan, text)

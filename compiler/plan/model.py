@@ -196,17 +196,17 @@ def from_json(text: str | bytes, origin: str = "the saved plan") -> JobPlan:
     version = document.get("schema_version")
     if version is None:
         raise PlanFileError(
-            f"{origin} is JSON, but no saved plan: it has no schema_version; "
-            "make one with 'opchain plan FILE --format json'"
+            f"{origin} is JSON but not a saved plan: it has no schema_version; create one with "
+            f"'opchain plan FILE --format json'"
         )
     if version != SCHEMA_VERSION:
         raise PlanFileError(
-            f"{origin} has schema_version {version!r} and this opchain reads {SCHEMA_VERSION}; "
-            "make it again with 'opchain plan FILE --format json'"
+            f"{origin} has schema_version {version!r} but this opchain reads version "
+            f"{SCHEMA_VERSION}; create it again with 'opchain plan FILE --format json'"
         )
     if "vertices" not in document and "edges" in document:
         raise PlanFileError(
-            f"{origin} is a stream graph, and plans are read as job graphs; make one with "
+            f"{origin} is a stream graph, but a job graph is needed; create one with "
             "'opchain plan FILE --format json', without --stage"
         )
     try:
@@ -244,12 +244,15 @@ def _check_references(plan: JobPlan, origin: str) -> None:
     placed = [node for vertex in plan.vertices for node in vertex.nodes]
     ends = [node for edge in plan.edges for node in (edge.source, edge.target)]
     if len(set(nodes)) != len(nodes):
-        raise PlanFileError(f"{origin} is not a saved plan: two operators have one node number")
+        raise PlanFileError(
+            f"{origin} is not a saved plan: two operators have the same node number"
+        )
     if sorted(placed) != sorted(nodes) or not all(vertex.operators for vertex in plan.vertices):
         raise PlanFileError(
             f"{origin} is not a saved plan: its vertices do not hold each operator once"
         )
     if stray := sorted(set(ends) - set(nodes)):
         raise PlanFileError(
-            f"{origin} is not a saved plan: an edge leads to no operator ({stray[0]})"
+            f"{origin} is not a saved plan: an edge leads to an operator that does not exist "
+            f"({stray[0]})"
         )

@@ -84,7 +84,7 @@ def _check_own_keys(keys: Iterable[str]) -> None:
             own = [name for name in sorted(known) if name.startswith(_OWN)]
             close = get_close_matches(key, own, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(own)}"
-            raise ValueError(f"configuration key {key!r} is none of opchain's; {hint}")
+            raise ValueError(f"configuration key {key!r} is unknown to opchain; {hint}")
 
 
 def key_of(field_name: str) -> str:
@@ -128,5 +128,5 @@ class _OneOf:
     def __call__(self, value: Any) -> str:
         chosen = self._by_name.get(str(getattr(value, "name", value)).upper())
         if chosen is None:
-            raise ValueError(f"{value!r} is none of {', '.join(self._by_name.values())}")
+            raise ValueError(f"{value!r} is not one of {', '.join(self._by_name.values())}")
         return chosen

@@ -79,7 +79,7 @@ class SlotSharingGroup:
                 ValueError: It is not.
             """
             if cpu_cores <= 0:
-                raise self._refused(f"{cpu_cores} CPU cores; there must be more than 0")
+                raise self._refused(f"{cpu_cores} CPU cores, but must ask for more than 0")
             self._cpu_cores = float(cpu_cores)
             return self
 
@@ -91,7 +91,7 @@ class SlotSharingGroup:
             """
             if task_heap_memory <= _NOTHING:
                 raise self._refused(
-                    f"{task_heap_memory} of task heap memory; it must be more than 0"
+                    f"{task_heap_memory} of task heap memory, but must ask for more than 0"
                 )
             self._task_heap_memory = task_heap_memory
             return self
@@ -100,7 +100,7 @@ class SlotSharingGroup:
             """The heap memory of a slot in units of 1,048,576 bytes; more than 0."""
             if task_heap_memory_mb <= 0:
                 raise self._refused(
-                    f"{task_heap_memory_mb} mb of task heap memory; it must be more than 0"
+                    f"{task_heap_memory_mb} mb of task heap memory, but must ask for more than 0"
                 )
             return self.set_task_heap_memory(MemorySize.of_mebi_bytes(task_heap_memory_mb))
 
@@ -151,7 +151,7 @@ class SlotSharingGroup:
                 return SlotSharingGroup(self._name)
             if None in required:
                 raise self._refused(
-                    "resources without both CPU cores and task heap memory; set both of them "
+                    "resources, but not for both CPU cores and task heap memory; set both "
                     "(set_cpu_cores, set_task_heap_memory), or no resources at all"
                 )
             return SlotSharingGroup(

@@ -118,8 +118,8 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         """
         if number_of_transfering_threads <= 0:
             raise ValueError(
-                f"set_number_of_transfer_threads({number_of_transfering_threads}): there must be "
-                "at least 1"
+                f"set_number_of_transfer_threads({number_of_transfering_threads}): it must be at "
+                f"least 1"
             )
         self._number_of_transfer_threads = number_of_transfering_threads
 

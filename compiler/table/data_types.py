@@ -280,7 +280,7 @@ def data_type_of(text: str) -> DataType:
     name = "" if match is None else match[1].upper()
     name = _ALSO_CALLED.get(name, name)
     if match is None or name not in _COLUMN_TYPES:
-        raise ValueError(f"'{text}' is no supported type of a column; {_MISSING}")
+        raise ValueError(f"'{text}' is not a supported column type; {_MISSING}")
     parameters = tuple(int(each) for each in (match[2] or "").split(",") if each.strip())
     if len(parameters) != _NUMBER_OF_PARAMETERS.get(name, 0):
         wanted = _NUMBER_OF_PARAMETERS.get(name, 0)

@@ -125,7 +125,7 @@ class _Options:
         if start is None or end is None or start > end:
             raise ValueError(
                 f"datagen: the sequence '{name}' goes from {start} to {end}; fields.{name}.start and "
-                f"fields.{name}.end must be given, the start not behind the end"
+                f"fields.{name}.end must be set, and start must not be after end"
             )
         self._ends.append(end - start + 1)
         of_text = str if data_type.name in _TEXTS else int
@@ -198,7 +198,7 @@ def _data_type(name: str, of: SparkType) -> DataType:
     make = _TYPES.get(of.kind)
     if make is None:
         raise UnsupportedFeatureError(
-            f"the format '{NAME}' cannot make up the column '{name}' of type {of.sql}: it makes booleans, "
-            "numbers and strings"
+            f"the format '{NAME}' cannot generate the column '{name}' of type {of.sql}: it "
+            f"generates booleans, numbers and strings"
         )
     return make()

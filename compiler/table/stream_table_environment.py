@@ -42,7 +42,7 @@ class StreamTableEnvironment:
         call = "StreamTableEnvironment.create"
         if environment_settings is not None:
             raise refused(
-                call, "leave environment_settings out, and configure the stream environment"
+                call, "omit environment_settings, and configure the stream environment instead"
             )
         if stream_execution_environment is None:
             stream_execution_environment = StreamExecutionEnvironment.get_execution_environment()
@@ -148,7 +148,8 @@ def _checked_table(path: str, descriptor: TableDescriptor, call: str) -> Table:
         readable = ", ".join(map(repr, _SOURCES))
         raise refused(
             call,
-            f"no table of the connector '{descriptor.connector}' can be read, only {readable}; use a "
+            f"no table of the connector '{descriptor.connector}' can be read; supported "
+            f"connectors: {readable}; otherwise use a "
             "Source and from_source()",
         )
     if descriptor.schema is None or not descriptor.schema.columns:

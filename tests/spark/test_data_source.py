@@ -59,7 +59,7 @@ def test_generated_data_is_the_same_for_any_partitions(session: SparkSession) ->
         ("opchain-sequence", None, {"start": 1, "end": 2, "step": 3}, "unknown: step"),
         ("opchain-sequence", None, {"start": 1, "end": 2, "partitions": 0}, "must be at least 1"),
         ("opchain-datagen", None, {}, "has the columns that it is asked for"),
-        ("opchain-datagen", "d date", {"number-of-rows": 1}, "cannot make up the column 'd'"),
+        ("opchain-datagen", "d date", {"number-of-rows": 1}, "cannot generate the column 'd'"),
         ("opchain-datagen", "n int", {}, "never ends"),
     ],
 )

@@ -122,8 +122,8 @@ def _bytes(name: str) -> bytes:
         return file.read_bytes()
     except FileNotFoundError:
         raise StreamError(
-            f"there is no plan page here: this copy of opchain was packed without {name}, as the zip "
-            "for executors is; make the page where opchain is installed"
+            f"cannot write a plan page: this copy of opchain lacks {name}; install opchain and "
+            f"write the page there"
         ) from None
 
 

@@ -34,7 +34,7 @@ def test_names_and_uids_find_operators(plan: JobPlan, name: str, found: str) -> 
 def test_a_name_that_fits_several_lists_them(plan: JobPlan) -> None:
     with pytest.raises(ValueError, match="2 operators are called 'Map': map at test_op") as refused:
         operator_called(plan, "Map")
-    assert "give the one that is meant a name or a uid of its own" in str(refused.value)
+    assert "give the intended one a unique name or uid" in str(refused.value)
 
 
 def test_a_name_that_fits_none_lists_all_and_guesses(plan: JobPlan) -> None:

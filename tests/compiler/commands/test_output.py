@@ -62,7 +62,9 @@ def test_an_output_without_box_drawing_gets_ascii(monkeypatch: pytest.MonkeyPatc
 def test_an_output_without_room_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with open("/dev/full", "w") as full:  # noqa: PTH123
         monkeypatch.setattr(sys, "stdout", full)
-        with pytest.raises(CommandError, match="cannot write the answer: No space left on device"):
+        with pytest.raises(
+            CommandError, match="cannot write to standard output: No space left on device"
+        ):
             answer("vertex 1  x2\n")
         with suppress(OSError):
             full.close()

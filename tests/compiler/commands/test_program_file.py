@@ -194,7 +194,7 @@ def test_files_are_found_or_named(write: Any) -> None:
     with pytest.raises(CommandError, match=r"there is no file nope\.py"):
         program_file("nope.py:build")
     Path("folder").mkdir()
-    with pytest.raises(CommandError, match="folder is a folder; give a Python file"):
+    with pytest.raises(CommandError, match="folder is a folder; pass a Python file"):
         program_file("folder")
 
 

@@ -182,7 +182,7 @@ def test_a_page_cannot_be_served_at_a_port_that_is_taken(write: Any, run: Any) -
         port = server.getsockname()[1]
         done = run("run", "clicks.py", "--local", "--serve", port)
     assert done.exit_code == 2
-    assert f"no page can be served at port {port}" in done.stderr
+    assert f"cannot serve the plan page at port {port}" in done.stderr
 
 
 def test_a_page_that_cannot_be_written_is_refused_before_the_program_runs(

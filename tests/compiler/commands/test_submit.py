@@ -181,7 +181,10 @@ def test_spark_submit_gets_the_secrets(program: str) -> None:
             "--executor-memory is no option of 'opchain submit'; settings of Spark are",
         ),
         ("clicks.py:build", "clicks.py:build names a function"),
-        ("clicks", "clicks: spark-submit takes only a name that ends in .py for Python"),
+        (
+            "clicks",
+            "clicks: spark-submit runs a file as Python only if its name ends in .py; rename it",
+        ),
     ],
 )
 def test_what_is_no_program_for_spark_is_refused(

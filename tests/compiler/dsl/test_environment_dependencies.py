@@ -47,7 +47,7 @@ def test_cached_files_are_part_of_the_program(env: StreamExecutionEnvironment) -
         ("model.bin", "model", False),
         ("run.sh", "run", True),
     )
-    with pytest.raises(ValueError, match=r"the name 'model' already stands for 'model.bin'"):
+    with pytest.raises(ValueError, match=r"the name 'model' already refers to 'model.bin'"):
         env.register_cached_file("other.bin", "model")
 
 

@@ -131,5 +131,9 @@ def test_a_limit_is_a_positive_number(
 
 def test_collected_records_wait_for_the_job(numbers: DataStream[int]) -> None:
     collected = numbers.collect_async()
-    with pytest.raises(GraphError, match=r"its job does not run yet; call env.execute_async\(\)"):
+    with pytest.raises(
+        GraphError,
+        match=r"its job has not been started; call "
+        r"env.execute_async\(\)",
+    ):
         next(collected)

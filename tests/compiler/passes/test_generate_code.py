@@ -50,7 +50,7 @@ def test_inlining_can_be_switched_off(
     ("change", "message"),
     [
         ({"source": "def process_0(values:\n"}, "is not Python"),
-        ({"lines": (0,)}, "has unaccounted lines"),
+        ({"lines": (0,)}, "has lines that no operator is recorded for"),
     ],
 )
 def test_the_invariant(

@@ -90,7 +90,7 @@ def changed(change: Callable[[dict[str, Any]], object]) -> str:
         ),
         (
             changed(lambda plan: plan["operators"][1].update(node=1)),
-            "two operators have one node number",
+            "two operators have the same node number",
         ),
         (
             changed(lambda plan: plan["vertices"].pop()),
@@ -98,7 +98,7 @@ def changed(change: Callable[[dict[str, Any]], object]) -> str:
         ),
         (
             changed(lambda plan: plan["edges"][0].update(target=77)),
-            "an edge leads to no operator (77)",
+            "an edge leads to an operator that does not exist (77)",
         ),
     ],
 )

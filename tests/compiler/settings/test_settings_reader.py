@@ -81,7 +81,7 @@ def test_every_field_has_a_key_of_its_own() -> None:
     ],
 )
 def test_keys_of_opchain_are_known_ones(key: str, hint: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(f"'{key}' is none of opchain's; {hint}")):
+    with pytest.raises(ValueError, match=re.escape(f"'{key}' is unknown to opchain; {hint}")):
         read_settings(Configuration.from_dict({key: "true"}))
 
 

@@ -30,7 +30,7 @@ def test_sqls_text_names_a_type(text: str, data_type: DataType) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("TIMESTAMP(3)", "'TIMESTAMP\\(3\\)' is no supported type of a column"),
+        ("TIMESTAMP(3)", "'TIMESTAMP\\(3\\)' is not a supported column type"),
         ("", "is no supported type"),
         ("INT(3)", "has 1 parameters; a INT has 0"),
         ("DECIMAL(3)", "has 1 parameters; a DECIMAL has 2"),
@@ -75,7 +75,7 @@ def test_fields_of_files_have_types_that_columns_have_not() -> None:
             ],
         )
     )
-    with pytest.raises(ValueError, match="'DATE' is no supported type of a column"):
+    with pytest.raises(ValueError, match="'DATE' is not a supported column type"):
         data_type_of("DATE")
 
 

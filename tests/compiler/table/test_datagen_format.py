@@ -43,5 +43,7 @@ def test_rows_come_as_fast_as_they_can_or_at_the_rate_asked_for() -> None:
 
 
 def test_types_that_are_not() -> None:
-    with pytest.raises(UnsupportedFeatureError, match="cannot make up the column 'd' of type date"):
+    with pytest.raises(
+        UnsupportedFeatureError, match="cannot generate the column 'd' of type date"
+    ):
         datagen_of({}, columns(d=SparkType("date")))
