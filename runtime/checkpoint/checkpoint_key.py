@@ -68,7 +68,8 @@ def read_key(path: str) -> CheckpointKey:
         ) from error
     if len(content.strip()) < FEWEST_BYTES:
         raise CheckpointKeyError(
-            f"the key file {path} ({SETTING}) holds {len(content.strip())} bytes, and a key has at least "
+            f"the key file {path} ({SETTING}) holds {len(content.strip())} bytes, but a key "
+            f"needs at least "
             f"{FEWEST_BYTES}. {_HOW}"
         )
     return CheckpointKey.of(content)

@@ -154,7 +154,9 @@ class CheckpointCoordinator:
             CheckpointInUseError: Another run has the place: the message says which, and since when.
         """
         if retained < 1:
-            raise ValueError(f"{retained} checkpoints are to be retained; it must be at least 1")
+            raise ValueError(
+                f"{retained} is the number of retained checkpoints; it must be at least 1"
+            )
         lease = RunLease.take(storage, job_name, run_id, lease_ms, now_ms)
         try:
             if keeps_alive:
@@ -188,13 +190,14 @@ class CheckpointCoordinator:
         self.lease.require()
         if self._pending is not None:
             raise CheckpointError(
-                f"checkpoint {epoch} is begun while {self._pending.epoch} is pending; complete or "
-                "abort that first"
+                f"checkpoint {epoch} cannot start while checkpoint {self._pending.epoch} is "
+                f"pending; complete or abort it first"
             )
         completed = self._retained_checkpoints()
         if completed and epoch <= completed[-1].epoch:
             raise CheckpointError(
-                f"checkpoint {epoch} is begun, and {completed[-1].epoch} is complete already"
+                f"checkpoint {epoch} cannot start: checkpoint {completed[-1].epoch} is already "
+                f"complete"
             )
         self._pending = PendingCheckpoint(epoch, self._now_ms(), tasks)
         self._begun_at = perf_counter()
@@ -269,8 +272,8 @@ class CheckpointCoordinator:
             observer.on_abort(pending.epoch, reason)
         if self._failures > self._tolerable_failures:
             raise CheckpointError(
-                f"checkpoint {pending.epoch} failed: {reason}; {self._failures} in a row, and "
-                f"{self._tolerable_failures} are tolerable"
+                f"checkpoint {pending.epoch} failed: {reason}; {self._failures} in a row, "
+                f"tolerable: {self._tolerable_failures}"
             )
 
     def sweep(self) -> list[str]:
@@ -301,7 +304,7 @@ class CheckpointCoordinator:
 
     def _require_pending(self, pending: PendingCheckpoint) -> None:
         if pending is not self._pending:
-            raise CheckpointError(f"checkpoint {pending.epoch} is not the one that is pending")
+            raise CheckpointError(f"checkpoint {pending.epoch} is not the pending checkpoint")
 
     def _task_metadata(self, found: Acknowledgement) -> TaskMetadata:
         return TaskMetadata(
@@ -398,4 +401,4 @@ class CheckpointCoordinator:
             if self._completed_count % _COMPLETED_BETWEEN_SWEEPS == 0:
                 self.sweep()
         except OSError as error:
-            _LOG.warning("old checkpoint files of %s stay: %s", self._storage.url, error)
+            _LOG.warning("cannot delete old checkpoint files of %s: %s", self._storage.url, error)

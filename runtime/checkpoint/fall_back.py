@@ -82,7 +82,7 @@ def fall_back(
     completed = completed_epochs(storage)
     if completed and completed[-1] > epoch and is_whole(storage, completed[-1]):
         _LOG.warning(
-            "%s=%s is left aside: checkpoint %d behind it is whole", SETTING, url, completed[-1]
+            "ignoring %s=%s: the later checkpoint %d is intact", SETTING, url, completed[-1]
         )
         return None
     metadata = read_metadata(storage, epoch)
@@ -95,7 +95,7 @@ def fall_back(
         if later > epoch:
             _keep(storage, later)
     dropped = coordinator.discard_after(epoch)
-    _LOG.warning("checkpoints %s of %s are dropped: going on from %d", dropped, storage.url, epoch)
+    _LOG.warning("discarding checkpoints %s of %s: resuming from %d", dropped, storage.url, epoch)
     return metadata
 
 

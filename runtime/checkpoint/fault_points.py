@@ -50,7 +50,8 @@ def read_faults(text: str, given_as: str = VARIABLE) -> frozenset[str]:
         point, _, epoch = item.partition("@")
         if point not in POINTS or not epoch.isdecimal():
             raise ValueError(
-                f"{given_as} has {item!r}; give point@epoch, with a point of {', '.join(POINTS)}"
+                f"{given_as} has {item!r}; use point@epoch, where the point is one of "
+                f"{', '.join(POINTS)}"
             )
     return found
 

@@ -42,7 +42,8 @@ def _read(storage: CheckpointStorage) -> str:
     if _ID.fullmatch(data) is None:
         raise CorruptCheckpointError(
             storage.full_name(_FILE),
-            f"holds {short_repr(data)}, and 32 hexadecimal digits are expected: restore the file from a backup. "
-            "Without it sinks do not recognize what earlier runs wrote and have not committed: that stays hidden",
+            f"holds {short_repr(data)}, but 32 hexadecimal digits are expected: restore the file "
+            f"from a backup. Without it, hidden output that earlier runs wrote and did not "
+            f"commit is never cleaned up",
         )
     return data.decode("ascii")

@@ -54,7 +54,7 @@ class LocalStorage(CheckpointStorage):
                 raise
             raise CheckpointError(
                 f"{path} can't be published: the file system has no hard links "
-                f"({error.strerror}); keep checkpoints on another one"
+                f"({error.strerror}); keep checkpoints on another file system"
             ) from error
         finally:
             temporary.unlink(missing_ok=True)

@@ -257,32 +257,31 @@ def decode(data: bytes, name: str, key: CheckpointKey | None = None) -> Checkpoi
         found, version = document["format"], document["format_version"]
     except (ValueError, TypeError, KeyError) as error:
         raise CorruptCheckpointError(
-            name, f"is no metadata of a checkpoint: {type(error).__name__}: {error}"
+            name, f"is not checkpoint metadata: {type(error).__name__}: {error}"
         ) from None
     if found != FORMAT or version != FORMAT_VERSION:
         raise CorruptCheckpointError(
             name,
-            f"is of format {found!r} {version!r}, and this version of opchain reads "
+            f"is of format {found!r} {version!r}, but this version of opchain reads "
             f"{FORMAT!r} {FORMAT_VERSION}",
         )
     _require_key(document.get("key"), name, key)
     checkpoint = document.get("checkpoint")
     noted = str(document.get("checksum")).encode("utf-8", "replace")
     if not hmac.compare_digest(noted, _checksum(checkpoint, key).encode("ascii")):
-        raise CorruptCheckpointError(name, "was altered: its checksum is not that of its content")
+        raise CorruptCheckpointError(name, "was altered: its checksum does not match its content")
     try:
         metadata: CheckpointMetadata = _adapter().validate_json(json.dumps(checkpoint))
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         where = ".".join(map(str, problem["loc"]))
-        raise CorruptCheckpointError(
-            name, f"doesn't hold together: {where}: {problem['msg']}"
-        ) from None
+        raise CorruptCheckpointError(name, f"is inconsistent: {where}: {problem['msg']}") from None
     for file in metadata.all_files:
         if _FILE_NAME.fullmatch(file) is None:
             raise CorruptCheckpointError(
                 name,
-                f"names {file!r} as a file of the checkpoint, and such files are below shared/: it was not written "
+                f"names {file!r} as a file of the checkpoint, but such files are below shared/: "
+                f"it was not written "
                 "by a job, do not use it",
             )
     return metadata
@@ -310,13 +309,14 @@ def _require_key(found: Any, name: str, key: CheckpointKey | None) -> None:
         )
     if found is not None and key is None:
         raise CheckpointKeyError(
-            f"checkpoint file {name} is signed by the key {found!r}, and no key is given: set {KEY_SETTING}, or "
+            f"checkpoint file {name} is signed by the key {found!r}, but no key is configured: "
+            f"set {KEY_SETTING}, or "
             "--key-file of a command, to the file of that key"
         )
     if key is not None and found != key.identity:
         raise CheckpointKeyError(
-            f"checkpoint file {name} is signed by the key {found!r}, and {KEY_SETTING} has the key "
-            f"{key.identity}: give the file of that key, or do not use this checkpoint"
+            f"checkpoint file {name} is signed by the key {found!r}, but {KEY_SETTING} has the "
+            f"key {key.identity}: use the file of the other key, or do not use this checkpoint"
         )
 
 

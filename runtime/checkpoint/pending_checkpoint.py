@@ -68,7 +68,8 @@ class PendingCheckpoint:
         task = acknowledgement.task
         if task not in self._tasks:
             raise CheckpointError(
-                f"task {task} acknowledges checkpoint {self.epoch}, which waits for other tasks"
+                f"task {task} acknowledges checkpoint {self.epoch}, which does not include that "
+                f"task"
             )
         if task in self.acknowledged:
             raise CheckpointError(f"task {task} acknowledges checkpoint {self.epoch} a second time")

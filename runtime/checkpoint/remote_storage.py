@@ -67,8 +67,8 @@ class RemoteStorage(CheckpointStorage):
             self._fs.pipe_file(path, data, mode="create")
         else:
             raise CheckpointError(
-                f"{self.url} can't keep checkpoints: {type(self._fs).__name__} of this fsspec can't make "
-                "a file on the condition that there is none of its name; install a newer version, or "
+                f"{self.url} can't keep checkpoints: {type(self._fs).__name__} of this fsspec "
+                f"cannot create a file only if it does not exist; install a newer version, or "
                 "keep checkpoints elsewhere"
             )
 
@@ -124,7 +124,8 @@ class RemoteStorage(CheckpointStorage):
             from fsspec.core import url_to_fs  # noqa: PLC0415 - local paths do without
         except ImportError:
             raise CheckpointError(
-                f"{self.url} needs fsspec, which is not installed here: pip install fsspec, or give a path"
+                f"{self.url} needs fsspec, which is not installed here: run pip install fsspec, "
+                f"or use a local path"
             ) from None
         try:
             fs, root = url_to_fs(self.url)

@@ -103,9 +103,9 @@ class RunLease:
         owner = _owner(storage)
         if owner is not None and _is_alive(storage, owner, now_ms(), lease_ms):
             raise CheckpointInUseError(
-                f"{storage.url} belongs to {owner}; stop that run first, or give this one a place of its "
-                f"own (a run that is dead on another machine is replaced {lease_ms / 1000:g} seconds "
-                "after its last sign of life)"
+                f"{storage.url} is in use by {owner}; stop that run first, or use another "
+                f"directory (a dead run on another machine is replaced {lease_ms / 1000:g} "
+                f"seconds after its last heartbeat)"
             )
         number = 1 if owner is None else owner.number + 1
         run = Run(number, run_id, job_name, machine(), process_identity(os.getpid()), now_ms())
@@ -116,7 +116,7 @@ class RunLease:
         except FileExistsError:
             winner = _owner(storage)
             raise CheckpointInUseError(
-                f"{storage.url} was taken just now by {winner}; stop that run first"
+                f"{storage.url} was just taken by {winner}; stop that run first"
             ) from None
         lease.renew()
         if owner is not None:
@@ -220,8 +220,9 @@ def _is_alive(storage: CheckpointStorage, run: Run, now_ms: int, lease_ms: int) 
     if renewed_ms - now_ms >= lease_ms:
         # A clock was wrong, then or now. To wait for that time could take years.
         _LOG.warning(
-            "%s: the last heartbeat of %s is %.0f s in the future, so the run is taken for dead; if it runs on "
-            "another machine, it stops at its next checkpoint: compare the clocks",
+            "%s: the last heartbeat of %s is %.0f s in the future, so the run is considered "
+            "dead; if it runs on another machine, it stops at its next checkpoint: compare the "
+            "clocks",
             storage.url,
             run,
             (renewed_ms - now_ms) / 1000,
@@ -267,8 +268,9 @@ def _read(storage: CheckpointStorage, name: str, fields: Mapping[str, type]) -> 
         return values
     raise CorruptCheckpointError(
         storage.full_name(name),
-        f"is damaged: it holds {short_repr(data)}, and JSON with {', '.join(fields)} is expected. It says which run "
-        f"uses {storage.url}: make sure that no job does, remove the file, and start again",
+        f"is damaged: it holds {short_repr(data)}, but JSON with {', '.join(fields)} is "
+        f"expected. It names the run that uses {storage.url}: make sure that no job uses it, "
+        f"remove the file, and start again",
     )
 
 

@@ -75,7 +75,8 @@ def find_checkpoint(url: str, key: CheckpointKey | None = None) -> Located:
     latest = latest_checkpoint(storage)
     if latest is None:
         raise CheckpointError(
-            f"{url} has no checkpoint and is no savepoint; give the directory of a run's checkpoints, one "
+            f"{url} has no checkpoint and is not a savepoint; pass the directory of a run's "
+            f"checkpoints, one "
             "checkpoint in it (.../chk-12), or a savepoint"
         )
     return Located(storage, latest)
@@ -123,7 +124,7 @@ def write_savepoint(
     """
     storage = checkpoint_storage(target, checkpoint.storage.key if key is None else key)
     if storage.children():
-        raise CheckpointError(f"{target} is not empty; give a savepoint a directory of its own")
+        raise CheckpointError(f"{target} is not empty; use an empty directory for a savepoint")
     files = {
         file.name: _write(storage, file.name, checkpoint.storage.get(file))
         for file in checkpoint.metadata.all_files.values()
@@ -136,7 +137,9 @@ def write_savepoint(
     try:
         storage.publish(_METADATA, encode(metadata, storage.key))
     except FileExistsError:
-        raise CheckpointError(f"{target} became another savepoint meanwhile") from None
+        raise CheckpointError(
+            f"{target} was written as another savepoint at the same time"
+        ) from None
     return metadata
 
 

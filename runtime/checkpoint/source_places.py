@@ -106,7 +106,7 @@ def source_places(
         places[free[0]] = left.pop()
         gone = stored[free[0]][2]
         replaced.append(
-            f"{places[free[0]]} goes on where {gone} was, which is no source of the program any more"
+            f"{places[free[0]]} would take the position of {gone}, which is no longer a source of the program"
         )
         free = []
     changed = [

@@ -61,6 +61,6 @@ def require_same_states(
     problems = changed_states(before, after)
     if problems:
         raise StateError(
-            f"{where}: {'; '.join(problems)}; give the new state another name, or the operator another "
-            "uid to start with empty state"
+            f"{where}: {'; '.join(problems)}; use another name for the new state, or another uid "
+            f"for the operator to start with empty state"
         )

@@ -108,11 +108,11 @@ def decode(data: bytes, name: str) -> StateFile:
         CorruptCheckpointError: It is no state file, or of another version.
     """
     if not data.startswith(MAGIC):
-        raise CorruptCheckpointError(name, "is no state file of opchain")
+        raise CorruptCheckpointError(name, "is not a state file of opchain")
     version = int.from_bytes(data[len(MAGIC) : _HEAD], "big")
     if version != VERSION:
         raise CorruptCheckpointError(
-            name, f"has format {version}, and this version of opchain reads format {VERSION}"
+            name, f"has format {version}, but this version of opchain reads format {VERSION}"
         )
     length = int.from_bytes(data[-_TAIL:], "big")
     try:
@@ -121,10 +121,10 @@ def decode(data: bytes, name: str) -> StateFile:
         total = sum(_sizes(file.operators))
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptCheckpointError(
-            name, f"has no index that can be read: {type(error).__name__}: {error}"
+            name, f"has an unreadable index: {type(error).__name__}: {error}"
         ) from error
     if _HEAD + total + length + _TAIL != len(data):
-        raise CorruptCheckpointError(name, "has parts of other sizes than its index says")
+        raise CorruptCheckpointError(name, "has parts whose sizes differ from its index")
     return file
 
 

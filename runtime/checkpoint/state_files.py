@@ -134,7 +134,7 @@ def write_task_state(
     """
     is_changes = any(state.is_changes for state in states.values())
     if is_changes and previous is None:
-        raise InternalError(f"task {task} writes changes in epoch {epoch}, and nothing before them")
+        raise InternalError(f"task {task} writes changes in epoch {epoch}, but has no base")
     # An operator in which nothing has changed hands over nothing: what it has is in the files before.
     goes_on = previous is not None and (is_changes or not states.keys() >= set(previous.operators))
     start = previous if previous is not None and goes_on else TaskState(task, epoch)

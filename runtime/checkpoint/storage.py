@@ -103,13 +103,13 @@ class CheckpointStorage(ABC):
             raise CorruptCheckpointError(self.full_name(file.name), "is missing") from None
         if len(data) != file.size:
             raise CorruptCheckpointError(
-                self.full_name(file.name), f"has {len(data)} bytes and was written with {file.size}"
+                self.full_name(file.name), f"has {len(data)} bytes, but {file.size} were written"
             )
         noted = file.checksum.encode("utf-8", "replace")
         if not hmac.compare_digest(noted, file_checksum(data, self.key).encode("ascii")):
             raise CorruptCheckpointError(
                 self.full_name(file.name),
-                "was altered: its checksum is not that it was written with",
+                "was altered: its checksum does not match",
             )
         return data
 

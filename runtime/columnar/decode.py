@@ -59,7 +59,8 @@ def _column(name: str, array: Any) -> list[Any]:
         return values_of(array)
     except (OverflowError, ValueError) as error:
         raise RecordSchemaError(
-            f"column '{name}' of type {array.type} has a value that Python cannot hold ({error}): dates and "
+            f"column '{name}' of type {array.type} has a value that Python cannot represent "
+            f"({error}): dates and "
             "times go from the year 1 to the year 9999"
         ) from error
 

@@ -65,7 +65,8 @@ def _column(values: Sequence[Any], field: SparkField, path: str, where: str) -> 
     array = _array(values, field.type, path, where)
     if not field.nullable and array.null_count:
         raise RecordSchemaError(
-            f"{where}: column '{path}' got None, and its type {field.type.sql} is not null: filter such "
+            f"{where}: column '{path}' got None, but its type {field.type.sql} is not nullable: "
+            f"filter such "
             "records, or let the schema's column be nullable"
         )
     return array
@@ -83,7 +84,7 @@ def _array(values: Sequence[Any], spark_type: SparkType, path: str, where: str) 
             if reason is not None:
                 raise _misfit(value, spark_type, path, where, str(reason)) from reason
         raise RecordSchemaError(
-            f"{where}: column '{path}' of type {spark_type.sql} cannot be made: {error}"
+            f"{where}: column '{path}' of type {spark_type.sql} cannot be converted: {error}"
         ) from error
 
 
@@ -102,7 +103,7 @@ def _plain_array(values: Sequence[Any], spark_type: SparkType) -> Any:
         refused = {kind for kind in kinds - {type(None)} if not hasattr(kind, "__index__")}
     if refused:
         names = ", ".join(sorted(kind.__name__ for kind in refused))
-        raise TypeError(f"{names} is not taken for it")
+        raise TypeError(f"{names} is not accepted")
     prepare = _PREPARED.get(spark_type.kind)
     prepared = values if prepare is None else [None if v is None else prepare(v) for v in values]
     target = arrow_type(spark_type)
@@ -118,23 +119,23 @@ def _instant(value: Any) -> int:
     if not isinstance(value, datetime):
         raise TypeError("it is neither a datetime nor an Instant")
     if value.tzinfo is None:
-        raise TypeError(
-            "it has no time zone, so it is no instant; give it one, or make the column timestamp_ntz"
-        )
+        raise TypeError("it has no time zone; add one, or declare the column as timestamp_ntz")
     return (value - EPOCH_UTC) // _MICROS
 
 
 def _local_date_time(value: Any) -> int:
     if not isinstance(value, datetime):
-        raise TypeError("it is no datetime")
+        raise TypeError("it is not a datetime")
     if value.tzinfo is not None:
-        raise TypeError("it has a time zone, which the column has not; make the column timestamp")
+        raise TypeError(
+            "it has a time zone, but the column has none; declare the column as timestamp"
+        )
     return (value - EPOCH) // _MICROS
 
 
 def _interval(value: Any) -> int:
     if not isinstance(value, timedelta):
-        raise TypeError("it is no timedelta")
+        raise TypeError("it is not a timedelta")
     return value // _MICROS
 
 
@@ -160,7 +161,7 @@ def _list_array(values: Sequence[Any], spark_type: SparkType, path: str, where: 
         if value is not None and (
             isinstance(value, (str, bytes, Row, Mapping)) or not isinstance(value, Iterable)
         ):
-            raise _misfit(value, spark_type, path, where, "it is no list")
+            raise _misfit(value, spark_type, path, where, "it is not a list")
     # More than once: an iterator would be empty the second time.
     lists = [None if value is None else list(value) for value in values]
     inner = list(chain.from_iterable(each for each in lists if each))
@@ -172,7 +173,7 @@ def _list_array(values: Sequence[Any], spark_type: SparkType, path: str, where: 
 def _map_array(values: Sequence[Any], spark_type: SparkType, path: str, where: str) -> Any:
     for value in values:
         if value is not None and not isinstance(value, Mapping):
-            raise _misfit(value, spark_type, path, where, "it is no dict")
+            raise _misfit(value, spark_type, path, where, "it is not a dict")
     assert spark_type.key is not None
     there = [each for each in values if each]
     key_values = list(chain.from_iterable(there))
@@ -255,11 +256,11 @@ def _field_values(
         attributes = getattr(record, "__dict__", None)
         if attributes is None or isinstance(record, type):
             advice = "records that are no rows need a schema of one type, such as 'bigint'"
-            raise _misfit(record, struct, path, where, f"it is no row ({advice})")
+            raise _misfit(record, struct, path, where, f"it is not a row ({advice})")
         found = attributes
     unknown = sorted(str(name) for name in found.keys() - set(names))
     if unknown:
-        raise _misfit(record, struct, path, where, f"it has {', '.join(unknown)} besides")
+        raise _misfit(record, struct, path, where, f"it has {', '.join(unknown)} in addition")
     return [found.get(name) for name in names]
 
 
@@ -294,7 +295,8 @@ def _misfit(
 ) -> RecordSchemaError:
     what = f"column '{path}'" if path else "the row"
     return RecordSchemaError(
-        f"{where}: {what} got {short_repr(value)}, {_kind(value)}, and takes {spark_type.sql}: {reason}"
+        f"{where}: {what} got {short_repr(value)}, {_kind(value)}, but expects {spark_type.sql}: "
+        f"{reason}"
     )
 
 

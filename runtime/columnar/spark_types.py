@@ -108,8 +108,8 @@ class SparkType:
             key = SparkType.read(given["keyType"], f"{path} (key)")
             if key.kind in {"array", "struct"}:
                 raise UnsupportedFeatureError(
-                    f"column '{path}' is a map with keys of type {key.sql}, which a dict cannot have: turn it "
-                    "into an array of structs, by map_entries()"
+                    f"column '{path}' is a map with keys of type {key.sql}, which cannot be keys "
+                    f"of a dict: turn it into an array of structs with map_entries()"
                 )
             value = SparkType.read(given["valueType"], f"{path} (value)")
             return SparkType(
@@ -186,8 +186,8 @@ def _read_struct(given: Any, path: str) -> SparkType:
         place = f"{path}.{name}" if path else name
         if name in seen:
             raise UnsupportedFeatureError(
-                f"there are two columns '{place}', and the fields of a record need different names: rename "
-                "one of them"
+                f"there are two columns '{place}', but fields of a record need different names: "
+                f"rename one of them"
             )
         seen.add(name)
         fields.append(SparkField(name, SparkType.read(field["type"], place), field["nullable"]))
@@ -202,5 +202,5 @@ def _unsupported(name: str, path: str) -> UnsupportedFeatureError:
         )
     where = f"column '{path}' has" if path else "there is"
     return UnsupportedFeatureError(
-        f"{where} the Spark type {name}, which records cannot hold: {mend}"
+        f"{where} the Spark type {name}, which records do not support: {mend}"
     )

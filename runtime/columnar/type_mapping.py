@@ -129,8 +129,8 @@ def spark_type_of(type_info: TypeInformation[Any], path: str = "") -> SparkType:
             return make(type_info, path)
     where = f"the field '{path}' is" if path else "the records are"
     raise GraphError(
-        f"{where} of type {type_info!r}, which says nothing of columns: declare a type such as "
-        "Types.ROW_NAMED(...), or give a schema"
+        f"{where} of type {type_info!r}, which has no columns: declare a type such as "
+        "Types.ROW_NAMED(...), or pass a schema"
     )
 
 

@@ -256,7 +256,7 @@ _ABSENT = object()
 
 def _require(key: Any, value: Any, of_type: type) -> None:
     if not isinstance(key, str):
-        raise TypeError(f"a configuration key is a str, not {key!r}")
+        raise TypeError(f"a configuration key must be a str, not {key!r}")
     if not isinstance(value, of_type) or (of_type is int and isinstance(value, bool)):
         found = _HIDDEN if _is_secret(key) else repr(value)
         raise TypeError(f"configuration key {key!r}: expected {of_type.__name__}, not {found}")
@@ -272,8 +272,10 @@ def _converted(key: str, value: Any, value_type: ValueType[T]) -> T:
         return value_type.convert(value)
     except ValueError as error:
         if _is_secret(key):
-            raise ValueError(f"configuration key {key!r} is no {value_type.name}") from None
-        raise ValueError(f"configuration key {key!r} is no {value_type.name}: {error}") from error
+            raise ValueError(f"configuration key {key!r} is not a {value_type.name}") from None
+        raise ValueError(
+            f"configuration key {key!r} is not a {value_type.name}: {error}"
+        ) from error
 
 
 def _typed(values: Mapping[str, Any]) -> dict[str, tuple[type, Any]]:

@@ -260,7 +260,7 @@ class _MemberOf(Generic[E]):
             if member.name.upper() == wanted:
                 return member
         names = ", ".join(member.name for member in self.enum_class)
-        raise ValueError(f"{to_text(value)!r} is none of {names}")
+        raise ValueError(f"{to_text(value)!r} is not one of {names}")
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,9 @@ def _outside_quotes(text: str, quotes_after: str) -> Iterator[int]:
 
 def _flow_scalar(item: str) -> str:
     if item.startswith(("[", "{")):
-        raise ValueError(f"{item!r} is no item of a list: lists and maps inside lists are not read")
+        raise ValueError(
+            f"{item!r} is not an item of a list: nested lists and maps are not supported"
+        )
     return _unquote(item)
 
 
@@ -176,7 +178,7 @@ def _unquote(item: str) -> str:
     try:
         return str(json.loads(f'"{double}"', strict=False))
     except json.JSONDecodeError as error:
-        raise ValueError(f"{item} has an escape that is not known: {error.msg}") from error
+        raise ValueError(f"{item} has an unknown escape: {error.msg}") from error
 
 
 def _java_double(value: float) -> str:

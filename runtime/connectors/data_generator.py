@@ -101,7 +101,8 @@ class DataGeneratorSource(UnboundedSource[T]):
             raise ValueError(f"the count of a data generator is {count}; it must not be negative")
         if records_per_second is not None and not records_per_second > 0:
             raise ValueError(
-                f"a data generator gives {records_per_second} records per second; it must be more than 0"
+                f"a data generator emits {records_per_second} records per second; it must be "
+                f"more than 0"
             )
         self.generator_function = generator_function
         self.count = count

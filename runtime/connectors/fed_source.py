@@ -49,7 +49,9 @@ class FedSource(Source[Row]):
         Raises:
             InternalError: Always.
         """
-        raise InternalError(f"{self!r} was asked for splits; {parallelism} tasks should be fed")
+        raise InternalError(
+            f"{self!r} does not create splits: the driver feeds its {parallelism} tasks"
+        )
 
     def read(self, split: Feed, batch_size: int) -> Iterator[Sequence[Row]]:
         """The rows of the feed."""
@@ -85,11 +87,11 @@ class DataFrameSource(FedSource):
             or not hasattr(schema, "jsonValue")
             or not hasattr(dataframe, "isStreaming")
         ):
-            raise GraphError(f"{dataframe!r} is no DataFrame of Spark")
+            raise GraphError(f"{dataframe!r} is not a Spark DataFrame")
         if not hasattr(dataframe, "_jdf"):
             raise UnsupportedFeatureError(
-                f"{dataframe!r} belongs to a session of Spark Connect, which has no RDDs: make it in a classic "
-                "session (a master instead of a remote)"
+                f"{dataframe!r} belongs to a session of Spark Connect, which has no RDDs: create "
+                f"the DataFrame in a classic session (a master instead of a remote)"
             )
         self._dataframe = dataframe
         self.is_bounded = not dataframe.isStreaming
@@ -115,6 +117,7 @@ class DataFrameSource(FedSource):
         context = self._dataframe.sparkSession.sparkContext
         if context is not session.sparkContext:
             raise GraphError(
-                f"the DataFrame of {self!r} belongs to a SparkContext that was stopped: make it again"
+                f"the DataFrame of {self!r} belongs to a SparkContext that was stopped: create "
+                f"the DataFrame again"
             )
         return self._dataframe

@@ -125,7 +125,7 @@ class DateTimeBucketAssigner(BucketAssigner):
         try:
             return ZoneInfo(self.timezone_id)
         except (ZoneInfoNotFoundError, ValueError) as error:
-            raise ValueError(f"there is no time zone {self.timezone_id!r}") from error
+            raise ValueError(f"unknown time zone {self.timezone_id!r}") from error
 
     def _formatted(self, time: datetime) -> str:
         parts: list[str] = []
@@ -136,7 +136,9 @@ class DateTimeBucketAssigner(BucketAssigner):
             position = piece.end()
             parts.append(self._piece(piece, time))
         if position != len(self.format_str):
-            raise ValueError(f"the format {self.format_str!r} of a bucket has a quote without end")
+            raise ValueError(
+                f"the format {self.format_str!r} of a bucket has a quote that is not closed"
+            )
         return "".join(parts)
 
     def _piece(self, piece: re.Match[str], time: datetime) -> str:

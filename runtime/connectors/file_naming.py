@@ -101,5 +101,5 @@ class OnCheckpointRollingPolicy(RollingPolicy):
 
 def _checked(text: str, call: str) -> str:
     if not isinstance(text, str) or "/" in text:
-        raise ValueError(f"{call} got {text!r}; a part of a file's name is a str without '/'")
+        raise ValueError(f"{call} got {text!r}; a part of a file name must be a str without '/'")
     return text

@@ -31,7 +31,9 @@ class NumberSequenceSource(Source[int]):
             if not _LONG_MIN <= value <= _LONG_MAX:
                 raise ValueError(f"the {what} of a number sequence, {value}, has more than 64 bits")
         if start > end:
-            raise ValueError(f"a number sequence from {start} to {end} is empty: swap the two")
+            raise ValueError(
+                f"a number sequence from {start} to {end} is empty: swap start and end"
+            )
         self.start = start
         self.end = end
 

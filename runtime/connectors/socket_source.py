@@ -39,7 +39,9 @@ class SocketTextStreamFunction(SourceFunction[str]):
         if not delimiter:
             raise ValueError("the delimiter of a socket stream is empty; it needs a character")
         if max_retry < -1:
-            raise ValueError(f"a socket stream has {max_retry} retries; -1 means for ever")
+            raise ValueError(
+                f"a socket stream has {max_retry} retries; use -1 for unlimited retries"
+            )
         self.hostname = hostname
         self.port = port
         self.delimiter = delimiter

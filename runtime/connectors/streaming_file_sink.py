@@ -23,7 +23,7 @@ class StreamingFileSink(SinkFunction):
 
     def __init__(self, file_sink: FileSink[Any]) -> None:
         warnings.warn(
-            "StreamingFileSink is deprecated: give a FileSink to sink_to()",
+            "StreamingFileSink is deprecated: pass a FileSink to sink_to()",
             DeprecationWarning,
             stacklevel=3,
         )

@@ -79,7 +79,9 @@ class EpochTask(StreamTask):
         super().__init__(job, task, iter(()), replace(environment, timers=self.clock))
         vertex = self.info.vertex
         if isinstance(self.chain.head, LegacySourceOperator) or vertex.chained_sources:
-            raise UnsupportedFeatureError(f"'{vertex.name}' has a source that epochs can't run")
+            raise UnsupportedFeatureError(
+                f"'{vertex.name}' has a source that is not supported in unbounded jobs"
+            )
         self._turns_of_epoch = _TurnsOfEpoch(self.processor)
         self._valves = InputValves(vertex.inputs, self.info.subtask, vertex.parallelism)
         self.state: TaskState | None = None

@@ -92,8 +92,8 @@ def recorded_epoch(storage: CheckpointStorage, epoch: int) -> RecordedEpoch:
         )
     if epoch - 1 not in epochs and epoch > 1:
         raise CheckpointError(
-            f"epoch {epoch} of {storage.url} went on from checkpoint {epoch - 1}, which is retained no more: "
-            "raise execution.checkpointing.num-retained"
+            f"epoch {epoch} of {storage.url} started from checkpoint {epoch - 1}, which is no "
+            f"longer retained: raise execution.checkpointing.num-retained"
         )
     before = read_metadata(storage, epoch - 1) if epoch > 1 else None
     return RecordedEpoch(storage, metadata, before)
@@ -270,7 +270,8 @@ def _require_same_tasks(job: JobProgram, metadata: CheckpointMetadata) -> None:
     recorded = {(task.task, task.vertex_id, task.subtask) for task in metadata.tasks}
     if found != recorded:
         raise CheckpointError(
-            f"epoch {metadata.epoch} of '{metadata.job_name}' was run by another program, or one of another "
-            f"parallelism: {len(recorded - found)} of its {len(recorded)} tasks are none of this program, "
-            f"which has {len(found)}. 'opchain checkpoint diff' says which operators differ"
+            f"epoch {metadata.epoch} of '{metadata.job_name}' was run by another program, or "
+            f"with another parallelism: {len(recorded - found)} of its {len(recorded)} tasks are "
+            f"not in this program, which has {len(found)}. 'opchain checkpoint diff' says which "
+            f"operators differ"
         )

@@ -50,7 +50,7 @@ class _Inflated(io.RawIOBase):
             data = self._inflate.decompress(chunk, len(buffer)) if chunk else self._inflate.flush()
             if data or not chunk:
                 if not chunk and not self._inflate.eof:
-                    raise EOFError("the file ends before its compressed data does")
+                    raise EOFError("the compressed file is truncated")
                 buffer[: len(data)] = data
                 return len(data)
 

@@ -241,7 +241,9 @@ def fsspec_file_system(url: str) -> FsspecFileSystem:
     except ImportError as error:
         raise MissingLibraryError(f"the path '{url}' cannot be reached: {error}") from error
     except ValueError as error:
-        raise ValueError(f"the path '{url}' is of no kind that fsspec knows ({error})") from error
+        raise ValueError(
+            f"the path '{url}' has a scheme that fsspec does not know ({error})"
+        ) from error
     return FsspecFileSystem(file_system)
 
 

@@ -74,8 +74,8 @@ class MalformedRecords:
         if self.policy == FAIL:
             raise MalformedRecordError(
                 f"'{record.path}', {record.place}: {short_repr(record.text)} is malformed "
-                f"({record.reason}); correct it, or let the source's builder go on with "
-                ".on_malformed('skip') or .on_malformed(OutputTag(...))"
+                f"({record.reason}); correct it, or call .on_malformed('skip') or "
+                f".on_malformed(OutputTag(...)) on the source's builder"
             ) from cause
         if self.context is None:
             return

@@ -68,7 +68,7 @@ def arrow_type(kind: TypeInformation[Any]) -> Any:  # noqa: PLR0911 - one for ea
         if isinstance(kind, of_type):
             return made
     raise UnsupportedFeatureError(
-        f"Parquet has no form for {kind!r}; declare the types of all fields"
+        f"Parquet does not support {kind!r}; declare the types of all fields"
     )
 
 
@@ -100,7 +100,7 @@ def arrow_array(kind: TypeInformation[Any], column: Sequence[Any]) -> Any:
         TypeError,
         AttributeError,
     ) as error:
-        raise ValueError(f"a value is no {kind!r}: {error}") from error
+        raise ValueError(f"a value is not a {kind!r}: {error}") from error
 
 
 def python_values(array: Any, kind: TypeInformation[Any] | None, *, in_utc: bool) -> list[Any]:

@@ -201,7 +201,9 @@ class AvroBulkWriter(BulkWriter[Any]):
         try:
             self._writer.write(element)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-            raise ValueError(f"{element!r} is no record of the Avro schema: {error!r}") from error
+            raise ValueError(
+                f"{element!r} is not a record of the Avro schema: {error!r}"
+            ) from error
 
     def add_batch(self, elements: Sequence[Any]) -> None:
         """Takes records."""

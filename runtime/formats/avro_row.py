@@ -59,7 +59,8 @@ class AvroRowDeserializationSchema(DeserializationSchema["Row"]):
             record = fastavro.schemaless_reader(stream, self._parsed)
         except Exception as error:
             raise ValueError(
-                f"the message {short_repr(message)} is no record of the Avro schema ({reason_of(error)})"
+                f"the message {short_repr(message)} is not a record of the Avro schema "
+                f"({reason_of(error)})"
             ) from error
         row: Row = _as_rows(self._row_type, record)
         return row
@@ -98,7 +99,8 @@ class AvroRowSerializationSchema(SerializationSchema["Row"]):
 def _schema_of(record_class: str | None, avro_schema_string: str | None) -> AvroSchema:
     if record_class is not None:
         raise UnsupportedFeatureError(
-            f"the record class {record_class!r} is Java's; pass the schema as avro_schema_string"
+            f"the record class {record_class!r} is a Java class; pass the schema as "
+            f"avro_schema_string"
         )
     if avro_schema_string is None:
         raise TypeError("a schema of Avro rows needs avro_schema_string")

@@ -34,7 +34,7 @@ class AvroSchema:
             json.loads(json_schema)
         except ValueError as error:
             raise ValueError(
-                f"the Avro schema is no JSON ({error}): {json_schema[:80]!r}"
+                f"the Avro schema is not JSON ({error}): {json_schema[:80]!r}"
             ) from error
         return AvroSchema(json_schema)
 
@@ -61,7 +61,7 @@ class AvroSchema:
         try:
             return fastavro.parse_schema(json.loads(self.text))
         except (fastavro.schema.SchemaParseException, fastavro.schema.UnknownType) as error:
-            raise ValueError(f"{self.text[:80]!r} is no Avro schema ({error!r})") from error
+            raise ValueError(f"{self.text[:80]!r} is not an Avro schema ({error!r})") from error
 
     def row_type(self) -> RowTypeInfo:
         """The type of rows with the record's fields.
@@ -71,7 +71,7 @@ class AvroSchema:
         """
         found = _type_of(json.loads(self.text), {})
         if not isinstance(found, RowTypeInfo):
-            raise UnsupportedFeatureError(f"{self.text[:80]!r} is no Avro schema of records")
+            raise UnsupportedFeatureError(f"{self.text[:80]!r} is not an Avro schema of records")
         return found
 
 
@@ -116,12 +116,14 @@ def _type_of(schema: Any, named: dict[str, TypeInformation[Any]]) -> TypeInforma
     if isinstance(schema, list):
         kinds = [branch for branch in schema if branch != "null"]
         if len(kinds) != 1:
-            raise UnsupportedFeatureError(f"the Avro union {schema} has no type of its own here")
+            raise UnsupportedFeatureError(
+                f"the Avro union {schema} is not supported: only unions of null and one type are"
+            )
         return _type_of(kinds[0], named)
     if isinstance(schema, str):
         found = named.get(schema) or _PRIMITIVES.get(schema)
         if found is None:
-            raise UnsupportedFeatureError(f"the Avro type {schema!r} is not known here")
+            raise UnsupportedFeatureError(f"the Avro type {schema!r} is not supported")
         return found
     made = _complex_type(schema, named)
     if "name" in schema:

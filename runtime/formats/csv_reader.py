@@ -126,8 +126,8 @@ def csv_decoder(schema: CsvSchema) -> Decode:
 def _check_header(schema: CsvSchema, fields: Sequence[str], path: str) -> None:
     if list(fields) != schema.names:
         raise ValueError(
-            f"'{path}' has the header {', '.join(fields)}, and the columns are "
-            f"{', '.join(schema.names)}; change one of them, or leave out set_strict_headers()"
+            f"'{path}' has the header {', '.join(fields)}, but the schema has the columns "
+            f"{', '.join(schema.names)}; change one of them, or remove set_strict_headers()"
         )
 
 

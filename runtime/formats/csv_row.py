@@ -44,7 +44,8 @@ class CsvRowDeserializationSchema(DeserializationSchema["Row"]):
             if self.ignores_parse_errors:
                 return None  # type: ignore[return-value]  # as the contract has it
             raise ValueError(
-                f"the message {short_repr(message)} is no CSV of {self.schema.row_type!r} "
+                f"the message {short_repr(message)} is not a CSV record of "
+                f"{self.schema.row_type!r} "
                 f"({reason_of(error)}); correct it, or set_ignore_parse_errors(True)"
             ) from error
         found: Row = row

@@ -92,7 +92,7 @@ class CsvSchemaBuilder:
         names = [column.name for column in self._columns]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(f"CsvSchema has the column '{twice[0]}' twice; name columns apart")
+            raise ValueError(f"CsvSchema has the column '{twice[0]}' twice; use different names")
         return replace(self._settings, columns=tuple(self._columns))
 
     def add_column(self, name: str, type_info: Any) -> CsvSchemaBuilder:
@@ -148,8 +148,8 @@ class CsvSchemaBuilder:
             UnsupportedFeatureError: Always.
         """
         raise UnsupportedFeatureError(
-            f"CsvSchemaBuilder.set_any_property_name({name!r}) is not supported: rows have the columns "
-            "that are added, and no others"
+            f"CsvSchemaBuilder.set_any_property_name({name!r}) is not supported: rows have "
+            f"exactly the columns that the schema declares"
         )
 
     def disable_array_element_separator(self) -> CsvSchemaBuilder:

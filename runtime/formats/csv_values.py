@@ -43,7 +43,7 @@ def row_reader(schema: CsvSchema) -> Callable[[Sequence[Sequence[str]]], list[Ro
         widths = set(map(len, fields))
         if widths != {len(names)}:
             wrong = next(width for width in widths if width != len(names))
-            raise ValueError(f"it has {wrong} fields, and there are {len(names)} columns")
+            raise ValueError(f"it has {wrong} fields, expected {len(names)}")
         columns = []
         for name, read, texts in zip(names, readers, zip(*fields, strict=True), strict=True):
             try:
@@ -124,7 +124,8 @@ def _text_of(column: CsvColumn, null: str) -> Callable[[Any], str]:
 def _scalar(convert: Callable[[Any], Any] | None, column: CsvColumn) -> Callable[[Any], Any]:
     if convert is None:
         raise UnsupportedFeatureError(
-            f"CSV has no text for the column '{column.name}' of type {column.type_info!r}; choose another "
+            f"CSV does not support the column '{column.name}' of type {column.type_info!r}; "
+            f"choose another "
             "type"
         )
     return convert

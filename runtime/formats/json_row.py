@@ -54,7 +54,8 @@ class JsonRowDeserializationSchema(DeserializationSchema["Row"]):
             if self.ignores_parse_errors:
                 return None  # type: ignore[return-value]  # as the contract has it
             raise ValueError(
-                f"the message {short_repr(message)} is no JSON of {self.row_type!r} ({reason_of(error)}); "
+                f"the message {short_repr(message)} is not a JSON record of {self.row_type!r} "
+                f"({reason_of(error)}); "
                 "correct it, or ignore_parse_errors()"
             ) from error
         found: Row = row
@@ -84,7 +85,8 @@ class JsonRowDeserializationSchema(DeserializationSchema["Row"]):
                 UnsupportedFeatureError: Always.
             """
             raise UnsupportedFeatureError(
-                f"json_schema({short_repr(json_schema)}) is not supported; name the rows' type by type_info()"
+                f"json_schema({short_repr(json_schema)}) is not supported; set the row type with "
+                f"type_info()"
             )
 
         def fail_on_missing_field(self) -> JsonRowDeserializationSchema.Builder:
@@ -104,7 +106,7 @@ class JsonRowDeserializationSchema(DeserializationSchema["Row"]):
                 TypeError: The rows' type is not set.
             """
             if self._row_type is None:
-                raise TypeError("JsonRowDeserializationSchema has no type; set it by type_info()")
+                raise TypeError("JsonRowDeserializationSchema has no type; set it with type_info()")
             return JsonRowDeserializationSchema(
                 self._row_type,
                 fails_on_missing_field=self._fails_on_missing_field,
@@ -154,6 +156,6 @@ class JsonRowSerializationSchema(SerializationSchema["Row"]):
             """
             if self._row_type is None:
                 raise TypeError(
-                    "JsonRowSerializationSchema has no type; set it by with_type_info()"
+                    "JsonRowSerializationSchema has no type; set it with with_type_info()"
                 )
             return JsonRowSerializationSchema(self._row_type)

@@ -92,7 +92,7 @@ def to_json(kind: TypeInformation[Any] | None) -> Callable[[Column], list[str]]:
 def _reader(kind: TypeInformation[Any]) -> Callable[[str], Any]:
     read = text_reader(kind)
     if read is None:
-        raise UnsupportedFeatureError(f"JSON has no form for {kind!r}; choose another type")
+        raise UnsupportedFeatureError(f"JSON does not support {kind!r}; choose another type")
     return read
 
 
@@ -100,7 +100,7 @@ def _writer(kind: TypeInformation[Any]) -> Callable[[Any], str]:
     basic = kind.basic_type if isinstance(kind, BasicTypeInfo) else None
     text_of = text_writer(kind)
     if text_of is None:
-        raise UnsupportedFeatureError(f"JSON has no form for {kind!r}; choose another type")
+        raise UnsupportedFeatureError(f"JSON does not support {kind!r}; choose another type")
     if basic in (BasicType.FLOAT, BasicType.DOUBLE):
         return _float_text
     if basic in INTEGER_BITS or basic in (BasicType.BIG_INT, BasicType.BIG_DEC, BasicType.BOOLEAN):
@@ -148,7 +148,7 @@ _AS_THEY_ARE: dict[BasicType, Callable[[Column], bool]] = {
 
 def _whole(value: float | Decimal) -> int:
     if value != int(value):
-        raise ValueError(f"{value!r} is no whole number")
+        raise ValueError(f"{value!r} is not a whole number")
     return int(value)
 
 
@@ -181,7 +181,7 @@ def _scalar(kind: TypeInformation[Any], read: Callable[[str], Any], value: Any) 
         made = _OF_NUMBER
     convert = made.get(kind.basic_type) if isinstance(kind, BasicTypeInfo) else None
     if convert is None:
-        raise ValueError(f"{short_repr(value)} is no {kind!r}")
+        raise ValueError(f"{short_repr(value)} is not a {kind!r}")
     return convert(value)
 
 
@@ -211,7 +211,7 @@ def _nested(of: type, inner: Convert, made: Callable[[Any], Any], what: str) -> 
     def column_of(column: Column) -> Column:
         for value in column:
             if not isinstance(value, of):
-                raise ValueError(f"{short_repr(value)} is no {what}")  # noqa: TRY004 - the data's fault
+                raise ValueError(f"{short_repr(value)} is not a {what}")  # noqa: TRY004 - the data's fault
         flat = iter(inner(list(chain.from_iterable(column))))
         return [made(islice(flat, len(value))) for value in column]
 
@@ -224,7 +224,7 @@ def _maps_from_objects(kind: MapTypeInfo[Any, Any]) -> Convert:
     def column_of(column: Column) -> Column:
         for value in column:
             if not isinstance(value, dict):
-                raise ValueError(f"{short_repr(value)} is no object")  # noqa: TRY004 - the data's fault
+                raise ValueError(f"{short_repr(value)} is not a JSON object")  # noqa: TRY004 - the data's fault
         return [
             dict(zip(keys(list(value)), values(list(value.values())), strict=True))
             for value in column
@@ -253,7 +253,7 @@ def _rows_from_objects(kind: RowTypeInfo, needs_all_fields: bool) -> Convert:
             return column
         if set(map(type, column)) != {dict}:
             wrong = next(value for value in column if type(value) is not dict)
-            raise ValueError(f"{short_repr(wrong)} is no object")
+            raise ValueError(f"{short_repr(wrong)} is not a JSON object")
         converted = []
         for name, convert, values in zip(
             names, fields, zip(*picked(column), strict=True), strict=True
@@ -295,7 +295,9 @@ def _array_texts(inner: Callable[[Column], list[str]]) -> Callable[[Column], lis
 def _map_texts(kind: MapTypeInfo[Any, Any]) -> Callable[[Column], list[str]]:
     key_text, value_texts = text_writer(kind.key_type_info), to_json(kind.value_type_info)
     if key_text is None:
-        raise UnsupportedFeatureError(f"JSON has no keys of {kind.key_type_info!r}; use strings")
+        raise UnsupportedFeatureError(
+            f"JSON does not support map keys of type {kind.key_type_info!r}; use strings"
+        )
 
     def text_of(value: dict[Any, Any]) -> str:
         keys: Iterable[str] = map(encode_basestring, map(key_text, value))

@@ -56,7 +56,7 @@ class LineRecordsFormat(StreamFormat[T]):
                 chunk = lines[first : first + batch_size]
                 try:
                     if not is_text:
-                        raise ValueError("not all of it is UTF-8")
+                        raise ValueError("it is not valid UTF-8")
                     records: Sequence[T] = decode(chunk)
                 except MALFORMED:
                     records = _good_ones(part.path, block, first, chunk, decode, malformed)

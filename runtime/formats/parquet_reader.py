@@ -155,5 +155,5 @@ def _cast(array: Any, kind: TypeInformation[Any], what: str) -> Any:
         return array.cast(wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise ValueError(
-            f"{what} is of type {array.type}, and {kind!r} is declared: {error}"
+            f"{what} is of type {array.type}, but the declared type is {kind!r}: {error}"
         ) from error

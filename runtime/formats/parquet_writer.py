@@ -52,8 +52,8 @@ def _codec(options: dict[str, str]) -> str:
     unknown = sorted(options.keys() - {_COMPRESSION})
     if unknown:
         raise UnsupportedFeatureError(
-            f"Parquet files are written by pyarrow, which does not know '{unknown[0]}'; of Hadoop's options "
-            f"only {_COMPRESSION} has a meaning"
+            f"Parquet files are written by pyarrow, which has no option '{unknown[0]}'; the only "
+            f"supported Hadoop option is {_COMPRESSION}"
         )
     codec = options.get(_COMPRESSION, "SNAPPY").upper()
     if codec not in _CODECS:

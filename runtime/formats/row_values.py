@@ -82,7 +82,7 @@ def columns_of_rows(row_type: RowTypeInfo, records: Iterable[Any]) -> list[tuple
     for values in rows:
         if len(values) != width:
             raise ValueError(
-                f"{values!r} has {len(values)} fields, and the rows of this file have {width}: "
+                f"{values!r} has {len(values)} fields, but rows of this file have {width}: "
                 f"{', '.join(names)}"
             )
     return list(zip(*rows, strict=True)) if rows else [()] * width

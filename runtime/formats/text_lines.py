@@ -89,7 +89,9 @@ class TextLineFormat(StreamFormat[str]):
         try:
             self._ends_are_bytes = "\r\n".encode(charset_name) == b"\r\n"
         except LookupError as error:
-            raise ValueError(f"{charset_name!r} is no character set that Python knows") from error
+            raise ValueError(
+                f"{charset_name!r} is not a character set that Python knows"
+            ) from error
 
     def __repr__(self) -> str:
         return f"TextLineFormat({self.charset_name!r})"

@@ -79,7 +79,7 @@ def checked_range(value: int, bits: int) -> int:
 
 def _integer(text: str) -> int:
     if "_" in text:  # which Python alone takes for a number
-        raise ValueError(f"{text!r} is no whole number")
+        raise ValueError(f"{text!r} is not a whole number")
     return int(text)
 
 
@@ -89,7 +89,7 @@ def _integer_of(bits: int) -> Callable[[str], int]:
 
 def _float(text: str) -> float:
     if "_" in text:
-        raise ValueError(f"{text!r} is no number")
+        raise ValueError(f"{text!r} is not a number")
     return float(text)
 
 
@@ -97,9 +97,9 @@ def _decimal(text: str) -> Decimal:
     try:
         value = Decimal(text.strip())
     except ArithmeticError as error:
-        raise ValueError(f"{text!r} is no decimal") from error
+        raise ValueError(f"{text!r} is not a decimal") from error
     if "_" in text or not value.is_finite():
-        raise ValueError(f"{text!r} is no decimal")
+        raise ValueError(f"{text!r} is not a decimal")
     return value
 
 
@@ -112,7 +112,7 @@ def _decimal_text(value: Any) -> str:
     """All digits, of a float those that it shows: format() alone would give six behind the point."""
     exact = value if isinstance(value, Decimal) else Decimal(str(value))
     if not exact.is_finite():
-        raise ValueError(f"{value!r} is no decimal")
+        raise ValueError(f"{value!r} is not a decimal")
     return format(exact, "f")
 
 

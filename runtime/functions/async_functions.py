@@ -38,7 +38,7 @@ class AsyncFunction(Function, Generic[IN_contra, OUT_co]):
         from opchain.runtime.functions.callables import name_of  # noqa: PLC0415 - it imports this
 
         raise TimeoutError(
-            f"'{name_of(self)}' gave no result in time for {short_repr(value)}; override the timeout() of "
+            f"'{name_of(self)}' timed out for {short_repr(value)}; override the timeout() of "
             "an AsyncFunction to emit something else instead"
         )
 
@@ -65,7 +65,7 @@ class AsyncBatchFunction(Function, Generic[IN_contra, OUT_co]):
             TimeoutError: always, if not overridden; it fails the task.
         """
         raise TimeoutError(
-            f"'{type(self).__name__}' gave no result in time for {len(values)} records, the first "
+            f"'{type(self).__name__}' timed out for {len(values)} records, the first "
             f"{short_repr(values[0])}; override timeout() to emit something else instead"
         )
 

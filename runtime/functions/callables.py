@@ -103,7 +103,7 @@ def as_function(kind: type[F], function: object, where: str = "") -> F:
     start = f"{where}: " if where else ""
     if inspect.isclass(function) and issubclass(function, Function):
         name = function.__name__
-        raise TypeError(f"{start}{name} is a class; give an object of it, such as {name}()")
+        raise TypeError(f"{start}{name} is a class; pass an instance, such as {name}()")
     method = _METHODS.get(kind)
     if method is None or not callable(function) or isinstance(function, Function):
         article = "an" if kind.__name__[0] in "AEIOU" else "a"
@@ -148,8 +148,8 @@ def _check_is_async(function: Callable[..., Any], kind: type[Function], start: s
     is_async = inspect.iscoroutinefunction(function)
     if is_async and kind is not AsyncFunction:
         raise TypeError(
-            f"{start}'{name_of(function)}' is a coroutine function, and {kind.__name__} functions are "
-            "called without waiting; use AsyncDataStream for it"
+            f"{start}'{name_of(function)}' is a coroutine function, and {kind.__name__} "
+            f"functions are not awaited; use AsyncDataStream"
         )
     if not is_async and kind is AsyncFunction:
         raise TypeError(

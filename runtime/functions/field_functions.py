@@ -56,7 +56,7 @@ class FieldAggregation(ReduceFunction[Any]):
         if not has_fields and self.field != 0:
             raise TypeError(
                 f"{self.kind}({self.field!r}) got {short_repr(value1)} of type {type(value1).__name__}, "
-                "which has no such field; a plain value has field 0 alone, itself"
+                "which has no such field; a plain value has only field 0: itself"
             )
         combine = _OF_FIELD.get(self.kind)
         if combine is None:

@@ -128,7 +128,7 @@ class RuntimeContext(KeyedStateStore):
             self.add_accumulator(name, accumulator)
         if type(accumulator) is not kind:
             raise TypeError(
-                f"the accumulator '{name}' is of class {type(accumulator).__name__}, and is asked for "
+                f"the accumulator '{name}' is a {type(accumulator).__name__}, but was requested "
                 f"as {kind.__name__}"
             )
         return accumulator

@@ -121,5 +121,5 @@ class Source(ABC, Generic[T]):
         """
         del batch_size
         raise InternalError(
-            f"{len(delivery)} bytes were delivered to {self!r}, which reads by itself"
+            f"{len(delivery)} bytes were delivered to {self!r}, which reads its input itself"
         )

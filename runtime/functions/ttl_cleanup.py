@@ -65,7 +65,7 @@ class CleanupStrategies(_Settings):
         def __init__(self, cleanup_size: int, run_cleanup_for_every_record: bool) -> None:
             if cleanup_size <= 0:
                 raise ValueError(
-                    f"incremental clean-up looks at {cleanup_size} entries at a time; "
+                    f"incremental clean-up checks {cleanup_size} entries at a time; "
                     "it must be at least 1"
                 )
             self._cleanup_size = cleanup_size

@@ -121,7 +121,7 @@ class JobRun(JobClient):
 
     def _run_to_the_end(self) -> None:
         self._status = JobStatus.RUNNING
-        _LOG.info("job '%s' runs", self._name)
+        _LOG.info("job '%s' is running", self._name)
         started = time.monotonic()
         try:
             outcome = self._run()

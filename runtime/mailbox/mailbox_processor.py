@@ -210,7 +210,7 @@ class MailboxProcessor:
         self._mailbox.require_mailbox_thread("suspend the default action")
         if self._suspension is not None:
             raise InternalError(
-                "the default action is suspended already, and was suspended again without a resume"
+                "the default action is already suspended; resume it before suspending it again"
             )
         self._suspension = _Suspension(self._resume, timer)
         if not self._is_completed:

@@ -154,7 +154,7 @@ def _only(wanted: str, what: str, candidates: tuple[Any, ...], fields: tuple[str
         return found[0]
     if found:
         places = ", ".join(getattr(item, fields[-1]) for item in found)
-        raise KeyError(f"{len(found)} {what}s have the name {wanted!r}; ask by id: {places}")
+        raise KeyError(f"{len(found)} {what}s have the name {wanted!r}; use the id: {places}")
     known = ", ".join(repr(item.name) for item in candidates) or "none"
     raise KeyError(f"no {what} has the name {wanted!r}; there are: {known}")
 

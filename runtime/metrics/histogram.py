@@ -71,7 +71,7 @@ class HistogramValue:
             rank -= below
             if rank <= 0:
                 return min(max(value, self.minimum), self.maximum)
-        raise AssertionError("the counts add up to fewer than the count")
+        raise AssertionError("the sum of the buckets is less than the count")
 
     def as_plain(self) -> dict[str, Any]:
         """The numbers by name."""

@@ -157,13 +157,14 @@ class MetricGroup:
             metric = self._registered[key] = make()
         if not isinstance(metric, kind):
             raise TypeError(
-                f"'{self.get_metric_identifier(name)}' is asked for as a {kind.__name__.lower()} and "
-                f"is a {type(metric).__name__.lower()} already; choose another name"
+                f"'{self.get_metric_identifier(name)}' was requested as a "
+                f"{kind.__name__.lower()} but is already registered as a "
+                f"{type(metric).__name__.lower()}; choose another name"
             )
         return metric
 
 
 def _checked(name: str) -> str:
     if not isinstance(name, str):
-        raise TypeError(f"the name of a metric or group is a str, not {name!r}")
+        raise TypeError(f"the name of a metric or group must be a str, not {name!r}")
     return name

@@ -69,8 +69,8 @@ class BroadcastStates:
         program = self._operator.program
         names = ", ".join(map(repr, self._descriptors.values())) or "none"
         raise StateError(
-            f"'{program.name}' ({program.call_site}) asks for the broadcast state {descriptor!r}, and "
-            f"broadcast() was given: {names}; give it the same descriptor"
+            f"'{program.name}' ({program.call_site}) uses the broadcast state {descriptor!r}, but "
+            f"broadcast() got: {names}; pass the same descriptor to both"
         )
 
 
@@ -161,7 +161,7 @@ class KeyedElementSideContext(
             RuntimeError: No timer is firing: a record is processed.
         """
         if self._domain is None:
-            raise RuntimeError("time_domain() belongs to on_timer(), and no timer is firing")
+            raise RuntimeError("time_domain() is only available in on_timer()")
         return self._domain
 
 

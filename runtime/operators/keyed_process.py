@@ -76,7 +76,8 @@ def _time(timestamp: int) -> int:
         return index(timestamp)
     except TypeError:
         raise TypeError(
-            f"a timer is set, or deleted, for {short_repr(timestamp)}: its time must be an int, in milliseconds"
+            f"a timer is registered or deleted for {short_repr(timestamp)}: its time must be an "
+            f"int, in milliseconds"
         ) from None
 
 
@@ -112,7 +113,7 @@ class KeyedProcessContext(
             RuntimeError: No timer is firing: a record is processed.
         """
         if self._domain is None:
-            raise RuntimeError("time_domain() belongs to on_timer(), and no timer is firing")
+            raise RuntimeError("time_domain() is only available in on_timer()")
         return self._domain
 
 

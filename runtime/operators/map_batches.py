@@ -94,8 +94,9 @@ class MapBatchesOperator(UserFunctionOperator):
         if self.spec.one_to_one and done != len(given):
             made = f"at least {done}" if done > len(given) else done
             raise ValueError(
-                f"{self.where} made {made} of a batch of {len(given)} records, and one_to_one=True promises "
-                "a result for each: leave it out, or give as many"
+                f"{self.where} returned {made} for a batch of {len(given)} records, but "
+                f"one_to_one=True requires one result per record: remove one_to_one, or return "
+                f"as many"
             )
 
     def _emit(self, results: Sequence[Any], timestamps: Iterable[int | None]) -> None:
@@ -137,8 +138,8 @@ class MapBatchesOperator(UserFunctionOperator):
             return records_of(batch)
         if batch.num_columns != 1:
             raise ValueError(
-                f"{self.where} gave the columns {batch.schema.names}, and its output type is no row's, which "
-                "is one column"
+                f"{self.where} gave the columns {batch.schema.names}, but its output type is not "
+                f"a row type, so one column is expected"
             )
         return values_of(batch.column(0))
 

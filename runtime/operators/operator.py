@@ -233,7 +233,7 @@ class StreamOperator:
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Takes a record of a one-input operator."""
-        raise NotImplementedError(f"{self!r} takes no records on a first input")
+        raise NotImplementedError(f"{self!r} has no first input")
 
     def process_element2(self, value: Any, timestamp: int | None) -> None:
         """Takes a record of the second input."""
@@ -413,6 +413,7 @@ class UserFunctionOperator(StreamOperator):
         """A method that yields has not even begun to run when it returns."""
         if isinstance(result, Generator):
             raise TypeError(
-                f"'{self.program.name}' ({self.program.call_site}): {method}() yields, but nothing can be "
-                f"emitted there, and so its body never ran; yield where records are processed"
+                f"'{self.program.name}' ({self.program.call_site}): {method}() contains a yield, "
+                f"so it is a generator and its body never ran; nothing can be emitted in "
+                f"{method}(): yield where records are processed"
             )

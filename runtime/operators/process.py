@@ -79,8 +79,8 @@ class UnkeyedTimerService(TimerService):
     def _refuse(self, timestamp: int) -> None:
         program = self._operator.program
         raise TypeError(
-            f"'{program.name}' ({program.call_site}) sets a timer for {timestamp}, but its stream has no key; "
-            "timers belong to a key: call key_by() before process()"
+            f"'{program.name}' ({program.call_site}) registers a timer for {timestamp}, but its "
+            f"stream has no key, and timers need one: call key_by() before process()"
         )
 
     register_processing_time_timer = _refuse

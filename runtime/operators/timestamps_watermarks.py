@@ -228,8 +228,8 @@ class TimestampsWatermarksOperator(StreamOperator):
         except Exception as error:
             raise StateError(
                 f"'{self.program.name}' ({self.program.call_site}): its watermark generator, a "
-                f"{type(generator).__name__}, can't be pickled ({type(error).__name__}: {error}), and so "
-                "a checkpoint can't keep it; let it hold plain values"
+                f"{type(generator).__name__}, can't be pickled ({type(error).__name__}: "
+                f"{error}), so it cannot be stored in a checkpoint; keep plain values in it"
             ) from error
 
     def restored_generator(self, pickled: bytes) -> WatermarkGenerator[Any]:

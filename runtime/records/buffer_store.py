@@ -133,9 +133,9 @@ class BufferStore:
                 view = view[file.write(view) :]
         except OSError as error:
             raise SpillError(
-                f"a buffer of {len(payload)} bytes could not be spilled to '{self._place}' behind "
-                f"{self.spilled_bytes} bytes ({error.strerror or error}): free disk space, or name "
-                "another disk in SPARK_LOCAL_DIRS or spark.local.dir"
+                f"a buffer of {len(payload)} bytes could not be spilled to '{self._place}' after "
+                f"{self.spilled_bytes} bytes ({error.strerror or error}): free disk space, or "
+                f"set another disk in SPARK_LOCAL_DIRS or spark.local.dir"
             ) from error
         self.spilled_bytes += len(payload)
 
@@ -147,8 +147,8 @@ class BufferStore:
                 self._place = directory
                 return file
         raise SpillError(
-            f"no file for buffers could be made in {' or '.join(failures) or 'no directory at all'}: "
-            "name a writable directory in SPARK_LOCAL_DIRS or spark.local.dir"
+            f"cannot create a spill file in {' or '.join(failures) or 'no directory at all'}: "
+            f"set a writable directory in SPARK_LOCAL_DIRS or spark.local.dir"
         )
 
     def _read(self, offset: int, length: int) -> bytes:

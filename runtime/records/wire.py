@@ -101,8 +101,8 @@ def unframe(kind: int, payload: bytes | bytearray | memoryview) -> memoryview:
     checksum = crc32(body, crc32(view[: _FIELDS.size]))
     if checksum != expected:
         raise WireFormatError(
-            f"the payload's checksum is {checksum:08x}, expected {expected:08x}: its {len(view)} bytes "
-            "were changed on the way"
+            f"the payload's checksum is {checksum:08x}, expected {expected:08x}: its {len(view)} "
+            f"bytes were altered in transit"
         )
     if found_kind != kind:
         raise WireFormatError(f"the payload is of kind {found_kind}, expected kind {int(kind)}")

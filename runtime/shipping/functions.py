@@ -218,7 +218,7 @@ def _shipped(vertex: VertexProgram) -> bytes:
                 kind = type(culprit.value)
                 cause = f"{culprit.way}, {_described(culprit.value)}, " if culprit.steps else ""
                 raise UnpicklableFunctionError(
-                    f"{what} cannot travel to the tasks that run it: {cause}"
+                    f"{what} cannot be sent to its tasks: {cause}"
                     f"cannot be pickled ({culprit.reason}); {_advice(kind)}"
                 ) from error
         raise InternalError(f"vertex '{vertex.name}' cannot be pickled: {error}") from error

@@ -146,7 +146,7 @@ def _commit_one(program: OperatorProgram, committables: Sequence[Any]) -> None:
     sink = program.spec.sink  # type: ignore[attr-defined]  # whoever sends committables has one
     committer = sink.create_committer()
     if committer is None:
-        raise InternalError(f"{sink!r} has committables and no committer")
+        raise InternalError(f"{sink!r} has committables but no committer")
     try:
         committer.commit(committables)
     except BaseException as failure:
@@ -171,7 +171,7 @@ def _read_acknowledgements(job: JobProgram, outcome: JobOutcome, buffers: list[B
                 outcome.snapshots[task] = value
                 continue
             if kind != "commit":
-                raise InternalError(f"task {task} sent a {kind!r}, which the driver does not know")
+                raise InternalError(f"task {task} sent a {kind!r}, which is unknown to the driver")
             outcome.committables.setdefault((vertices[task], where), []).append(value)
 
 
@@ -183,7 +183,7 @@ def _check_whole(job: JobProgram, outcome: JobOutcome, numbers: dict[int, list[i
         if sorted(sequences) != list(range(len(sequences))):
             raise InternalError(
                 f"task {task} sent the driver buffers 0 to {max(sequences)}, and "
-                f"{len(sequences)} of them came"
+                f"{len(sequences)} of them arrived"
             )
 
 

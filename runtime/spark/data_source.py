@@ -52,8 +52,7 @@ def data_source(
         def schema(self) -> str:
             if default_schema is None:
                 raise GraphError(
-                    f"the format '{source_name}' has the columns that it is asked for: name them by "
-                    "spark.read.schema(...)"
+                    f"the format '{source_name}' needs a schema: set it with spark.read.schema(...)"
                 )
             return default_schema
 
@@ -68,12 +67,11 @@ def data_source(
                 )
             source = make(options, columns)
             if isinstance(source, FedSource):
-                raise UnsupportedFeatureError(
-                    f"{source!r} reads Spark itself: use spark.read for it"
-                )
+                raise UnsupportedFeatureError(f"{source!r} is a Spark format: use spark.read")
             if not source.is_bounded:
                 raise UnsupportedFeatureError(
-                    f"{source!r} of the format '{source_name}' never ends, and spark.read waits for the end"
+                    f"{source!r} of the format '{source_name}' is unbounded, but spark.read "
+                    f"needs a bounded source"
                 )
             return SourceReader(source, columns, parallelism, source_name)
 

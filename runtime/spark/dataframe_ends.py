@@ -137,7 +137,8 @@ def _dataframe(operator: OperatorProgram, source: FedSource, session: SparkSessi
         SparkType.read(dataframe.schema.jsonValue())  # raises where records cannot hold a column
     if dataframe.isStreaming:
         raise UnsupportedFeatureError(
-            f"'{operator.name}' ({operator.call_site}) reads {dataframe!r}, a streaming DataFrame, and jobs read only bounded ones"
+            f"'{operator.name}' ({operator.call_site}) reads {dataframe!r}, a streaming "
+            f"DataFrame, but this job supports only bounded DataFrames"
         )
     return dataframe
 
@@ -152,8 +153,8 @@ def schema_of_sink(operator: OperatorProgram, sink: RelayedSink, session: SparkS
     known = sink.schema if isinstance(sink.schema, str) else sink.schema_json
     if known is None:
         raise GraphError(
-            f"{where} does not know the columns of its records: declare the type of the stream, or give the "
-            "sink a schema"
+            f"{where} does not know the columns of its records: declare the type of the stream, "
+            f"or pass a schema to the sink"
         )
     try:
         text = schema_text(known, session)

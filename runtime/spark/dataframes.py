@@ -99,7 +99,9 @@ def schema_text(schema: Any, session: SparkSession) -> str:
     try:
         return str(DataType.fromDDL(schema).json())
     except PySparkException as error:
-        raise GraphError(f"the schema {schema!r} is no DDL that Spark reads: {error}") from error
+        raise GraphError(
+            f"the schema {schema!r} is not DDL that Spark understands: {error}"
+        ) from error
 
 
 def _of_bytes(java_rdd: Any, context: SparkContext) -> RDD[bytes]:

@@ -55,8 +55,8 @@ def to_frame(buffer: Buffer) -> bytes:
     frame = b"".join((_ADDRESS.pack(target, order, channel, sequence), payload))
     if len(frame) > MOST_BYTES:
         raise UnsupportedFeatureError(
-            f"a buffer of {len(frame)} bytes, more than the {MOST_BYTES} that Spark can send: some record "
-            "is too long, split it"
+            f"a buffer of {len(frame)} bytes, more than the {MOST_BYTES} that Spark can send: a "
+            f"record is too large; split it"
         )
     return frame
 

@@ -151,9 +151,9 @@ def _other_python(text: str, task: str) -> BaseException | None:  # noqa: ARG001
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
     there = next((version for version in found.groups() if version != here), "another version")
     return SparkUnavailableError(
-        f"the executors run Python {there} and the driver {here}, and functions travel between equal minor "
-        f"versions alone: let PYSPARK_PYTHON, spark.pyspark.python or env.set_python_executable() name a "
-        f"Python {here} on the executors"
+        f"the executors run Python {there} and the driver {here}, but functions can only be sent "
+        f"between equal minor versions: set PYSPARK_PYTHON, spark.pyspark.python or "
+        f"env.set_python_executable() to a Python {here} on the executors"
     )
 
 
@@ -162,8 +162,8 @@ def _no_python(text: str, task: str) -> BaseException | None:  # noqa: ARG001
     if found is None:
         return None
     return SparkUnavailableError(
-        f"the executors have no '{found[1]}' to run Python with: let PYSPARK_PYTHON, spark.pyspark.python "
-        "or env.set_python_executable() name the Python there"
+        f"the executors have no '{found[1]}' to run Python: set PYSPARK_PYTHON, "
+        f"spark.pyspark.python or env.set_python_executable() to the Python of the executors"
     )
 
 
@@ -172,7 +172,7 @@ def _no_opchain(text: str, task: str) -> BaseException | None:
     if found is None:
         return None
     return InternalError(
-        f"{task} cannot import {found[1]}, which should have travelled with the job"
+        f"{task} cannot import {found[1]}, which should have been sent with the job"
     )
 
 
@@ -228,8 +228,8 @@ def _worker_died(text: str, task: str) -> BaseException | None:
     if "Python worker exited unexpectedly" not in text:
         return None
     return TaskFailedError(
-        f"{task} lost its Python process: killed, maybe for want of memory, crashed in a native library, "
-        "or ended by os._exit(); nothing of the job was published"
+        f"{task} lost its Python process: it was killed (out of memory?), crashed in a native "
+        f"library, or called os._exit(); no output of the job was published"
     )
 
 
@@ -237,8 +237,8 @@ def _executor_died(text: str, task: str) -> BaseException | None:
     if "ExecutorLostFailure" not in text and "executor heartbeat timed out" not in text.lower():
         return None
     return TaskFailedError(
-        f"{task} lost its executor, which was killed or lost its connection; nothing of the job was "
-        "published"
+        f"{task} lost its executor, which was killed or lost its connection; no output of the "
+        f"job was published"
     )
 
 
@@ -246,8 +246,8 @@ def _disk_full(text: str, task: str) -> BaseException | None:
     if "No space left on device" not in text and "Disk quota exceeded" not in text:
         return None
     return SpillError(
-        f"{task} found no room on a local disk for the shuffle: free some, or let spark.local.dir or "
-        "SPARK_LOCAL_DIRS name another disk; nothing of the job was published"
+        f"{task} has no disk space for the shuffle: free some, or set spark.local.dir or "
+        f"SPARK_LOCAL_DIRS to another disk; no output of the job was published"
     )
 
 
@@ -255,7 +255,7 @@ def _too_much_collected(text: str, task: str) -> BaseException | None:  # noqa: 
     if "spark.driver.maxResultSize" not in text:
         return None
     return TaskFailedError(
-        "the collected and printed records are more than the driver takes: raise "
+        "the collected and printed records exceed the limit of the driver: raise "
         "spark.driver.maxResultSize, or write them with a sink"
     )
 

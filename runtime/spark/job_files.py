@@ -52,9 +52,10 @@ def provide_files(session: SparkSession, dependencies: JobDependencies) -> dict[
 def _check_requirements(context: SparkContext, dependencies: JobDependencies) -> None:
     if dependencies.requirements is not None and not is_local(context):
         raise UnsupportedFeatureError(
-            f"the packages of '{dependencies.requirements}' would have to be installed on the executors of "
-            f"{context.master}, and Spark installs nothing: pack an environment, and name it by "
-            "env.add_python_archive() and env.set_python_executable(), or by spark-submit's --archives"
+            f"the packages of '{dependencies.requirements}' would have to be installed on the "
+            f"executors of {context.master}, but Spark does not install packages: pack an "
+            f"environment, and pass it with env.add_python_archive() and "
+            f"env.set_python_executable(), or by spark-submit's --archives"
         )
 
 
@@ -126,7 +127,7 @@ def _existing(path: str) -> str:
         return path
     local = path.removeprefix("file://").removeprefix("file:")
     if not os.path.exists(local):  # noqa: PTH110 - a path or a URL, both as strings
-        raise FileNotFoundError(f"the job needs the file '{path}', and there is none")
+        raise FileNotFoundError(f"the job needs the file '{path}', but it does not exist")
     return local
 
 

@@ -98,7 +98,8 @@ def write_dataframes(frames: RDD[bytes], ends: Sequence[RelayedEnd], session: Sp
         except Exception as error:
             reason = str(error).strip().splitlines() or [type(error).__name__]
             raise TaskFailedError(
-                f"{name} could not be written, though all tasks have succeeded: {reason[0]}; written before: "
+                f"{name} could not be written, although all tasks succeeded: {reason[0]}; "
+                f"written before: "
                 f"{', '.join(written) or 'nothing'}"
             ) from error
         written.append(name)

@@ -45,8 +45,8 @@ def require_java(environment: Mapping[str, str] = os.environ) -> None:
     version = _version_from_release(java) or _version_from_java(java)
     if version < OLDEST_JAVA:
         raise SparkUnavailableError(
-            f"Java {version} at {java} is too old: Spark needs Java {OLDEST_JAVA} or newer; install one "
-            f"and let JAVA_HOME name it, {WITHOUT_SPARK}"
+            f"Java {version} at {java} is too old: Spark needs Java {OLDEST_JAVA} or newer; "
+            f"install it and set JAVA_HOME to it, {WITHOUT_SPARK}"
         )
 
 
@@ -58,14 +58,14 @@ def _java(environment: Mapping[str, str]) -> Path:
         if os.access(java, os.X_OK) or java.with_suffix(".exe").exists():
             return java
         raise SparkUnavailableError(
-            f"JAVA_HOME is '{home}', where there is no bin/java: set it to the folder of a Java "
+            f"JAVA_HOME is '{home}', but it has no bin/java: set it to the folder of a Java "
             f"{OLDEST_JAVA} or newer, {WITHOUT_SPARK}"
         )
     found = shutil.which("java", path=environment.get("PATH"))
     if found is None:
         raise SparkUnavailableError(
-            f"Spark needs Java, and there is none: install Java {OLDEST_JAVA} or newer, or set JAVA_HOME "
-            f"where there is one; {WITHOUT_SPARK}"
+            f"Spark needs Java, but none was found: install Java {OLDEST_JAVA} or newer, or set "
+            f"JAVA_HOME; {WITHOUT_SPARK}"
         )
     return Path(found)
 
@@ -85,7 +85,8 @@ def _version_from_java(java: Path) -> int:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SparkUnavailableError(
-            f"Java at {java} does not start ({error}): let JAVA_HOME name a Java {OLDEST_JAVA} or newer, "
+            f"Java at {java} does not start ({error}): set JAVA_HOME to a Java {OLDEST_JAVA} or "
+            f"newer, "
             f"{WITHOUT_SPARK}"
         ) from error
     text = answer.stderr + answer.stdout
@@ -93,7 +94,7 @@ def _version_from_java(java: Path) -> int:
     if version is None:
         said = " ".join(text.split())[:200] or f"nothing, with exit code {answer.returncode}"
         raise SparkUnavailableError(
-            f"Java at {java} does not tell its version; it says: {said}; let JAVA_HOME name a Java "
+            f"Java at {java} printed no version; it printed: {said}; set JAVA_HOME to a Java "
             f"{OLDEST_JAVA} or newer, {WITHOUT_SPARK}"
         )
     return version

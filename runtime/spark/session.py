@@ -43,7 +43,7 @@ def active_or_new_session() -> SparkSession:
 
     if is_remote():
         raise SparkUnavailableError(
-            "the session is one of Spark Connect, which has no RDDs: give opchain a classic session (a "
+            "the session is a Spark Connect session, which has no RDDs: use a classic session (a "
             f"master instead of a remote), {WITHOUT_SPARK}"
         )
     session = SparkSession.getActiveSession()
@@ -89,7 +89,8 @@ def _new_session() -> SparkSession:
         else:
             reason = str(error if java_error is None else java_error.toString()).splitlines()[0]
         raise SparkUnavailableError(
-            f"no Spark session could be made ({reason}): see Spark's own messages above, {WITHOUT_SPARK}"
+            f"cannot create a Spark session ({reason}): see Spark's own messages above, "
+            f"{WITHOUT_SPARK}"
         ) from error
 
 

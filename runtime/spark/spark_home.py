@@ -23,7 +23,8 @@ def spark_home(environment: Mapping[str, str] = os.environ) -> Path:
     if named:
         if not Path(named, "bin").is_dir():
             raise SparkUnavailableError(
-                f"SPARK_HOME is '{named}', where there is no folder bin: let it name Spark's folder, or unset it "
+                f"SPARK_HOME is '{named}', but it has no folder bin: set it to Spark's folder, "
+                f"or unset it "
                 "to use the installed pyspark"
             )
         return Path(named)

@@ -94,8 +94,8 @@ def resource_profile(context: SparkContext, slots: SlotResources) -> ResourcePro
 
 def _unchanged(rdd: RDD[Any], slots: SlotResources, stage: str, reason: str) -> RDD[Any]:
     _LOG.warning(
-        "slot sharing group %s asks for %g cores and %d MB a slot; stage '%s' runs with the executors there "
-        "are, because Spark cannot choose them by stage: %s",
+        "slot sharing group %s asks for %g cores and %d MB a slot; stage '%s' runs on the "
+        "existing executors, because Spark cannot choose executors per stage: %s",
         slots.group,
         slots.cpu_cores,
         slots.memory_mebi_bytes,

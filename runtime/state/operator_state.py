@@ -93,7 +93,7 @@ class ReadOnlyBroadcastMap(ReadOnlyBroadcastState[K, V], Generic[K, V]):
     def clear(self) -> None:
         """Refuses: this side must not change the state, which would differ between the subtasks."""
         raise StateError(
-            "broadcast state is cleared from the side that only reads it; change it in "
+            "broadcast state is read-only here; change it in "
             "process_broadcast_element(), which every subtask runs for the same records"
         )
 
@@ -200,8 +200,9 @@ class SubtaskStateStore(OperatorStateStore):
         state = self._lists.setdefault(descriptor.name, SubtaskListState(mode))
         if state.mode is not mode:
             raise StateError(
-                f"{self._where}: list state '{descriptor.name}' is asked for as {mode.value}, and is "
-                f"known as {state.mode.value}; give each state a name of its own"
+                f"{self._where}: list state '{descriptor.name}' is registered as "
+                f"{state.mode.value}, but was requested as {mode.value}; use a different name "
+                f"for each state"
             )
         return state
 
@@ -209,8 +210,8 @@ class SubtaskStateStore(OperatorStateStore):
         known = self._descriptors.setdefault((kind, descriptor.name), descriptor)
         if known != descriptor:
             raise StateError(
-                f"{self._where}: {kind} '{descriptor.name}' is asked for as {descriptor!r}, and is "
-                f"known as {known!r}; give each state a name of its own"
+                f"{self._where}: {kind} '{descriptor.name}' is registered as {known!r}, but was "
+                f"requested as {descriptor!r}; use a different name for each state"
             )
 
     def _unpickled(self, name: str, data: bytes) -> Any:
@@ -221,8 +222,9 @@ class SubtaskStateStore(OperatorStateStore):
             of_class = "" if reader.last is None else f" of the class {reader.last}"
             raise StateError(
                 f"{self._where}: operator state '{name}' can't be read: objects{of_class} can't be loaded "
-                f"as they were saved ({type(error).__name__}: {error}); keep the class where it was, able "
-                "to read what it saved, or keep plain values in state"
+                f"as they were saved ({type(error).__name__}: {error}); keep the class "
+                f"importable under its old name and compatible with the saved data, or keep "
+                f"plain values in state"
             ) from error
 
     def _pickled(self, name: str, contents: Any) -> bytes:

@@ -154,8 +154,8 @@ class TaskRuntimeContext(RuntimeContext):
         if name in self._accumulators:
             program = self._program
             raise ValueError(
-                f"'{program.name}' ({program.call_site}) has an accumulator '{name}' already; "
-                "choose another name, or ask for it by get_accumulator()"
+                f"'{program.name}' ({program.call_site}) already has an accumulator '{name}'; "
+                f"choose another name, or use get_accumulator()"
             )
         self._accumulators[name] = accumulator
 
@@ -171,7 +171,8 @@ class TaskRuntimeContext(RuntimeContext):
         if self._keyed_state is None:
             program = self._program
             raise StateError(
-                f"'{program.name}' ({program.call_site}) asks for the {kind} '{descriptor.get_name()}', "
+                f"'{program.name}' ({program.call_site}) uses the {kind} "
+                f"'{descriptor.get_name()}', "
                 "but its stream has no key; keyed state needs key_by() before the operator"
             )
         return self._keyed_state

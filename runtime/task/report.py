@@ -111,8 +111,8 @@ def _pickled(operator: StreamOperator, name: str, accumulator: Any) -> bytes:
         program = operator.program
         raise TypeError(
             f"'{program.name}' ({program.call_site}): the accumulator '{name}', a "
-            f"{type(accumulator).__name__}, cannot be pickled ({type(error).__name__}: {error}), and "
-            "so cannot travel to the driver; let it hold plain values"
+            f"{type(accumulator).__name__}, cannot be pickled ({type(error).__name__}: {error}), "
+            f"so it cannot be sent to the driver; keep plain values in it"
         ) from error
 
 

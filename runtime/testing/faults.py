@@ -94,4 +94,6 @@ def run_with_kills(
                     f"start {start} of {' '.join(command)} failed by itself, with exit code "
                     f"{ended.returncode}: {ended.stderr[-2000:]}"
                 )
-    raise TaskFailedError(f"{' '.join(command)} was started {MOST_STARTS} times and has not ended")
+    raise TaskFailedError(
+        f"{' '.join(command)} was started {MOST_STARTS} times without reaching its end"
+    )

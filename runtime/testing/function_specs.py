@@ -64,6 +64,6 @@ def spec_of(
             return spec(*arguments)
     kinds = ", ".join(kind.__name__ for kind, _ in _SPECS)
     raise TypeError(
-        f"{type(function).__name__} is no function that an operator of its own runs ({kinds}); for "
-        "others give the operator's spec, such as WindowSpec(assigner, trigger, reduce=...)"
+        f"{type(function).__name__} cannot be run by a harness, which takes {kinds}; for other "
+        f"operators pass the operator's spec, such as WindowSpec(assigner, trigger, reduce=...)"
     )

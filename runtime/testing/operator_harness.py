@@ -276,7 +276,7 @@ class OperatorHarness:
             raise ValueError(
                 f"the key {selected!r} belongs to key group {key_group(selected, self._key_groups)}, "
                 f"and subtask {self._task.subtask} of {self._task.vertex.parallelism} has the key "
-                f"groups {self._range.first} to {self._range.last}; ask owns(key) first"
+                f"groups {self._range.first} to {self._range.last}; call owns(key) first"
             )
 
 

@@ -74,7 +74,7 @@ class RowTypeInfo(TypeInformation[Row]):
             return names.index(field_name)
         if self.field_names is None:
             return -1
-        raise ValueError(f"{field_name!r} is none of the fields {names} of {self!r}")
+        raise ValueError(f"{field_name!r} is not one of the fields {names} of {self!r}")
 
     def get_field_types(self) -> list[TypeInformation[Any]]:
         """The types, in order."""
@@ -111,7 +111,7 @@ class RowTypeInfo(TypeInformation[Row]):
             return obj
         by_name = obj if isinstance(obj, Mapping) else getattr(obj, "__dict__", None)
         if by_name is None:
-            raise ValueError(f"{short_repr(obj)} is no row of type {self!r}")
+            raise ValueError(f"{short_repr(obj)} is not a row of type {self!r}")
         return [by_name.get(name) for name in self.get_field_names()]
 
     def __repr__(self) -> str:
@@ -158,7 +158,7 @@ class TupleTypeInfo(TypeInformation[tuple[Any, ...]]):
         if obj is None:
             return None
         if not isinstance(obj, (tuple, list, Row)):
-            raise ValueError(f"{short_repr(obj)} is no tuple of type {self!r}")  # noqa: TRY004 - PyFlink's error
+            raise ValueError(f"{short_repr(obj)} is not a tuple of type {self!r}")  # noqa: TRY004 - PyFlink's error
         return _convert(self.field_types, list(obj))
 
     def from_internal_type(self, obj: Any) -> Any:

@@ -256,7 +256,7 @@ class _Charset:
             name = codecs.lookup(charset).name
             "".encode(name)  # refuses codecs that are no character set, such as base64
         except LookupError as error:
-            raise ValueError(f"there is no character set {charset!r}") from error
+            raise ValueError(f"unknown character set {charset!r}") from error
         return _MARKED_CHARSETS.get(name) or _Charset(name)
 
     def encode(self, text: str) -> bytes:

@@ -195,8 +195,8 @@ class BigDecimalTypeInfo(BasicTypeInfo[Decimal]):
     def __post_init__(self) -> None:
         if not (1 <= self.precision <= _MAX_PRECISION and 0 <= self.scale <= self.precision):
             raise ValueError(
-                f"a decimal of {self.precision} digits, {self.scale} of them behind the point, is not "
-                f"possible; there are 1 to {_MAX_PRECISION} digits, and the scale is one of 0 to that"
+                f"a decimal of {self.precision} digits with scale {self.scale} is not possible; "
+                f"the precision must be 1 to {_MAX_PRECISION}, and the scale 0 to the precision"
             )
 
     @staticmethod

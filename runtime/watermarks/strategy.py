@@ -145,7 +145,7 @@ class WatermarkStrategy(Generic[T]):
         """
         if not callable(generator_supplier):
             raise TypeError(
-                "for_generator takes a function that makes a WatermarkGenerator, such as "
+                "for_generator takes a function that returns a WatermarkGenerator, such as "
                 f"lambda context: MyGenerator(), not {short_repr(generator_supplier)}"
             )
         return WatermarkStrategy(generator_supplier)
@@ -238,7 +238,7 @@ class AssignerWithPeriodicWatermarksWrapper:
     def __init__(self, j_assigner_with_periodic_watermarks: Any) -> None:  # noqa: ARG002 - PyFlink's signature
         raise no_java(
             "AssignerWithPeriodicWatermarksWrapper",
-            "give WatermarkStrategy.for_generator a function that makes a WatermarkGenerator",
+            "pass WatermarkStrategy.for_generator a function that returns a WatermarkGenerator",
         )
 
 

@@ -292,5 +292,5 @@ def _purging(result: TriggerResult) -> TriggerResult:
 
 def _checked(trigger: Trigger[T, W] | Any, where: str) -> Trigger[T, W]:
     if not isinstance(trigger, Trigger):
-        raise TypeError(f"{where} goes around a Trigger, not around {short_repr(trigger)}")
+        raise TypeError(f"{where} takes a Trigger, not {short_repr(trigger)}")
     return trigger

@@ -70,7 +70,11 @@ def saved(folder: Path, backend: str, descriptor: Any, make: Any) -> Any:
     ("descriptor", "make", "problem"),
     [
         (STRING, str, r"'KeyedProcess' \(.*\): state 'held' was saved with type .* and has "),
-        (ELEMENTS, lambda value: [value], r"state 'held' is asked for as ListStateDescriptor"),
+        (
+            ELEMENTS,
+            lambda value: [value],
+            r"state 'held' is registered as .*requested as ListStateDescriptor",
+        ),
         (OTHER, str, None),
         (LONG, int, None),
     ],

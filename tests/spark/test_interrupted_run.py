@@ -165,7 +165,7 @@ def test_control_c_lets_an_epoch_end_and_says_where_the_job_goes_on(
     process = start(UNBOUNDED)
     os.killpg(process.pid, signal.SIGINT)
     line = process.stderr.readline()
-    while "stops when its epoch has ended; Ctrl-C again" not in line:
+    while "stops after the current epoch; press Ctrl-C again" not in line:
         assert line, "it ended without a word"
         line = process.stderr.readline()
     assert output_of(tmp_path) == []

@@ -52,7 +52,7 @@ KNOWN: dict[str, tuple[str, type[StreamError], str]] = {
     "the disk is full": (
         ABORTED + "java.io.IOException: No space left on device\n\tat x",
         SpillError,
-        r"task Map .* found no room on a local disk.*spark.local.dir",
+        r"task Map .* has no disk space.*spark.local.dir",
     ),
     "another Python": (
         ABORTED

@@ -47,8 +47,8 @@ def test_a_new_java_will_do(tmp_path: Path, script: str, release: str | None) ->
         (says("11.0.2"), None, "Java 11 at .*bin/java is too old: Spark needs Java 17 or newer"),
         (says("1.8.0_392"), None, "Java 8 at "),
         ("exit 0", 'JAVA_VERSION="16"', "Java 16 at "),
-        ("exit 3", None, "does not tell its version; it says: nothing, with exit code 3"),
-        ("echo hello", None, "does not tell its version; it says: hello"),
+        ("exit 3", None, "printed no version; it printed: nothing, with exit code 3"),
+        ("echo hello", None, "printed no version; it printed: hello"),
     ],
 )
 def test_another_java_is_refused_in_one_sentence(
@@ -61,15 +61,13 @@ def test_another_java_is_refused_in_one_sentence(
 
 
 def test_a_java_home_without_java_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        SparkUnavailableError, match=r"JAVA_HOME is '.*', where there is no bin/java"
-    ):
+    with pytest.raises(SparkUnavailableError, match=r"JAVA_HOME is '.*', but it has no bin/java"):
         require_java({"JAVA_HOME": str(tmp_path), "PATH": ""})
 
 
 def test_a_machine_without_java_is_refused() -> None:
     with pytest.raises(
-        SparkUnavailableError, match=r"Spark needs Java, and there is none.*--local"
+        SparkUnavailableError, match=r"Spark needs Java, but none was found.*--local"
     ):
         require_java({"PATH": ""})
 

@@ -167,8 +167,8 @@ def _remove(connection: Any, batches: list[StagedRows]) -> None:
     ).rowcount
     if moved != wanted:
         raise SinkError(
-            f"{first.where}: {wanted} rows of {_checkpoint(first)} wait for their commit by what the tasks "
-            f"said, and {moved} are in {first.staged}: somebody has removed the others. Nothing was "
+            f"{first.where}: {wanted} rows of {_checkpoint(first)} were written by the tasks, "
+            f"but {moved} are in {first.staged}: the others were removed. Nothing was "
             "committed; restore the table, or start the job from an earlier checkpoint"
         )
     _remove_all(connection, first.lineage, first.operator_id)
@@ -202,8 +202,8 @@ def _refused(error: Any, first: StagedRows) -> SinkError:
     parts = (said.message_primary or str(error), said.message_detail, said.message_hint)
     return SinkError(
         f"{first.where}: the rows of {_checkpoint(first)} can't be committed: "
-        f"{'; '.join(' '.join(part.split()) for part in parts if part)}. Nothing was committed; mend the "
-        "table and start the job again"
+        f"{'; '.join(' '.join(part.split()) for part in parts if part)}. Nothing was committed; "
+        f"correct the table and start the job again"
     )
 
 

@@ -62,8 +62,8 @@ class JdbcConnectionOptions:
             """
             if driver_name != _DRIVER:
                 raise UnsupportedFeatureError(
-                    f"with_driver_name({driver_name!r}): JdbcSink writes to PostgreSQL alone; leave the "
-                    f"driver out, or name {_DRIVER}"
+                    f"with_driver_name({driver_name!r}): JdbcSink supports only PostgreSQL; "
+                    f"remove the driver, or set {_DRIVER}"
                 )
             self._options = replace(self._options, driver_name=driver_name)
             return self

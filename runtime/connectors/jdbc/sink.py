@@ -60,8 +60,8 @@ class JdbcSink(TwoPhaseSinkFunction[Any]):
         fields = len(type_info.field_types)
         if statement.parameter_count != fields:
             raise ValueError(
-                f"JdbcSink.sink got the statement {sql!r} with {statement.parameter_count} parameters, and a "
-                f"type of {fields} fields; it needs as many ? as fields"
+                f"JdbcSink.sink got the statement {sql!r} with {statement.parameter_count} "
+                f"parameters, but a type of {fields} fields; it needs one ? per field"
             )
         return JdbcSink(_PostgresSink(sql, jdbc_connection_options, execution))
 

@@ -173,8 +173,8 @@ def _try(connection: Any, statement: Statement, table: StagingTable, where: str)
         parts = (error.diag.message_primary or str(error), error.diag.message_detail)
         raise SinkError(
             f"{where}: the server refuses the statement {statement.with_parameters(_numbers(statement))!r}: "
-            f"{'; '.join(' '.join(part.split()) for part in parts if part)}. Nothing was written; mend the "
-            "statement or the table, and start the job again"
+            f"{'; '.join(' '.join(part.split()) for part in parts if part)}. Nothing was "
+            f"written; correct the statement or the table, and start the job again"
         ) from error
 
 
@@ -196,8 +196,9 @@ def _make_tables(connection: Any, table: StagingTable, where: str) -> None:
                 connection.execute(command)
     except library.errors.InsufficientPrivilege as error:
         raise SinkError(
-            f"{where} may not make the tables in which rows wait for their commit ({_said(error)}): let the "
-            f"user create tables in the schema, or have its owner run, once: {' '.join(tables.split())}"
+            f"{where} lacks the privilege to create its staging tables ({_said(error)}): grant "
+            f"CREATE on the schema to the user, or let the owner of the schema run once: "
+            f"{' '.join(tables.split())}"
         ) from error
 
 

@@ -95,19 +95,21 @@ def _require_writing(bare: str, sql: str) -> None:
     """
     if ";" in bare:
         raise ValueError(
-            f"the statement {sql!r} of a JdbcSink holds several statements, and a sink runs one for each record: "
-            "write one, with WITH ... AS (...) for more changes at once"
+            f"the statement {sql!r} of a JdbcSink holds several statements, but a sink runs one "
+            f"statement per record: use WITH ... AS (...) to combine several changes"
         )
     words = [word.upper() for word in _WORD.findall(_without_parentheses(bare))]
     kind = next((word for word in words if word in _KINDS), None)
     if kind not in _WRITING or (words[0] != "WITH" and words[0] != kind):
         raise ValueError(
-            f"the statement {sql!r} of a JdbcSink begins with {words[0] if words else 'nothing'!r}, and a sink "
-            f"runs {', '.join(sorted(_WRITING))}, or WITH ... and one of them"
+            f"the statement {sql!r} of a JdbcSink begins with "
+            f"{words[0] if words else 'nothing'!r}, but a sink runs only "
+            f"{', '.join(sorted(_WRITING))}, or WITH ... and one of them"
         )
     if "RETURNING" in words:
         raise ValueError(
-            f"the statement {sql!r} of a JdbcSink has RETURNING, and nobody reads what it returns: leave that out"
+            f"the statement {sql!r} of a JdbcSink has RETURNING, but its result is never read: "
+            f"remove RETURNING"
         )
 
 

@@ -45,7 +45,7 @@ def connection_parameters(options: JdbcConnectionOptions) -> dict[str, str]:
     url = options.url
     if not isinstance(url, str) or not url:
         raise ValueError(
-            "JdbcConnectionOptions have no URL: with_url('jdbc:postgresql://host/database')"
+            "JdbcConnectionOptions have no URL: call with_url('jdbc:postgresql://host/database')"
         )
     parameters = {"conninfo": url} if url.startswith(_NATIVE) else _of_jdbc(url)
     if options.user_name is not None:
@@ -61,8 +61,8 @@ def _of_jdbc(url: str) -> dict[str, str]:
         # The rest of the URL may hold a password.
         kind = re.match(r"(jdbc:)?[A-Za-z0-9+]*", url)
         raise UnsupportedFeatureError(
-            f"JdbcSink writes to PostgreSQL alone, and the URL begins with "
-            f"{short_repr(kind.group() if kind else '')}: give jdbc:postgresql://host:port/database"
+            f"JdbcSink supports only PostgreSQL, but the URL begins with "
+            f"{short_repr(kind.group() if kind else '')}: use jdbc:postgresql://host:port/database"
         )
     parameters = {}
     if found["hosts"]:
@@ -90,5 +90,5 @@ def _of_jdbc(url: str) -> dict[str, str]:
 def _host(text: str) -> tuple[str, str]:
     found = _HOST.fullmatch(text)
     if found is None:
-        raise ValueError(f"the URL of JdbcConnectionOptions has {text!r}, which is no host:port")
+        raise ValueError(f"the URL of JdbcConnectionOptions has {text!r}, which is not host:port")
     return found["host"].strip("[]") or "localhost", found["port"] or "5432"

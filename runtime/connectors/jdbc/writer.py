@@ -158,8 +158,8 @@ class JdbcWriter(SinkWriter[Any]):
             return SinkError(text)
         field = int(number) - 1
         return SinkError(
-            f"{text}; parameter {number} is {short_repr(row[field])}, and the statement takes "
-            f"{self._table.types[field]} there"
+            f"{text}; parameter {number} is {short_repr(row[field])}, but the statement expects "
+            f"{self._table.types[field]}"
         )
 
     def _connected(self) -> Any:
@@ -189,5 +189,6 @@ def retried(action: Callable[[], T], prepare: Callable[[], None], retries: int, 
         except library.OperationalError as error:
             failure = error
     raise SinkError(
-        f"{where} can't reach its database, tried {retries + 1} times: {' '.join(str(failure).split())}"
+        f"{where} can't reach its database after {retries + 1} attempts: "
+        f"{' '.join(str(failure).split())}"
     ) from failure

@@ -179,7 +179,7 @@ class BatchInvocation:
         if len(by_record) != len(values):
             raise ValueError(
                 f"'{name_of(self._function)}.{method}' gave results for {len(by_record)} records, but got "
-                f"{len(values)}; it must return one iterable for each, in the order of the records"
+                f"{len(values)}; it must return one iterable per record, in order"
             )
         return [
             _results(results, self._function, method, value)

@@ -105,8 +105,9 @@ class EventLoopThread:
         thread.join(STOPPING_S)
         if thread.is_alive():
             warnings.warn(
-                f"{self._name}: a call still runs {STOPPING_S:g} s after it was cancelled; it blocks its "
-                "event loop (use asyncio.to_thread for blocking code) or goes on after CancelledError",
+                f"{self._name}: a call still runs {STOPPING_S:g} s after it was cancelled; it "
+                f"blocks its event loop (use asyncio.to_thread for blocking code) or ignores "
+                f"CancelledError",
                 RuntimeWarning,
                 stacklevel=2,
             )

@@ -98,9 +98,9 @@ class _NoWindowStates(KeyedStateStore):
     def _refuse(self, state_descriptor: Any) -> NoReturn:
         program = self._operator.program
         raise StateError(
-            f"'{program.name}' ({program.call_site}) asks for the window state "
-            f"'{state_descriptor.get_name()}', but its windows merge, and windows that merge have no "
-            "state of their own; use context.global_state()"
+            f"'{program.name}' ({program.call_site}) uses the window state "
+            f"'{state_descriptor.get_name()}', but merging windows have no per-window state; use "
+            f"context.global_state()"
         )
 
     get_state = _refuse

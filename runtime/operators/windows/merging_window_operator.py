@@ -99,8 +99,8 @@ class MergingWindowSet(Generic[W]):
     def _merge(self, merged: W, group: list[W], on_merge: OnMerge[W]) -> None:
         if not group or any(item not in self.mapping for item in group):
             raise ValueError(
-                f"{self._assigner} merges {group} into {merged}; a merge must name windows that it "
-                "was given, and one besides the new window"
+                f"{self._assigner} merges {group} into {merged}; a merge may only contain "
+                f"windows that it was given, and at least one besides the new window"
             )
         state_windows = [self.mapping.pop(item) for item in group]
         self.mapping[merged] = state_windows[0]
@@ -209,7 +209,8 @@ class MergingWindowOperator(WindowOperator):
             program = self.program
             raise StreamError(
                 f"'{program.name}' ({program.call_site}): {self.merging_assigner} merged windows into "
-                f"{window!r}, which is over already (the {clock} is {now}); merging must not make "
+                f"{window!r}, which has already ended (the {clock} is {now}); merging must not "
+                f"make "
                 "a window end earlier"
             )
 

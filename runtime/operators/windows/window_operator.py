@@ -64,7 +64,7 @@ class Lateness:
         last = window.max_timestamp()
         if last > MAX_LONG_VALUE:
             raise ValueError(
-                f"{window!r} ends after the last timestamp there is, {MAX_LONG_VALUE} ms; check the "
+                f"{window!r} ends after the largest timestamp, {MAX_LONG_VALUE} ms; check the "
                 "timestamp assigner: its timestamps must be milliseconds since the epoch"
             )
         return min(last + self.allowed_ms, MAX_LONG_VALUE) if self.is_event_time else last
@@ -302,8 +302,8 @@ class WindowOperator(KeyedWindowOperator):
             return
         if not isinstance(result, TriggerResult):
             raise TypeError(
-                f"trigger {self.spec.trigger!r} gives {short_repr(result)}; it must give a "
-                "TriggerResult, such as TriggerResult.CONTINUE"
+                f"trigger {self.spec.trigger!r} returned {short_repr(result)}; it must return a "
+                f"TriggerResult, such as TriggerResult.CONTINUE"
             )
         is_fire, is_purge = result.value
         if is_fire:

@@ -49,8 +49,8 @@ def committed_records(
     found = _OF_PATTERNS.search(folder)
     if found is not None:  # escaped, Spark 4.3 reads files twice where there are several
         raise GraphError(
-            f"the files of a DataFrame cannot be in {folder}: Spark takes '{found[0]}' for part of a pattern; "
-            "name another path"
+            f"the files of a DataFrame cannot be in {folder}: Spark reads '{found[0]}' as part "
+            f"of a pattern; use another path"
         )
     file_system_of(folder).make_folder(folder)
     session = active_or_new_session()

@@ -181,8 +181,9 @@ class Epochs:
             return
         if batch != done + 1:
             raise CheckpointError(
-                f"{self._storage.url}: Spark's log goes on with micro-batch {batch}, and the last complete "
-                f"checkpoint is that of micro-batch {done}: files are missing; restore the folder as a whole"
+                f"{self._storage.url}: Spark's log continues with micro-batch {batch}, but the "
+                f"last complete checkpoint belongs to micro-batch {done}: files are missing; "
+                f"restore the folder as a whole"
             )
         job, phases = self._job, self._phases
         phases.begin_epoch()
@@ -295,7 +296,7 @@ class Epochs:
 
     def _give_up(self, pending: PendingCheckpoint, error: CheckpointFailedError) -> None:
         self._coordinator.abort(pending, str(error))
-        _LOG.warning("%s; its epoch is run again", error)
+        _LOG.warning("%s; retrying its epoch", error)
 
     def _discard_orphans(self) -> None:
         discard_orphans(self._job, self._shipped.lineage, self._coordinator.lease.require)
@@ -367,10 +368,10 @@ class Epochs:
                 )
                 if not self._allows_non_restored:
                     raise CheckpointError(
-                        f"{what}: run the program that it had before, give the sink its uid, or allow "
-                        "non-restored state to leave that as it is"
+                        f"{what}: run the previous program, give the sink its old uid, or allow "
+                        f"non-restored state to ignore this"
                     )
-                _LOG.warning("%s: it is left as it is", what)
+                _LOG.warning("%s: ignored", what)
                 continue
             found.setdefault(place, []).append(pickle.loads(committable.handle))
         return found

@@ -55,7 +55,7 @@ class KeptInput:
             return
         storage.delete(f"{_LOG}/.{batch}.crc")  # that of what Spark wrote
         storage.write(f"{_LOG}/{batch}", kept)
-        raise InputPutBackError(f"{storage.url}: micro-batch {batch} has its input again")
+        raise InputPutBackError(f"{storage.url}: micro-batch {batch} has its input restored")
 
     def forget(self, batch: int) -> None:
         """Removes what was kept for a micro-batch, which has been run again."""

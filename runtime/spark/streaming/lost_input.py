@@ -43,9 +43,10 @@ def require_log(storage: CheckpointStorage, done: int) -> None:
     if done >= 0 and str(done) not in storage.children(f"{OFFSETS}/offsets"):
         raise CheckpointError(
             f"{storage.url}: the last complete checkpoint is that of micro-batch {done}, and Spark's log, the "
-            f"folder '{OFFSETS}', does not have that: files are missing; restore the folder as a whole, or start "
-            "with execution.state-recovery.path = this folder and another one for checkpoints, where "
-            "non-restored state is allowed: sources are read from their beginning then"
+            f"folder '{OFFSETS}', does not contain it: files are missing; restore the folder as "
+            f"a whole, or start "
+            "with execution.state-recovery.path = this folder and another checkpoint directory, "
+            "and allow non-restored state: sources are then read from their beginning"
         )
 
 
@@ -67,9 +68,10 @@ def require_input(session: SparkSession, storage: CheckpointStorage, done: int) 
         if gone:
             more = f" and {len(gone) - _SHOWN} more" if len(gone) > _SHOWN else ""
             raise CheckpointError(
-                f"{storage.url}: micro-batch {batch} was begun and is to be run again, and of its files "
-                f"{len(gone)} of {len(paths)} are gone: {', '.join(gone[:_SHOWN])}{more}; put them back, or set "
-                f"{IGNORED} to go on without what they held"
+                f"{storage.url}: micro-batch {batch} was started and must be retried, but "
+                f"{len(gone)} of its {len(paths)} files are gone: "
+                f"{', '.join(gone[:_SHOWN])}{more}; put them back, or set "
+                f"{IGNORED} to continue without their records"
             )
 
 

@@ -120,8 +120,8 @@ class StreamSinkWriter(SinkWriter[Any]):
         message = self._writer.write(iter(batches) if takes_arrow else self._rows(batches))
         if not isinstance(message, WriterCommitMessage):
             raise SinkError(
-                f"{self._where}: {type(self._writer).__name__}.write gave {short_repr(message)}; it must give "
-                "a WriterCommitMessage"
+                f"{self._where}: {type(self._writer).__name__}.write returned "
+                f"{short_repr(message)}; it must return a WriterCommitMessage"
             )
         return (StreamMessage(checkpoint_id, message),)
 

@@ -56,7 +56,8 @@ class StreamingRun(JobRun):
             # Threads of their own: the first call may take as long as the epoch, and the second ends it.
             _on_a_thread(self._streaming.cancel, NO_LIMIT)
             _LOG.warning(
-                "job '%s' stops when its epoch has ended; Ctrl-C again stops it at once", self._name
+                "job '%s' stops after the current epoch; press Ctrl-C again to abort the epoch",
+                self._name,
             )
             try:
                 interrupts.wait(self._ended)

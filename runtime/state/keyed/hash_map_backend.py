@@ -55,8 +55,8 @@ class _NoKey:
 
     def __hash__(self) -> NoReturn:
         raise StateError(
-            f"{self.where} uses keyed state or timers where there is no current key: they can be used "
-            "while a keyed record or a timer is processed; in open(), only ask for the state"
+            f"{self.where} uses keyed state or timers without a current key: use them only while "
+            f"a keyed record or a timer is processed; in open(), only get the state"
         )
 
 

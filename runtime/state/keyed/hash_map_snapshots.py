@@ -138,8 +138,8 @@ class HashMapSnapshots(KeyedStateBackend):
         """See KeyedStateBackend."""
         if self._touched is None or not self.tracks_changes:
             raise StateError(
-                f"{self._where}: changes of keyed state are asked for where they are not tracked since a "
-                "snapshot; call track_changes(), and take a whole snapshot first"
+                f"{self._where}: changes of keyed state were requested, but are not tracked; "
+                f"call track_changes(), and take a full snapshot first"
             )
         number = self._next_number
         with collector_paused():

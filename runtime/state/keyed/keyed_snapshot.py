@@ -75,7 +75,7 @@ def _key_group(item: tuple[int, Frame]) -> int:
 
 def _frames(data: bytes, what: str, where: str) -> Iterator[Frame]:
     if not data:
-        raise StateError(f"{where}: {what} can't be read: there are no bytes")
+        raise StateError(f"{where}: {what} can't be read: it is empty")
     stream = io.BytesIO(data)
     while stream.tell() < len(data):
         start = stream.tell()
@@ -87,7 +87,7 @@ def _frames(data: bytes, what: str, where: str) -> Iterator[Frame]:
         version = frame[0] if isinstance(frame, tuple) and frame else frame
         if version not in (WHOLE, CHANGES) or version is frame:
             raise StateError(
-                f"{where}: {what} has format {version!r}, and this version of opchain reads formats "
+                f"{where}: {what} has format {version!r}, but this version of opchain reads formats "
                 f"{WHOLE} and {CHANGES}"
             )
         yield frame
@@ -148,8 +148,8 @@ def _refuse(
     of_state = "" if state is None else f" of state '{state}'"
     raise StateError(
         f"{where}: {what} can't be read: objects{of_state} are of the class {last_class}, which "
-        f"can't be loaded as it was saved ({problem}); keep the class where it was, able to read what "
-        "it saved, or keep plain values in state"
+        f"can't be loaded as it was saved ({problem}); keep the class importable under its old "
+        f"name and compatible with the saved data, or keep plain values in state"
     ) from error
 
 
@@ -255,7 +255,7 @@ def require(tables: StateTables, name: str, kind: str, where: str, *, has_ttl: b
         raise StateError(
             f"{where}: state '{name}' was a {kind} {'with' if has_ttl else 'without'} a time to live "
             f"when the snapshot was taken, and is a {table.kind} "
-            f"{'with' if table.has_ttl else 'without'} one; restore before asking for states"
+            f"{'with' if table.has_ttl else 'without'} one; restore before you get the state"
         )
 
 

@@ -153,15 +153,16 @@ class StateTable:
         if self.descriptor is not None:
             if self.descriptor != descriptor:
                 raise StateError(
-                    f"{where}: state '{self.name}' is asked for as {_described(descriptor)}, and is "
-                    f"known as {_described(self.descriptor)}; give each state a name of its own"
+                    f"{where}: state '{self.name}' is registered as "
+                    f"{_described(self.descriptor)}, but was requested as "
+                    f"{_described(descriptor)}; use a different name for each state"
                 )
             return
         if kind != self.kind:
             raise StateError(
-                f"{where}: state '{self.name}' is asked for as {kind}, and is known as {self.kind} (the "
-                "operator's own, or of the snapshot that was restored); keep its kind, or give the new "
-                "state another name"
+                f"{where}: state '{self.name}' is registered as {self.kind} (by the operator or "
+                f"the restored snapshot), but was requested as {kind}; keep its kind, or use "
+                f"another name for the new state"
             )
         self.descriptor = descriptor
 

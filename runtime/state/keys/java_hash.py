@@ -66,7 +66,7 @@ def java_hash_code(key: object) -> int:
     if key is None:
         raise UnstableKeyError(
             "a key must not be None (a value inside a tuple, list, Row or dataclass may be); "
-            "filter such records out or give them a key of their own"
+            "filter such records out, or use another key for them"
         )
     return nested_hash_code(key)
 

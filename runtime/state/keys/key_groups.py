@@ -150,6 +150,6 @@ def check_parallelism(parallelism: int, max_parallelism: int) -> None:
     check_bounds("max parallelism", max_parallelism)
     if max_parallelism < parallelism:
         raise ValueError(
-            f"max parallelism must not be smaller than parallelism, but {max_parallelism} key groups "
-            f"are to be shared by {parallelism} instances"
+            f"max parallelism must not be smaller than parallelism, but {max_parallelism} key "
+            f"groups would be shared by {parallelism} subtasks"
         )

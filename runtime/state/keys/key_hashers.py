@@ -52,7 +52,7 @@ _FLOAT_NAN_CODE = 0x7FC00000
 def mismatch(key: object, type_name: str, expected: str) -> KeyTypeError:
     """The error for a key that its declared type cannot hold."""
     found = f"{short_repr(key)} ({type(key).__name__})"
-    return KeyTypeError(f"{found} is no value of the key type {type_name}: expected {expected}")
+    return KeyTypeError(f"{found} is not a value of the key type {type_name}: expected {expected}")
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ def hasher_named(name: str) -> Hasher:
     """
     if name not in NAMED_HASHERS:
         names = ", ".join(NAMED_HASHERS)
-        raise ValueError(f"no key hasher is named {name!r}; the names are {names}")
+        raise ValueError(f"unknown key hasher {name!r}; the names are {names}")
     return NAMED_HASHERS[name]
 
 

@@ -96,8 +96,8 @@ class OwnKeys:
             first, last = self._key_groups.first, self._key_groups.last
             raise StateError(
                 f"{self._where} gets the key {short_repr(key)}, which belongs to key group {group}, in "
-                f"the subtask of the key groups {first} to {last}; reinterpret_as_keyed_stream() takes "
-                "streams that are partitioned by that key already: use key_by()"
+                f"the subtask of the key groups {first} to {last}; reinterpret_as_keyed_stream() "
+                f"needs a stream that is already partitioned by this key; otherwise use key_by()"
             )
         if len(self._known) >= _KNOWN_LIMIT:
             self._known.clear()

@@ -72,7 +72,7 @@ def key_bytes(state_key: Any) -> bytes:  # noqa: PLR0911 - a table, most frequen
         return b"m" + _of_int(state_key // _MICROSECOND)
     if kind is uuid.UUID:
         return b"u" + bytes(state_key.bytes)
-    raise AssertionError(f"{state_key!r} is no state key")
+    raise AssertionError(f"{state_key!r} is not a state key")
 
 
 def can_be_read(data: bytes) -> bool:
@@ -429,7 +429,8 @@ class DiskEntries(MutableMapping[Any, Any]):
             return pickle.loads(stored[_PLACE:])
         except Exception as error:
             raise StateError(
-                f"{self._spaces.where}: state '{self.name}' holds what can't be read from disk again "
+                f"{self._spaces.where}: state '{self.name}' holds a value that can't be read "
+                f"back from disk "
                 f"({type(error).__name__}: {error}); keep plain values in state"
             ) from error
 

@@ -164,8 +164,8 @@ class TimerServices:
         """
         if not (self._tracks_changes and self._next_number):
             raise StateError(
-                f"{self._where}: changes of timers are asked for where they are not tracked since a "
-                "snapshot; call track_changes(), and take a whole snapshot first"
+                f"{self._where}: changes of timers were requested, but are not tracked; call "
+                f"track_changes(), and take a full snapshot first"
             )
         groups: dict[int, dict[str, list[Any]]] = {}
         for name, queues in self._queues.items():

@@ -115,7 +115,7 @@ class InputGate:
         channel = self._accept(buffer)
         for element in self._decode(buffer, channel):
             if channel.has_ended:
-                raise self._lost(buffer.channel, "goes on behind its end of input")
+                raise self._lost(buffer.channel, "continues after its end of input")
             if isinstance(element, EndOfInput):
                 channel.has_ended = True
                 if not self._close_one(channel.input_number):
@@ -150,7 +150,7 @@ class InputGate:
             )
         if channel.has_ended:
             raise self._lost(
-                buffer.channel, f"brings buffer {buffer.sequence} behind its end of input"
+                buffer.channel, f"brings buffer {buffer.sequence} after its end of input"
             )
         if buffer.sequence < channel.sequence:
             raise self._lost(
@@ -195,6 +195,6 @@ class InputGate:
     def _lost(self, number: int, what: str) -> LostBufferError:
         return LostBufferError(
             f"edge '{self._channels[number].label}', {self._place}: channel {number} {what}; the "
-            "input is incomplete and no result of it is published; run the job again, and report it if "
-            "it comes back"
+            "input is incomplete and no result of it is published; run the job again, and report "
+            "the error if it repeats"
         )

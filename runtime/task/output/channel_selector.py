@@ -147,7 +147,7 @@ class KeyGroups:
                     f"{_named(self._key)} gives the record {short_repr(value)} the key "
                     f"{short_repr(key)}: {error}"
                 )
-        return KeyTypeError(f"{_named(self._key)} gives keys that cannot be routed: {failure}")
+        return KeyTypeError(f"{_named(self._key)} returns keys that cannot be hashed: {failure}")
 
 
 class Custom:

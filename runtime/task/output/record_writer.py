@@ -146,7 +146,9 @@ class RecordWriter:
         """
         count = len(values)
         if self._has_ended:
-            raise InternalError(f"{self._where()}: {count} records were written behind the end")
+            raise InternalError(
+                f"{self._where()}: {count} records were written after the end of input"
+            )
         if not count:
             return
         assignment = self._selector.assign(values, keys)

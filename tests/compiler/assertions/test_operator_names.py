@@ -46,5 +46,5 @@ def test_a_name_that_fits_none_lists_all_and_guesses(plan: JobPlan) -> None:
 
 
 def test_an_operator_itself_is_no_name(plan: JobPlan) -> None:
-    with pytest.raises(TypeError, match="an operator is named by a str, not by 3"):
+    with pytest.raises(TypeError, match="an operator is named by a string, but got 3"):
         operator_called(plan, 3)  # type: ignore[arg-type]

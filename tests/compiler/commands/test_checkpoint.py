@@ -135,7 +135,9 @@ def test_a_file_is_no_checkpoint(write: Any, run: Any) -> None:
     write()
     done = run("checkpoint", "verify", "clicks.py")
     assert done.exit_code == 2
-    assert done.stderr.startswith("opchain: clicks.py has no checkpoint and is no savepoint; give")
+    assert done.stderr.startswith(
+        "opchain: clicks.py has no checkpoint and is not a savepoint; pass"
+    )
 
 
 def test_checkpoints_beside_a_damaged_one_are_listed(place: str, run: Any) -> None:
@@ -144,7 +146,7 @@ def test_checkpoints_beside_a_damaged_one_are_listed(place: str, run: Any) -> No
     assert done.exit_code == 2
     (line,) = done.stdout.splitlines()
     assert line.startswith("checkpoint 2  ")
-    assert "chk-1/_metadata is no metadata of a checkpoint" in done.stderr
+    assert "chk-1/_metadata is not checkpoint metadata" in done.stderr
 
 
 def test_commands_say_that_an_unsigned_checkpoint_runs_code(

@@ -106,7 +106,7 @@ def test_a_job_that_fails_is_over_too() -> None:
 def test_a_port_that_is_taken_is_an_error() -> None:
     with serving_pages([], 0) as address:
         port = int(address.rsplit(":", 1)[1].rstrip("/"))
-        with pytest.raises(CommandError, match=f"port {port}.*give another to --serve"):
+        with pytest.raises(CommandError, match=f"port {port}.*pass another port to --serve"):
             serving_pages([], port).__enter__()
 
 

@@ -105,16 +105,16 @@ def test_a_saved_plan_is_printed(write: Any, run: Any) -> None:
     assert run("plan", "saved.json").stdout == run("plan", "clicks.py").stdout
     generated = run("plan", "saved.json", "--stage", "generated")
     assert generated.exit_code == 2
-    assert "saved.json is a saved plan: it holds the job graph, and no" in generated.stderr
+    assert "saved.json is a saved plan: it holds only the job graph, not" in generated.stderr
     write("{}", "broken.json")
     broken = run("plan", "broken.json")
     assert broken.exit_code == 2
-    assert "broken.json is JSON, but no saved plan" in broken.stderr
+    assert "broken.json is JSON but not a saved plan" in broken.stderr
     write(
         run("plan", "clicks.py", "--stage", "stream-graph", "--format", "json").stdout, "early.json"
     )
     assert (
-        "early.json is a stream graph, and plans are read as job graphs"
+        "early.json is a stream graph, but a job graph is needed"
         in run("plan", "early.json").stderr
     )
     assert run("plan", "missing.json").stderr == "opchain: there is no file missing.json\n"

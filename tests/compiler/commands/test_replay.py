@@ -87,7 +87,7 @@ def test_a_program_that_raises(place: str, write: Any, run: Any) -> None:
     ("chosen", "said"),
     [
         (["--epoch", "7"], "no checkpoint of epoch 7; it has those of 1, 2"),
-        (["--subtask", "1"], "--subtask is one of a vertex"),
+        (["--subtask", "1"], "--subtask needs --vertex"),
         (["--vertex", "sum", "--subtask", "2"], "has 2 subtasks, counted from 0"),
         (["--vertex", "nothing"], "has no vertex 'nothing'; it has 1 'Source: pairs', 2 '"),
     ],

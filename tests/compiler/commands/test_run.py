@@ -88,7 +88,7 @@ def test_a_file_that_is_no_program_is_refused(write: Any, run: Any) -> None:
     assert "README.md is not a Python program" in run("run", "README.md").stderr
     assert "there is no file nope.py" in run("run", "nope.py").stderr
     lokal = run("run", "--lokal", "README.md").stderr
-    assert "--lokal stands where FILE should" in lokal
+    assert "--lokal is not an option of this command" in lokal
     assert "-D parallelism.default=4" in lokal
 
 

@@ -178,7 +178,7 @@ def test_spark_submit_gets_the_secrets(program: str) -> None:
         ("nope.py", "there is no file nope.py"),
         (
             "--executor-memory",
-            "--executor-memory is no option of 'opchain submit'; settings of Spark are",
+            "--executor-memory is not an option of 'opchain submit'; pass settings of Spark",
         ),
         ("clicks.py:build", "clicks.py:build names a function"),
         (

@@ -46,7 +46,7 @@ def test_a_callable_fits_where_callables_do() -> None:
     [
         (5, MapFunction, True, "expected a MapFunction or a callable, got int 5"),
         (None, MapFunction, True, "expected a MapFunction or a callable, got NoneType None"),
-        (Double, MapFunction, True, "Double is a class; give an object of it, such as Double()"),
+        (Double, MapFunction, True, "Double is a class; pass an instance, such as Double()"),
         (PassOn(), MapFunction, True, "expected a MapFunction or a callable, got PassOn"),
         (lambda a, b: a, MapFunction, True, "can't be called with"),
         (5, ProcessFunction, False, "got 5 of type int; it takes a ProcessFunction"),

@@ -99,9 +99,9 @@ def test_a_keyed_stream_stays_keyed(numbers: DataStream[int]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ((Blocking(), 1), TypeError, "Blocking.async_invoke is no coroutine function"),
+        ((Blocking(), 1), TypeError, "Blocking.async_invoke is not a coroutine function"),
         ((abs, 1), TypeError, "is not a coroutine function"),
-        ((Lookup, 1), TypeError, "Lookup is a class; give an object"),
+        ((Lookup, 1), TypeError, "Lookup is a class; pass an instance"),
         ((WaitingTimeout(), 1), TypeError, "WaitingTimeout.timeout is a coroutine function"),
         (
             (NoBatch(), 1),
@@ -127,7 +127,7 @@ def test_what_is_no_stream_is_refused() -> None:
 
 
 def test_retries_need_an_end_and_a_strategy(numbers: DataStream[int]) -> None:
-    with pytest.raises(ValueError, match="retries need an end"):
+    with pytest.raises(ValueError, match="retries need a time limit"):
         AsyncDataStream.ordered_wait_with_retry(numbers, Lookup(), 0, RETRY)
     with pytest.raises(TypeError, match="the retry strategy is None"):
         AsyncDataStream.ordered_wait_with_retry(numbers, Lookup(), 1, None)  # type: ignore[arg-type]

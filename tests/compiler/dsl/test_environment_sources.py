@@ -81,7 +81,7 @@ def test_a_source_function_runs_once(env: StreamExecutionEnvironment) -> None:
         True,
     )
     assert source.chaining_strategy is ChainingStrategy.HEAD
-    with pytest.raises(GraphError, match="not parallel and runs as 1 subtask"):
+    with pytest.raises(GraphError, match="not parallel and always runs as 1 subtask"):
         stream.set_parallelism(2)
     assert stream.set_max_parallelism(16).transformation.max_parallelism == 16
 

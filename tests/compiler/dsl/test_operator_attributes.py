@@ -116,5 +116,5 @@ def test_what_is_no_operator_has_no_attributes(
 ) -> None:
     stream = NO_OPERATORS[what](mapped)
     arguments = ATTRIBUTES[setter][:1] if setter in ATTRIBUTES else ()
-    with pytest.raises(GraphError, match=f"{setter}.*{what} .* is no operator"):
+    with pytest.raises(GraphError, match=f"{setter}.*{what} .* is not an operator"):
         getattr(stream, setter)(*arguments)

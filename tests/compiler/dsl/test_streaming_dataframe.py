@@ -64,12 +64,14 @@ def test_two_dataframes_of_one_folder_are_refused() -> None:
     with capturing():
         stream = endless(checkpoints="/checkpoints").uid("numbers")
         stream.to_dataframe("bigint")
-        with pytest.raises(GraphError, match="another DataFrame of this program has its files in"):
+        with pytest.raises(
+            GraphError, match="another DataFrame of this program already writes its files to"
+        ):
             stream.to_dataframe("bigint")
 
 
 def test_checkpoints_need_a_name_that_stays() -> None:
-    with capturing(), pytest.raises(GraphError, match=r"'Map' .* has no uid, by which a job"):
+    with capturing(), pytest.raises(GraphError, match=r"'Map' .* has no uid; a job"):
         endless(checkpoints="/checkpoints").map(lambda n: n).to_dataframe("bigint")
     with capturing():
         endless().map(lambda n: n).to_dataframe("bigint")
@@ -83,7 +85,7 @@ def test_this_process_has_no_dataframes() -> None:
 @pytest.mark.parametrize("argument", [{"path": "/files"}, {"options": {}}])
 def test_a_bounded_stream_has_no_files(argument: Any) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
-    with pytest.raises(GraphError, match="ends, and its DataFrame needs no files"):
+    with pytest.raises(GraphError, match="is bounded, so its DataFrame needs no files"):
         env.from_sequence(1, 3).to_dataframe("bigint", **argument)
 
 

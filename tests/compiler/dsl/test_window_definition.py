@@ -99,7 +99,9 @@ def test_a_merging_window_needs_a_merging_trigger(env: StreamExecutionEnvironmen
         def can_merge(self) -> bool:
             return False
 
-    with pytest.raises(GraphError, match="Stubborn cannot merge, and the windows of EventTimeSess"):
+    with pytest.raises(
+        GraphError, match="Stubborn cannot merge windows, but the windows of EventTimeSess"
+    ):
         sessions.trigger(Stubborn())
 
 

@@ -223,7 +223,7 @@ def test_the_invariant(env: Any, source: Any, compiled: Any) -> None:
     source(env).map(int)
     plan = compiled(env, "programs")
     lost = replace(plan, job_program=replace(plan.job_program, vertices=()))
-    with pytest.raises(InternalError, match="lost or doubled a task"):
+    with pytest.raises(InternalError, match="lost or duplicated a task"):
         every_task_has_a_program(lost)
 
 

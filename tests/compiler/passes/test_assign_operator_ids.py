@@ -73,5 +73,5 @@ def test_the_invariant(env: Any, source: Any, compiled: Any, change: str) -> Non
     broken[2] = broken[1]
     if change == "missing":
         del broken[2]
-    with pytest.raises(InternalError, match=r"no operator id|one operator id"):
+    with pytest.raises(InternalError, match=r"no operator id|the same operator id"):
         every_operator_has_its_own_id(replace(plan, operator_ids=broken))

@@ -44,5 +44,5 @@ def test_the_collector_is_as_it_was(env: Any, source: Any) -> None:
 
 
 def test_a_pass_that_runs_too_early_says_so() -> None:
-    with pytest.raises(InternalError, match="before the pass that makes what it reads"):
+    with pytest.raises(InternalError, match="before the pass that produces its input"):
         made(None)

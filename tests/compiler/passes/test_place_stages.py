@@ -138,9 +138,9 @@ def test_the_invariant(env: Any, source: Any, compiled: Any) -> None:
         plan.execution_plan,
         stages=(first, replace(second, vertices=(replace(vertex, stage=0),))),
     )
-    with pytest.raises(InternalError, match="an edge that leads back"):
+    with pytest.raises(InternalError, match="an edge to an earlier stage"):
         exchanges_go_forward(replace(plan, execution_plan=backwards))
-    with pytest.raises(InternalError, match="left a vertex unplaced"):
+    with pytest.raises(InternalError, match="left a vertex without a stage"):
         exchanges_go_forward(
             replace(plan, execution_plan=replace(plan.execution_plan, stages=(first,)))
         )

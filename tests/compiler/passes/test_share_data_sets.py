@@ -136,7 +136,7 @@ def test_resources_make_batch_exchanges_blocking(
 def test_a_hybrid_exchange_is_refused_in_streaming(env: Any, source: Any, compiled: Any) -> None:
     mode = ExchangeMode.HYBRID_FULL
     source(env).partition(PartitionerKind.REBALANCE, exchange_mode=mode).map(str)
-    with pytest.raises(JobGraphError, match="has a hybrid exchange, which exists in batch mode"):
+    with pytest.raises(JobGraphError, match="has a hybrid exchange, which needs batch mode"):
         compiled(env)
 
 

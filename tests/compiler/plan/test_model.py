@@ -74,10 +74,10 @@ def changed(change: Callable[[dict[str, Any]], object]) -> str:
         ("{", "plan.json is not JSON"),
         (b"\xff\xfe\xff", "plan.json is not JSON"),
         ("[]", "it holds a JSON list, expected an object"),
-        ("{}", "it has no schema_version; make one with 'opchain plan FILE --format json'"),
+        ("{}", "it has no schema_version; create one with 'opchain plan FILE --format json'"),
         (
             changed(lambda plan: plan.update(schema_version=99)),
-            "has schema_version 99 and this opchain reads 1",
+            "has schema_version 99 but this opchain reads version 1",
         ),
         (
             changed(lambda plan: plan["vertices"][1].pop("parallelism")),

@@ -64,7 +64,9 @@ INCOMPLETE: dict[str, Any] = {
 
 @pytest.mark.parametrize("name_some", INCOMPLETE.values(), ids=INCOMPLETE.keys())
 def test_resources_need_both_cores_and_heap(name_some: Any) -> None:
-    with pytest.raises(ValueError, match="'a' asks for resources without both CPU cores and task"):
+    with pytest.raises(
+        ValueError, match="'a' asks for resources, but not for both CPU cores and task"
+    ):
         name_some(builder()).build()
 
 

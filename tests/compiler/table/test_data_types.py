@@ -31,7 +31,7 @@ def test_sqls_text_names_a_type(text: str, data_type: DataType) -> None:
     ("text", "message"),
     [
         ("TIMESTAMP(3)", "'TIMESTAMP\\(3\\)' is not a supported column type"),
-        ("", "is no supported type"),
+        ("", "is not a supported column type"),
         ("INT(3)", "has 1 parameters; a INT has 0"),
         ("DECIMAL(3)", "has 1 parameters; a DECIMAL has 2"),
     ],

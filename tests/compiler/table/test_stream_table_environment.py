@@ -64,7 +64,8 @@ def test_a_table_has_columns_and_a_connector_that_is_known(tables: StreamTableEn
         tables.create_temporary_table("x", TableDescriptor.for_connector("datagen").build())
     kafka = TableDescriptor.for_connector("kafka").schema(numbers().schema).build()  # type: ignore[arg-type]
     with pytest.raises(
-        UnsupportedFeatureError, match="connector 'kafka' can be read, only 'datagen'"
+        UnsupportedFeatureError,
+        match="connector 'kafka' can be read; supported connectors: 'datagen'",
     ):
         tables.create_temporary_table("x", kafka)
 

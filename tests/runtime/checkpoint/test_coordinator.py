@@ -117,14 +117,18 @@ def test_epochs_only_go_up_and_one_is_pending(
     storage: CheckpointStorage, coordinator: CheckpointCoordinator
 ) -> None:
     run_epoch(coordinator, Tasks(storage), 5)
-    with pytest.raises(CheckpointError, match="checkpoint 5 is begun, and 5 is complete already"):
+    with pytest.raises(
+        CheckpointError, match="checkpoint 5 cannot start: checkpoint 5 is already complete"
+    ):
         coordinator.begin(5, [0])
     pending = coordinator.begin(7, [0])
-    with pytest.raises(CheckpointError, match="checkpoint 8 is begun while 7 is pending"):
+    with pytest.raises(
+        CheckpointError, match="checkpoint 8 cannot start while checkpoint 7 is pending"
+    ):
         coordinator.begin(8, [0])
     coordinator._tolerable_failures = 1
     coordinator.abort(pending, "test")
-    with pytest.raises(CheckpointError, match="checkpoint 7 is not the one that is pending"):
+    with pytest.raises(CheckpointError, match="checkpoint 7 is not the pending checkpoint"):
         coordinator.complete(pending, ())
 
 
@@ -136,9 +140,7 @@ def test_failures_in_a_row_are_tolerated_up_to_a_number(storage: CheckpointStora
         coordinator.abort(coordinator.begin(epoch, [0, 1]), "disk full")
         run_epoch(coordinator, tasks, epoch + 1)
     coordinator.abort(coordinator.begin(5, [0, 1]), "disk full")
-    with pytest.raises(
-        CheckpointError, match="checkpoint 6 failed: out; 2 in a row, and 1 are tol"
-    ):
+    with pytest.raises(CheckpointError, match="checkpoint 6 failed: out; 2 in a row, tolerable: 1"):
         coordinator.abort(coordinator.begin(6, [0, 1]), "out")
     assert observer.heard == [
         (1, "disk full"),
@@ -189,7 +191,7 @@ def test_retention_goes_on_in_the_next_run(storage: CheckpointStorage) -> None:
     second = open_(storage, "run-2", retained=2)
     run_epoch(second, Tasks(storage), 6)
     assert completed_epochs(storage) == [5, 6]
-    with pytest.raises(ValueError, match="0 checkpoints are to be retained"):
+    with pytest.raises(ValueError, match="0 is the number of retained checkpoints"):
         open_(storage, retained=0)
 
 
@@ -205,7 +207,7 @@ def test_a_damaged_checkpoint_before_the_last_is_dropped(
     second = open_(storage, "run-2", retained=3)
     run_epoch(second, Tasks(storage), 4)
     assert completed_epochs(storage) == [1, 3, 4]
-    assert "checkpoint 2 is dropped, a later one is there: " in caplog.text
+    assert "checkpoint 2 is discarded, because a later one is complete: " in caplog.text
     second.sweep()
     needed = {name for found in (1, 3, 4) for name in read_metadata(storage, found).files}
     assert set(storage.names("shared")) == needed
@@ -434,7 +436,7 @@ def test_a_checkpoint_that_an_attempt_before_has_completed_after_all_ends_the_ru
     assert coordinator._pending is not None
     coordinator.abort(coordinator._pending, "no route to host")
     with pytest.raises(
-        CheckpointError, match=r"is complete, though.*start the job again"
+        CheckpointError, match=r"is complete, although.*start the job again"
     ) as caught:
         run_epoch(coordinator, Tasks(storage), 1)
     assert not isinstance(caught.value, CheckpointInUseError)

@@ -55,8 +55,8 @@ def flip_bits(path: Path) -> None:
 
 
 DAMAGES: list[tuple[Callable[[Path], object], str]] = [
-    (truncate, "has .* bytes and was written with"),
-    (flip_bits, "was altered: its checksum is not"),
+    (truncate, "has .* bytes, but .* were written"),
+    (flip_bits, "was altered: its checksum does not match"),
     (lambda path: path.unlink(), "is missing"),
 ]
 

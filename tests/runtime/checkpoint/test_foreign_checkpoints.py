@@ -200,7 +200,7 @@ def signed(tmp_path: Path, key: CheckpointKey | None = KEY) -> CheckpointStorage
 def test_what_a_key_has_signed_is_read_with_it_alone(tmp_path: Path) -> None:
     storage = signed(tmp_path)
     assert problems_of(find_checkpoint(storage.url, KEY)) == []
-    with pytest.raises(CheckpointKeyError, match=f"signed by the key '{KEY.identity}', and no key"):
+    with pytest.raises(CheckpointKeyError, match=f"signed by the key '{KEY.identity}', but no key"):
         find_checkpoint(storage.url)
     other = CheckpointKey.of(b"another key of sixteen bytes")
     with pytest.raises(

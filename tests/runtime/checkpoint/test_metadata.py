@@ -107,12 +107,12 @@ def changed(**fields: object) -> bytes:
     [
         (
             changed(format_version=2),
-            "is of format 'opchain checkpoint' 2, and this version of opch",
+            "is of format 'opchain checkpoint' 2, but this version of opch",
         ),
         (changed(format="plan"), "is of format 'plan' 1"),
         (changed(checkpoint={}), "was altered"),
-        (b"[]", "is no metadata of a checkpoint: TypeError"),
-        (b"{}", "is no metadata of a checkpoint: KeyError: 'format'"),
+        (b"[]", "is not checkpoint metadata: TypeError"),
+        (b"{}", "is not checkpoint metadata: KeyError: 'format'"),
     ],
 )
 def test_what_is_wrong_is_said(data: bytes, message: str) -> None:

@@ -30,7 +30,7 @@ def test_all_tasks_in_their_order() -> None:
 @pytest.mark.parametrize(
     ("found", "message"),
     [
-        (acknowledgement(7), "task 7 acknowledges checkpoint 5, which waits for other tasks"),
+        (acknowledgement(7), "task 7 acknowledges checkpoint 5, which does not include that task"),
         (acknowledgement(0), "task 0 acknowledges checkpoint 5 a second time"),
         (acknowledgement(1, epoch=4), "task 1 acknowledges checkpoint 5 with the state of epoch 4"),
     ],

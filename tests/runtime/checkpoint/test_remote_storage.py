@@ -55,7 +55,7 @@ def test_a_file_system_that_cannot_tell_who_was_first_is_refused(kind: type) -> 
     storage = RemoteStorage("careless://a")
     storage.write("shared/a", b"abc")
     with pytest.raises(
-        CheckpointError, match="Careless of this fsspec can't make a file on the cond"
+        CheckpointError, match="Careless of this fsspec cannot create a file only if"
     ):
         storage.publish("chk-1/_metadata", b"")
 

@@ -141,7 +141,7 @@ def test_of_two_that_replace_a_dead_run_one_wins(
         return False
 
     monkeypatch.setattr(run_lease, "_is_alive", meanwhile)
-    with pytest.raises(CheckpointInUseError, match="was taken just now by run run-2"):
+    with pytest.raises(CheckpointInUseError, match="was just taken by run run-2"):
         take(storage, clock, "run-3")
 
 
@@ -220,7 +220,7 @@ def test_a_damaged_file_is_named_with_what_to_do(
     any_storage.write(f"runs/1.{kind}", content)
     with pytest.raises(
         CorruptCheckpointError,
-        match=rf"runs/1\.{kind} is damaged: .* make sure that no job does, remove the file, and start",
+        match=rf"runs/1\.{kind} is damaged: .* make sure that no job uses it, remove the file, and start",
     ):
         take(any_storage, clock, "run-2")
     any_storage.delete(f"runs/1.{kind}")
@@ -241,7 +241,7 @@ def test_a_heartbeat_from_the_future_blocks_nobody(
     take(any_storage, clock)
     clock.now -= 3_600_000
     take(any_storage, clock, "run-2").require()
-    assert "is 3600 s in the future, so the run is taken for dead" in caplog.text
+    assert "is 3600 s in the future, so the run is considered dead" in caplog.text
 
 
 def test_clocks_may_differ_by_less_than_a_lease(

@@ -56,7 +56,7 @@ def test_places_are_named_in_three_ways(place: CheckpointStorage) -> None:
 
 
 def test_an_empty_place_is_said(any_storage: CheckpointStorage) -> None:
-    with pytest.raises(CheckpointError, match="has no checkpoint and is no savepoint; give"):
+    with pytest.raises(CheckpointError, match="has no checkpoint and is not a savepoint; pass"):
         find_checkpoint(any_storage.url)
 
 

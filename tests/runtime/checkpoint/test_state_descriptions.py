@@ -71,6 +71,7 @@ def test_a_change_is_refused_with_the_operator() -> None:
     now = [StateDescription("n", "ValueStateDescriptor", "String")]
     require_same_states([LONG], [LONG], "'count' (job.py:3)")
     with pytest.raises(
-        StateError, match=r"'count' \(job.py:3\): state 'n' was .*; give the new state"
+        StateError,
+        match=r"'count' \(job.py:3\): state 'n' was .*; use another name for the new state",
     ):
         require_same_states([LONG], now, "'count' (job.py:3)")

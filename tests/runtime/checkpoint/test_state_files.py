@@ -150,7 +150,7 @@ def test_names_tell_epoch_task_and_attempt(storage: CheckpointStorage) -> None:
 
 
 def test_changes_need_what_they_are_relative_to(storage: CheckpointStorage) -> None:
-    with pytest.raises(InternalError, match="task 3 writes changes in epoch 5, and nothing before"):
+    with pytest.raises(InternalError, match="task 3 writes changes in epoch 5, but has no base"):
         write_task_state(storage, 5, 3, "0", {OPERATOR: OperatorSnapshot(is_changes=True)})
 
 
@@ -319,7 +319,7 @@ def flip(path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (cut, r"has \d+ bytes and was written with \d+"),
+        (cut, r"has \d+ bytes, but \d+ were written"),
         (flip, "was altered"),
         (Path.unlink, "is missing"),
     ],

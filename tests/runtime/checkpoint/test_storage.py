@@ -49,7 +49,7 @@ def test_a_changed_bit_is_found(data: bytes, draw: st.DataObject) -> None:
 def test_a_file_that_is_cut_short_is_found(any_storage: CheckpointStorage) -> None:
     file = any_storage.put("a", b"abcdef")
     any_storage.write("a", b"abc")
-    with pytest.raises(CorruptCheckpointError, match="has 3 bytes and was written with 6"):
+    with pytest.raises(CorruptCheckpointError, match="has 3 bytes, but 6 were written"):
         any_storage.get(file)
 
 

@@ -178,33 +178,33 @@ def test_instants_and_zones_of_all_kinds_are_one_instant() -> None:
         (
             struct(x=SparkType("timestamp")),
             (NAIVE,),
-            "no time zone, .*make the column timestamp_ntz",
+            "no time zone, .*declare the column as timestamp_ntz",
         ),
         (
             struct(x=SparkType("timestamp_ntz")),
             (NAIVE.replace(tzinfo=timezone.utc),),
-            "it has a time zone, .*make the column timestamp",
+            "it has a time zone, .*declare the column as timestamp",
         ),
         (
             struct(x=SparkType("timestamp")),
             (date(2020, 1, 1),),
             "neither a datetime nor an Instant",
         ),
-        (struct(x=SparkType("timestamp_ntz")), (time(1),), "it is no datetime"),
-        (struct(x=SparkType("day_time_interval")), (5,), "it is no timedelta"),
+        (struct(x=SparkType("timestamp_ntz")), (time(1),), "it is not a datetime"),
+        (struct(x=SparkType("day_time_interval")), (5,), "it is not a timedelta"),
         (struct(x=decimal_type(4, 2)), (Decimal("1.234"),), r"takes decimal\(4,2\)"),
         (struct(x=decimal_type(4, 2)), (Decimal(100),), r"takes decimal\(4,2\)"),
         (struct(x=decimal_type(4, 2)), (1.5,), r"takes decimal\(4,2\)"),
         (struct(x=SparkType("void")), (1,), "takes void"),
-        (struct(x=array(LONG)), (5,), "column 'x' got 5, .*: it is no list"),
-        (struct(x=array(LONG)), ("ab",), "it is no list"),
+        (struct(x=array(LONG)), (5,), "column 'x' got 5, .*: it is not a list"),
+        (struct(x=array(LONG)), ("ab",), "it is not a list"),
         (
             struct(x=array(LONG)),
             ([1, "b"],),
             r"column 'x\[\]' got 'b', of type str, and takes bigint",
         ),
         (struct(x=array(LONG, nulls=False)), ([None],), r"column 'x\[\]' got None"),
-        (struct(x=mapping(TEXT, LONG)), ([1],), "it is no dict"),
+        (struct(x=mapping(TEXT, LONG)), ([1],), "it is not a dict"),
         (struct(x=mapping(TEXT, LONG)), ({None: 1},), "a key of a map is None"),
         (struct(x=mapping(TEXT, LONG)), ({"k": "v"},), r"column 'x \(value\)' got 'v'"),
         (struct(x=mapping(TEXT, LONG, nulls=False)), ({"k": None},), "it is not null"),
@@ -227,7 +227,7 @@ def test_a_column_that_is_not_null() -> None:
     of = struct_type([SparkField("n", LONG, nullable=False)])
     assert RecordEncoder(of, WHERE).batch([(1,)]).num_rows == 1
     with pytest.raises(
-        RecordSchemaError, match="column 'n' got None, and its type bigint is not null"
+        RecordSchemaError, match="column 'n' got None, but its type bigint is not nullable"
     ):
         RecordEncoder(of, WHERE).batch([(1,), (None,)])
 

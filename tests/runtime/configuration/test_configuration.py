@@ -89,7 +89,7 @@ def test_a_value_that_does_not_fit_is_an_error_with_its_key(read: Any, error: st
 )
 def test_a_value_of_another_type_is_not_taken(write: Any) -> None:
     configuration = Configuration()
-    with pytest.raises(TypeError, match=r"a configuration key is a str|key 'k': expected"):
+    with pytest.raises(TypeError, match=r"a configuration key must be a str|key 'k': expected"):
         write(configuration)
     assert configuration.key_set() == set()
 

@@ -144,10 +144,10 @@ def test_a_written_number_is_read_back(value: float) -> None:
     ("text", "error"),
     [
         ("'a", "the quote at position 0"),
-        ("[a, [b, c]]", r"'\[b' is no item of a list"),
-        ("[{a: b}]", "'{a: b}' is no item of a list"),
+        ("[a, [b, c]]", r"'\[b' is not an item of a list"),
+        ("[{a: b}]", "'{a: b}' is not an item of a list"),
         ("a;'b", "the quote at position 2"),
-        ('["\\x"]', "escape that is not known"),
+        ('["\\x"]', "has an unknown escape"),
     ],
 )
 def test_broken_lists_are_refused(text: str, error: str) -> None:

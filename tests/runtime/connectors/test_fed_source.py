@@ -73,7 +73,7 @@ def test_nobody_asks_for_splits() -> None:
 
 def test_what_is_no_dataframe() -> None:
     for given in (5, None, "select 1"):
-        with pytest.raises(GraphError, match="is no DataFrame of Spark"):
+        with pytest.raises(GraphError, match="is not a Spark DataFrame"):
             DataFrameSource(given)
 
 

@@ -38,7 +38,7 @@ def test_all_records_may_go_to_one_folder() -> None:
 
 @pytest.mark.parametrize(
     ("format_str", "message"),
-    [("yyyy-EEE", "has the letter 'E'"), ("yyyy'x", "has a quote without end")],
+    [("yyyy-EEE", "has the letter 'E'"), ("yyyy'x", "has a quote that is not closed")],
 )
 def test_a_format_that_is_not_known_is_refused_at_once(format_str: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
@@ -46,5 +46,5 @@ def test_a_format_that_is_not_known_is_refused_at_once(format_str: str, message:
 
 
 def test_a_time_zone_that_is_not_known_is_refused_at_once() -> None:
-    with pytest.raises(ValueError, match="there is no time zone 'Mars/Olympus'"):
+    with pytest.raises(ValueError, match="unknown time zone 'Mars/Olympus'"):
         BucketAssigner.date_time_bucket_assigner(timezone_id="Mars/Olympus")

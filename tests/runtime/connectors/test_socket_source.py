@@ -112,7 +112,7 @@ def test_a_server_that_is_not_there_is_named() -> None:
     [
         (("host", 0), "the port of a socket stream is 0"),
         (("host", 1, ""), "the delimiter of a socket stream is empty"),
-        (("host", 1, "\n", -2), "-2 retries; -1 means for ever"),
+        (("host", 1, "\n", -2), "-2 retries; use -1 for unlimited retries"),
     ],
 )
 def test_mistakes_are_refused(arguments: Any, message: str) -> None:

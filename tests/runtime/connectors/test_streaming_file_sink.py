@@ -29,7 +29,7 @@ def test_it_writes_files(tmp_path: Path) -> None:
         .with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
         .with_output_file_config(naming)
     )
-    with pytest.warns(DeprecationWarning, match="give a FileSink to sink_to"):
+    with pytest.warns(DeprecationWarning, match="pass a FileSink to sink_to"):
         sink = builder.build()
     env.from_collection(["a", "b"]).add_sink(sink)
     env.execute()

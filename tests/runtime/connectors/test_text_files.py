@@ -183,7 +183,7 @@ def test_bytes_that_are_no_text_are_replaced(tmp_path: Path) -> None:
 
 
 def test_an_unknown_character_set_is_refused_at_once() -> None:
-    with pytest.raises(ValueError, match="'klingon' is no character set"):
+    with pytest.raises(ValueError, match="'klingon' is not a character set"):
         TextLineSource("a.txt", charset_name="klingon")
 
 

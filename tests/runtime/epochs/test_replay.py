@@ -142,7 +142,7 @@ def test_another_program_is_refused(recorded: Any) -> None:
     _, storage = recorded
     job = job_of(program(), "inlined", parallelism=3)
     with pytest.raises(
-        CheckpointError, match="was run by another program, or one of another parallel"
+        CheckpointError, match="was run by another program, or with another parallel"
     ):
         replay(job, recorded_epoch(storage, 1))
 
@@ -152,7 +152,7 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="no checkpoint of epoch 2; it has those of 3, 4"):
         recorded_epoch(storage, 2)
     with pytest.raises(
-        CheckpointError, match="went on from checkpoint 2, which is retained no more"
+        CheckpointError, match="started from checkpoint 2, which is no longer retained"
     ):
         recorded_epoch(storage, 3)
     _, plain = run_recorded(program(), tmp_path / "plain", EPOCHS[:1], is_recorded=False)

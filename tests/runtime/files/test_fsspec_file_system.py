@@ -100,7 +100,9 @@ def test_a_file_can_be_removed() -> None:
 
 
 def test_what_fsspec_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match="the path 'klingon://a' is of no kind that fsspec knows"):
+    with pytest.raises(
+        ValueError, match="the path 'klingon://a' has a scheme that fsspec does not know"
+    ):
         file_system_of("klingon://a")
     monkeypatch.setitem(sys.modules, "fsspec", None)
     with pytest.raises(MissingLibraryError, match=r"pip install 'opchain\[files\]'"):

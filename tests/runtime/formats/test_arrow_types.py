@@ -83,12 +83,12 @@ def test_an_instant_becomes_a_datetime_without_zone_as_asked() -> None:
     ],
 )
 def test_a_value_of_another_type_is_refused(kind: Any, value: Any) -> None:
-    with pytest.raises(ValueError, match="a value is no "):
+    with pytest.raises(ValueError, match="a value is not a "):
         arrow_array(kind, [value])
 
 
 def test_a_type_without_a_form_is_refused() -> None:
-    with pytest.raises(UnsupportedFeatureError, match="Parquet has no form for PickledByteArray"):
+    with pytest.raises(UnsupportedFeatureError, match="Parquet does not support PickledByteArray"):
         arrow_type(Types.PICKLED_BYTE_ARRAY())
 
 

@@ -39,7 +39,7 @@ def test_rows_are_messages_and_back(at: Any) -> None:
 
 
 def test_a_message_that_is_none_is_refused() -> None:
-    with pytest.raises(ValueError, match="the message b'' is no record of the Avro schema"):
+    with pytest.raises(ValueError, match="the message b'' is not a record of the Avro schema"):
         AvroRowDeserializationSchema(avro_schema_string=SCHEMA).deserialize(b"")
 
 

@@ -57,7 +57,7 @@ def test_a_named_type_is_known_from_then_on() -> None:
     [
         (record(a=["int", "string"]), "the Avro union"),
         (record(a="Unknown"), "the Avro type 'Unknown' is not known"),
-        (AvroSchema.parse_string('"int"'), "no Avro schema of records"),
+        (AvroSchema.parse_string('"int"'), "not an Avro schema of records"),
     ],
 )
 def test_what_has_no_row_type_is_refused(schema: AvroSchema, message: str) -> None:
@@ -68,10 +68,10 @@ def test_what_has_no_row_type_is_refused(schema: AvroSchema, message: str) -> No
 def test_schemas_come_from_texts_and_files(tmp_path: Path) -> None:
     (tmp_path / "a.avsc").write_text(str(record(a="int")))
     assert AvroSchema.parse_file(str(tmp_path / "a.avsc")) == record(a="int")
-    with pytest.raises(ValueError, match="the Avro schema is no JSON"):
+    with pytest.raises(ValueError, match="the Avro schema is not JSON"):
         AvroSchema.parse_string("record R {}")
     pytest.importorskip("fastavro")
-    with pytest.raises(ValueError, match="is no Avro schema"):
+    with pytest.raises(ValueError, match="is not an Avro schema"):
         AvroSchema.parse_string('{"type": "unknown"}').parsed()
     assert record(a="int").parsed()["name"] == "R"
 

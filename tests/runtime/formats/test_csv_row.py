@@ -40,6 +40,6 @@ def test_settings() -> None:
 @pytest.mark.parametrize("message", [b"x,a,b", b"1", b'1,"a,b', b"\xff,a,b", b""])
 def test_messages_that_are_no_rows_fail_or_are_skipped(message: bytes) -> None:
     builder = CsvRowDeserializationSchema.Builder(ROW)
-    with pytest.raises(ValueError, match="is no CSV of RowTypeInfo"):
+    with pytest.raises(ValueError, match="is not a CSV record of RowTypeInfo"):
         builder.build().deserialize(message)
     assert builder.set_ignore_parse_errors(True).build().deserialize(message) is None

@@ -29,7 +29,7 @@ def test_rows_are_messages_and_back() -> None:
 @pytest.mark.parametrize("message", [b"{", b"[]", b'{"id": "x"}', b"\xff", b""])
 def test_messages_that_are_no_rows_fail_or_are_skipped(message: bytes) -> None:
     builder = JsonRowDeserializationSchema.builder().type_info(ROW)
-    with pytest.raises(ValueError, match="is no JSON of RowTypeInfo"):
+    with pytest.raises(ValueError, match="is not a JSON record of RowTypeInfo"):
         builder.build().deserialize(message)
     assert builder.ignore_parse_errors().build().deserialize(message) is None
 
@@ -42,9 +42,9 @@ def test_fields_may_be_missing_unless_said() -> None:
 
 
 def test_a_type_is_needed() -> None:
-    with pytest.raises(TypeError, match="has no type; set it by type_info"):
+    with pytest.raises(TypeError, match="has no type; set it with type_info"):
         JsonRowDeserializationSchema.builder().build()
-    with pytest.raises(TypeError, match="has no type; set it by with_type_info"):
+    with pytest.raises(TypeError, match="has no type; set it with with_type_info"):
         JsonRowSerializationSchema.builder().build()
     with pytest.raises(UnsupportedFeatureError, match="json_schema"):
         JsonRowDeserializationSchema.builder().json_schema("{}")

@@ -87,9 +87,11 @@ def test_a_wrong_field_is_named() -> None:
 
 
 def test_a_type_without_a_form_is_refused() -> None:
-    with pytest.raises(UnsupportedFeatureError, match="JSON has no form for TupleTypeInfo"):
+    with pytest.raises(UnsupportedFeatureError, match="JSON does not support TupleTypeInfo"):
         from_json(Types.TUPLE([Types.INT()]))
-    with pytest.raises(UnsupportedFeatureError, match="JSON has no form for TupleTypeInfo"):
+    with pytest.raises(UnsupportedFeatureError, match="JSON does not support TupleTypeInfo"):
         to_json(Types.TUPLE([Types.INT()]))
-    with pytest.raises(UnsupportedFeatureError, match="JSON has no keys of ListTypeInfo"):
+    with pytest.raises(
+        UnsupportedFeatureError, match="JSON does not support map keys of type ListTypeInfo"
+    ):
         to_json(Types.MAP(Types.LIST(Types.INT()), Types.INT()))

@@ -41,7 +41,7 @@ def test_datetimes_are_written_as_instants_of_utc_where_asked(tmp_path: Path) ->
 
 def test_options_without_a_meaning_are_refused() -> None:
     config = Configuration().set_string("parquet.page.size", "1")
-    with pytest.raises(UnsupportedFeatureError, match=r"does not know 'parquet\.page\.size'"):
+    with pytest.raises(UnsupportedFeatureError, match=r"has no option 'parquet\.page\.size'"):
         ParquetBulkWriters.for_row_type(TWO, config)
     config = Configuration().set_string("parquet.compression", "LZO")
     with pytest.raises(ValueError, match="is 'LZO'; it must be one of UNCOMPRESSED, SNAPPY"):
@@ -50,7 +50,7 @@ def test_options_without_a_meaning_are_refused() -> None:
 
 def test_a_row_of_another_shape_is_refused(tmp_path: Path) -> None:
     wrong: list[Any] = [Row(1, 2, 3)]
-    with pytest.raises(ValueError, match="has 3 fields, and the rows of this file have 2: id, at"):
+    with pytest.raises(ValueError, match="has 3 fields, but rows of this file have 2: id, at"):
         write(tmp_path, ParquetBulkWriters.for_row_type(TWO), wrong)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 

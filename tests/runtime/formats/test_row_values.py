@@ -42,9 +42,7 @@ def test_whatever_a_row_type_takes_has_columns(record: Any) -> None:
 
 
 def test_a_record_of_another_width_is_refused() -> None:
-    with pytest.raises(
-        ValueError, match="has 1 fields, and the rows of this file have 2: id, name"
-    ):
+    with pytest.raises(ValueError, match="has 1 fields, but rows of this file have 2: id, name"):
         columns_of_rows(ROW, [(1,)])
 
 

@@ -32,7 +32,7 @@ def test_files_that_cannot_be_cut_are_told() -> None:
     assert TextLineFormat().can_be_cut("a.txt")
     assert not TextLineFormat().can_be_cut("a.txt.gz")
     assert not TextLineFormat("utf-16").can_be_cut("a.txt")
-    with pytest.raises(ValueError, match="'klingon' is no character set"):
+    with pytest.raises(ValueError, match="'klingon' is not a character set"):
         TextLineFormat("klingon")
 
 

@@ -150,7 +150,7 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
     "a class": (
         MapFunction,
         Double,
-        r"Double is a class; give an object of it, such as Double\(\)",
+        r"Double is a class; pass an instance, such as Double\(\)",
     ),
     "a process function can't be a callable": (
         ProcessFunction,

@@ -48,7 +48,7 @@ def test_accumulators_are_asked_for_by_name() -> None:
     )()
     assert context.get_accumulator("n") is context.get_long_counter("n") is counter
     assert context.get_accumulator("m") is None
-    with pytest.raises(TypeError, match="'n' is of class LongCounter, and is asked for as IntCoun"):
+    with pytest.raises(TypeError, match="'n' is a LongCounter, but was requested as IntCoun"):
         context.get_int_counter("n")
 
 

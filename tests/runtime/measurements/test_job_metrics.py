@@ -81,7 +81,7 @@ def test_an_unknown_name_is_told_the_known_ones(metrics: JobMetrics) -> None:
 def test_a_name_of_several_is_told_their_ids(metrics: JobMetrics) -> None:
     doubled = JobMetrics((metrics.vertices[1], metrics.vertices[1]))
     with pytest.raises(
-        KeyError, match="2 operators have the name 'count'; ask by id: id-count, id"
+        KeyError, match="2 operators have the name 'count'; use the id: id-count, id"
     ):
         doubled.operator("count")
 

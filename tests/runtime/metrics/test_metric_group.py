@@ -100,23 +100,27 @@ def test_the_span_of_a_meter_is_checked() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "found"),
     [
-        (lambda g: g.counter("x"), lambda g: g.meter("x"), "as a meter and is a counter already"),
+        (
+            lambda g: g.counter("x"),
+            lambda g: g.meter("x"),
+            "as a meter but is already registered as a counter",
+        ),
         (
             lambda g: g.gauge("x", int),
             lambda g: g.counter("x"),
-            "as a counter and is a gauge already",
+            "as a counter but is already registered as a gauge",
         ),
         (
             lambda g: g.histogram("x"),
             lambda g: g.gauge("x", int),
-            "as a gauge and is a histogram already",
+            "as a gauge but is already registered as a histogram",
         ),
     ],
 )
 def test_a_name_has_one_kind(first: Any, second: Any, found: str) -> None:
     root = group()
     first(root)
-    with pytest.raises(TypeError, match=f"'host.job.parse.0.x' is asked for {found}"):
+    with pytest.raises(TypeError, match=f"'host.job.parse.0.x' was requested {found}"):
         second(root)
 
 
@@ -129,7 +133,7 @@ def test_a_name_has_one_kind(first: Any, second: Any, found: str) -> None:
     ],
 )
 def test_names_are_texts(call: Any) -> None:
-    with pytest.raises(TypeError, match="the name of a metric or group is a str, not"):
+    with pytest.raises(TypeError, match="the name of a metric or group must be a str, not"):
         call(group())
 
 

@@ -105,7 +105,5 @@ def test_connected_keyed_streams_share_their_state(function: Any) -> None:
 
 
 def test_the_same_functions_need_a_key() -> None:
-    with pytest.raises(
-        StateError, match=r"'Map' \(test harness\) asks for the value state 'count'"
-    ):
+    with pytest.raises(StateError, match=r"'Map' \(test harness\) uses the value state 'count'"):
         OneInputOperatorHarness(CountingMap()).open()

@@ -100,7 +100,7 @@ def test_a_plain_operator_takes_no_records() -> None:
         operator = harness.operator
         bare = StreamOperator(operator.program, operator.context, Output())
         assert bare.current_key is None
-        for number, which in ((0, "takes no records on a first input"), (1, "has no second input")):
+        for number, which in ((0, "has no first input"), (1, "has no second input")):
             with pytest.raises(NotImplementedError, match=f"'Map' .*{which}"):
                 bare.input(number)(1, None)
 

@@ -160,7 +160,7 @@ def test_any_change_of_a_few_bytes_is_found(elements: list, data: st.DataObject)
         "a bare pickle": (pickle.dumps([1, 2, 3] * 9), "not written by opchain"),
         "newer": (b"OPCH\x09" + encode([])[5:], "in format 9, expected 2: use the same version"),
         "another kind": (frame(PayloadKind.REPORT, b""), "is of kind 2, expected kind 1"),
-        "corrupt": (encode([])[:-1] + b"x", "were changed on the way"),
+        "corrupt": (encode([])[:-1] + b"x", "were altered in transit"),
         "an unknown tag": (
             frame(PayloadKind.ELEMENTS, pickle.dumps([(7, 1)])),
             "an element with tag 7, expected one of [0, 1, 2, 3, 4, 5, 6]",

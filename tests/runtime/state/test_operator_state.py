@@ -86,9 +86,9 @@ def test_a_name_used_for_another_state_is_an_error(store: SubtaskStateStore) -> 
         StateError, match=r"'rules' \(job.py:3\): list state 'list' .* as union, .* split"
     ):
         store.get_union_list_state(LIST)
-    with pytest.raises(StateError, match="list state 'list' is asked for as"):
+    with pytest.raises(StateError, match="list state 'list' is registered as"):
         store.get_list_state(ListStateDescriptor("list", Types.LONG()))
-    with pytest.raises(StateError, match="broadcast state 'rules' is asked for as"):
+    with pytest.raises(StateError, match="broadcast state 'rules' is registered as"):
         store.get_broadcast_state(MapStateDescriptor("rules", Types.LONG()))
 
 
@@ -113,7 +113,7 @@ def test_a_restored_list_of_another_mode_is_an_error(store: SubtaskStateStore) -
     store.get_list_state(LIST).add(1)
     restored = SubtaskStateStore()
     restored.restore(store.snapshot())
-    with pytest.raises(StateError, match="asked for as union, and is known as split"):
+    with pytest.raises(StateError, match="registered as split, but was requested as union"):
         restored.get_union_list_state(LIST)
 
 

@@ -121,7 +121,7 @@ def test_state_needs_a_key(
 ) -> None:
     with pytest.raises(
         StateError,
-        match=rf"'parse' \(job.py:3\) asks for the {kind}.* state 's', but its stream has",
+        match=rf"'parse' \(job.py:3\) uses the {kind}.* state 's', but its stream has",
     ):
         getattr(context, method)(descriptor)
 
@@ -146,9 +146,7 @@ def test_simple_accumulators_are_made_when_asked_for(
 
 def test_an_accumulator_has_one_kind(context: TaskRuntimeContext) -> None:
     context.add_accumulator("n", AverageAccumulator())
-    with pytest.raises(
-        TypeError, match="'n' is of class AverageAccumulator, and is asked for as Lo"
-    ):
+    with pytest.raises(TypeError, match="'n' is a AverageAccumulator, but was requested as Lo"):
         context.get_long_counter("n")
 
 

@@ -71,5 +71,5 @@ def test_a_spec_is_taken_as_it_is() -> None:
 
 @pytest.mark.parametrize("function", [str, lambda value: value, object()])
 def test_other_things_need_a_spec(function: Any) -> None:
-    with pytest.raises(TypeError, match="give the operator's spec"):
+    with pytest.raises(TypeError, match="pass the operator's spec"):
         spec_of(function, is_keyed=False)

@@ -161,5 +161,5 @@ def test_a_sink_function_has_no_operator_to_test() -> None:
         def invoke(self, value: Any, context: Any) -> None:
             pass
 
-    with pytest.raises(TypeError, match="Prints is no function"):
+    with pytest.raises(TypeError, match="Prints cannot be run by a harness"):
         OneInputOperatorHarness(Prints())

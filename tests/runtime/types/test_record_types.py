@@ -32,7 +32,7 @@ def test_a_field_is_found_by_its_name() -> None:
     assert NAMED.get_field_names() == ["day", "n"]
     assert NAMED.get_field_types() == [Types.SQL_DATE(), Types.INT()]
     assert NAMED.get_field_index("n") == 1
-    with pytest.raises(ValueError, match=r"'x' is none of the fields \['day', 'n'\]"):
+    with pytest.raises(ValueError, match=r"'x' is not one of the fields \['day', 'n'\]"):
         NAMED.get_field_index("x")
 
 
@@ -99,9 +99,9 @@ def test_a_row_with_other_names_is_refused() -> None:
 
 
 def test_what_is_no_record_is_refused() -> None:
-    with pytest.raises(ValueError, match="5 is no row of type RowTypeInfo"):
+    with pytest.raises(ValueError, match="5 is not a row of type RowTypeInfo"):
         NAMED.to_internal_type(5)
-    with pytest.raises(ValueError, match="5 is no tuple of type TupleTypeInfo"):
+    with pytest.raises(ValueError, match="5 is not a tuple of type TupleTypeInfo"):
         Types.TUPLE([Types.INT()]).to_internal_type(5)
 
 

@@ -137,7 +137,7 @@ def test_timeouts_do_not_merge() -> None:
     "wrap", [PurgingTrigger.of, lambda nested: ProcessingTimeoutTrigger.of(nested, 1)]
 )
 def test_only_a_trigger_can_be_wrapped(wrap: Any) -> None:
-    with pytest.raises(TypeError, match="goes around a Trigger, not around 3"):
+    with pytest.raises(TypeError, match="takes a Trigger, not 3"):
         wrap(3)
 
 

@@ -84,7 +84,7 @@ def test_more_refusals_than_are_tolerable_end_the_run_and_the_next_one_goes_on(
 ) -> None:
     attempts = refuse(epoch, 2)
     run = CrashRun(tmp_path, tolerable_failures=1)
-    with pytest.raises(CheckpointError, match="Input/output error; 2 in a row, and 1 are toler"):
+    with pytest.raises(CheckpointError, match="Input/output error; 2 in a row, tolerable: 1"):
         run.run()
     assert len(attempts) == 2
     assert run.noted == epoch - 1

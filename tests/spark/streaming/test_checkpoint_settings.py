@@ -124,7 +124,7 @@ def test_an_epoch_whose_metadata_was_refused_is_run_again(
         assert sorted(copy_rows(tmp_path, 0, tolerable_failed_checkpoints="1")) == ["a", "b", "c"]
         assert attempts == ["chk-1/_metadata"] * 2
     else:
-        with pytest.raises(CheckpointError, match="2 in a row, and 1 are tolerable"):
+        with pytest.raises(CheckpointError, match="2 in a row, tolerable: 1"):
             copy_rows(tmp_path, 0, tolerable_failed_checkpoints="1")
         assert [path for path in (tmp_path / "output").rglob("part-*") if path.is_file()] == []
         assert sorted(copy_rows(tmp_path, 0)) == ["a", "b", "c"]  # the next run goes on
@@ -133,7 +133,7 @@ def test_an_epoch_whose_metadata_was_refused_is_run_again(
 def test_more_failures_than_are_tolerable_fail_the_job(tmp_path: Path) -> None:
     with pytest.raises(
         CheckpointError,
-        match=r"can't write its state.*No space left.*2 in a row, and 1 are tolerable",
+        match=r"can't write its state.*No space left.*2 in a row, tolerable: 1",
     ):
         copy_rows(tmp_path, 10 * ATTEMPTS, tolerable_failed_checkpoints="1")
     assert len(list((tmp_path / "failed").iterdir())) == 2 * ATTEMPTS

@@ -168,5 +168,5 @@ def test_a_record_that_does_not_fit_ends_the_job(session: SparkSession, tmp_path
 
 
 def test_a_folder_that_is_a_pattern(session: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(GraphError, match=r"Spark takes '\[' for part of a pattern"):
+    with pytest.raises(GraphError, match=r"Spark reads '\[' as part of a pattern"):
         committed_records(str(tmp_path / "a[1]"), record_type_of("bigint"))

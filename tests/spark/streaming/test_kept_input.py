@@ -24,7 +24,7 @@ def test_what_is_planned_anew_is_put_back_once(tmp_path: Path) -> None:
     for batch in (3, 4):
         storage.write(f"spark/offsets/{batch}", b"new")
         storage.write(f"spark/offsets/.{batch}.crc", b"?")
-        with pytest.raises(InputPutBackError, match=f"micro-batch {batch} has its input again"):
+        with pytest.raises(InputPutBackError, match=f"micro-batch {batch} has its input restored"):
             kept.require(batch)
         assert storage.read(f"spark/offsets/{batch}") == b"old %d" % batch
         assert f".{batch}.crc" not in storage.children("spark/offsets")

@@ -246,7 +246,7 @@ def test_a_writer_without_message_is_named(tmp_path: Path) -> None:
     env = environment(tmp_path)
     counts(env, tmp_path).sink_to(SparkSink(MutedFolder, path=str(tmp_path / "folder")))
     with pytest.raises(
-        SinkError, match=r"MutedWriter\.write gave 'done'; it must give a WriterCommit"
+        SinkError, match=r"MutedWriter\.write returned 'done'; it must return a WriterCommit"
     ):
         env.execute()
 

@@ -113,7 +113,7 @@ def test_a_copy_of_opchain_without_the_parts_of_the_page_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(resources, "files", lambda _: tmp_path)
-    with pytest.raises(StreamError, match=r"packed without page\.css, as the zip for executors is"):
+    with pytest.raises(StreamError, match=r"lacks page\.css; install opchain"):
         program_page(drawn("word_count").program())
 
 

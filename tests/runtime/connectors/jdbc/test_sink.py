@@ -91,7 +91,7 @@ def test_a_sink_travels_to_executors() -> None:
 
 
 def test_a_type_with_another_number_of_fields_is_refused() -> None:
-    with pytest.raises(ValueError, match="with 2 parameters, and a type of 1 fields"):
+    with pytest.raises(ValueError, match="with 2 parameters, but a type of 1 fields"):
         JdbcSink.sink(INSERT, Types.ROW([Types.INT()]), NOWHERE)
 
 

@@ -91,7 +91,7 @@ def test_a_field_of_another_type_is_named_with_its_row(postgres: Server) -> None
             made.flush(end_of_input=False)
     assert str(refused.value) == (
         "'books' (job.py:7) can't write the record ('two', 'b'): invalid input syntax for type integer: "
-        "\"two\"; parameter 1 is 'two', and the statement takes integer there"
+        "\"two\"; parameter 1 is 'two', but the statement expects integer"
     )
 
 
@@ -120,5 +120,5 @@ def test_a_lost_connection_is_made_again_and_no_row_comes_twice(postgres: Server
 def test_a_server_that_is_not_there_is_given_up() -> None:
     pytest.importorskip("psycopg", reason="needs psycopg")
     nowhere = JdbcConnectionOptions("jdbc:postgresql://127.0.0.1:1/books")
-    with pytest.raises(SinkError, match=r"'books' .* can't reach its database, tried 2 times"):
+    with pytest.raises(SinkError, match=r"'books' .* can't reach its database after 2 attempts"):
         JdbcWriter(INSERT, nowhere, JdbcExecutionOptions(max_retries=1), ORIGIN)

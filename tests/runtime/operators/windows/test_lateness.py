@@ -67,7 +67,7 @@ def test_a_skipped_record_is_late_when_the_watermark_is_past_it_and_the_lateness
 
 
 def test_a_window_after_the_end_of_time_is_refused() -> None:
-    with pytest.raises(ValueError, match="ends after the last timestamp there is"):
+    with pytest.raises(ValueError, match="ends after the largest timestamp"):
         Lateness(EVENT, 0).cleanup_time(TimeWindow(MAX_LONG_VALUE, MAX_LONG_VALUE + 2))
 
 

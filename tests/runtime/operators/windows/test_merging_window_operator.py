@@ -204,7 +204,9 @@ def test_windows_that_merge_have_no_state_of_their_own(windows: Windows) -> None
         harness.process_elements(records(0, 50))
         harness.process_watermark(20)
         assert harness.values() == [("a", 1)]
-        with pytest.raises(StateError, match="'of the window', but its windows merge"):
+        with pytest.raises(
+            StateError, match="'of the window', but merging windows have no per-window state"
+        ):
             harness.process_watermark(100)
 
 
@@ -221,7 +223,7 @@ def test_a_merge_into_the_past_is_refused(windows: Windows) -> None:
     with windows(Shrinks(10), EventTimeTrigger()) as harness:
         harness.process_elements(records(0))
         harness.process_watermark(5)
-        with pytest.raises(StreamError, match=r"is over already \(the watermark is 5\)"):
+        with pytest.raises(StreamError, match=r"has already ended \(the watermark is 5\)"):
             harness.process_elements(records(1))
 
 

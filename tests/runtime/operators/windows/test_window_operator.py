@@ -106,7 +106,7 @@ def test_a_trigger_that_gives_no_result_is_told_so(windows: Windows) -> None:
     with (
         windows(TEN, Asks(None)) as harness,
         pytest.raises(
-            TypeError, match=r"trigger Asks\(\) gives None; it must give a TriggerResult"
+            TypeError, match=r"trigger Asks\(\) returned None; it must return a TriggerResult"
         ),
     ):
         harness.process_element(("a", 1), 5)
@@ -289,7 +289,7 @@ def test_lateness_beyond_the_end_of_time_keeps_windows_to_the_end(windows: Windo
     [
         (None, "needs event time, and record .* has no timestamp"),
         (-(2**63), "needs event time, and record .* has no timestamp"),
-        (MAX_LONG_VALUE, "ends after the last timestamp there is"),
+        (MAX_LONG_VALUE, "ends after the largest timestamp"),
     ],
 )
 def test_absurd_timestamps_are_refused(

@@ -56,7 +56,7 @@ def test_a_name_used_for_another_state_is_an_error(
 ) -> None:
     backend.get_state(COUNT)
     with pytest.raises(
-        StateError, match=r"'count' \(job.py:3\): state 'count' is asked for as .* "
+        StateError, match=r"'count' \(job.py:3\): state 'count' is registered as .* "
     ):
         getattr(backend, asks_for)(other)
 
@@ -114,7 +114,7 @@ def test_a_raw_table_needs_no_descriptor(backend: HashMapKeyedStateBackend) -> N
     assert backend.table("own", "w") == {"a": 1}
     assert list(backend.keys("own", "w")) == ["a"]
     assert list(backend.keys("own")) == list(backend.keys("unknown")) == []
-    with pytest.raises(StateError, match="is known as table"):
+    with pytest.raises(StateError, match="is registered as table"):
         backend.get_state(ValueStateDescriptor("own"))
 
 

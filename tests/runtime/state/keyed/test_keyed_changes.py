@@ -282,7 +282,7 @@ def test_changes_that_nobody_noted_ask_for_a_whole_snapshot() -> None:
 def test_changes_need_a_snapshot_before_them() -> None:
     backend = backend_of()
     assert not backend.tracks_changes
-    with pytest.raises(StateError, match="take a whole snapshot first"):
+    with pytest.raises(StateError, match="take a full snapshot first"):
         backend.snapshot_changes()
 
 

@@ -77,7 +77,7 @@ def test_an_error_without_a_state_still_names_the_class(monkeypatch: pytest.Monk
         (frames((WHOLE, {}))[:-1], "can't be read: "),
         (
             frames((WHOLE, {}), (9, 1)),
-            "has format 9, and this version of opchain reads formats 1 and 2",
+            "has format 9, but this version of opchain reads formats 1 and 2",
         ),
         (frames(1), "has format 1"),
         (frames(()), r"has format \(\)"),

@@ -196,17 +196,17 @@ def test_a_state_of_another_kind_does_not_take_it_over(descriptor: Any) -> None:
             restored.restore([backend.snapshot()])
     else:
         restored.restore([backend.snapshot()])
-        with pytest.raises(StateError, match=r"state 'list' is asked for as ListState.* MapState"):
+        with pytest.raises(StateError, match=r"state 'list' is registered as MapState.* ListState"):
             restored.state(descriptor)
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "can't be read: there are no bytes"),
+        (b"", "can't be read: it is empty"),
         (b"garbage", "can't be read"),
-        (pickle.dumps((7, {})), "has format 7, and this version of opchain reads formats 1 and 2"),
-        (pickle.dumps(5), "has format 5, and this version"),
+        (pickle.dumps((7, {})), "has format 7, but this version of opchain reads formats 1 and 2"),
+        (pickle.dumps(5), "has format 5, but this version"),
     ],
 )
 def test_a_damaged_or_foreign_snapshot_is_an_error(data: bytes, message: str) -> None:

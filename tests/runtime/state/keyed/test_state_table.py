@@ -39,13 +39,13 @@ def test_the_first_descriptor_decides() -> None:
     table.require(ValueStateDescriptor("s", Types.LONG()), "here")
     table.require(ValueStateDescriptor("s", Types.LONG()), "here")
     with pytest.raises(
-        StateError, match=r"here: state 's' is asked for as .*String.* known as .*Long"
+        StateError, match=r"here: state 's' is registered as .*Long.* requested as .*String"
     ):
         table.require(ValueStateDescriptor("s", Types.STRING()), "here")
 
 
 def test_another_kind_than_that_of_the_snapshot_is_an_error() -> None:
-    with pytest.raises(StateError, match=r"known as ValueStateDescriptor .* another name"):
+    with pytest.raises(StateError, match=r"registered as ValueStateDescriptor .* another name"):
         value_table().require(ListStateDescriptor("s"), "here")
 
 

@@ -187,7 +187,7 @@ def test_a_key_group_range_is_not_empty_and_not_negative(first: int, last: int) 
         (lambda: operator_index(0, 128, 0), "parallelism must be from 1 to 32768, but is 0"),
         (lambda: key_group_range(128, 4, 4), "operator index must be from 0 to 3, .* but is 4"),
         (lambda: key_group_range(128, 4, -1), "operator index must be from 0 to 3, .* but is -1"),
-        (lambda: key_group_range(4, 5, 0), "4 key groups are to be shared by 5 instances"),
+        (lambda: key_group_range(4, 5, 0), "4 key groups would be shared by 5 subtasks"),
         (lambda: key_group_range(128, 32769, 0), "parallelism must be from 1 to 32768"),
         (lambda: default_max_parallelism(0), "parallelism must be from 1 to 32768, but is 0"),
         (lambda: default_max_parallelism(32769), "but is 32769"),

@@ -120,7 +120,7 @@ def test_a_key_that_the_type_cannot_hold(name: str, key: Any, expected: str) -> 
     with pytest.raises(KeyTypeError) as caught:
         hasher_named(name)(key)
     text = str(caught.value)
-    assert f"is no value of the key type {name}: expected {expected}" in text
+    assert f"is not a value of the key type {name}: expected {expected}" in text
     assert f"({type(key).__name__})" in text
 
 

@@ -300,7 +300,7 @@ def test_where_computing_is_dear_a_cache_never_rests() -> None:
     [
         (0, 1, "max parallelism must be from 1 to 32768, but is 0"),
         (128, 0, "parallelism must be from 1 to 32768, but is 0"),
-        (4, 5, "4 key groups are to be shared by 5 instances"),
+        (4, 5, "4 key groups would be shared by 5 subtasks"),
     ],
 )
 def test_parallelisms_out_of_bounds(max_parallelism: int, parallelism: int, message: str) -> None:

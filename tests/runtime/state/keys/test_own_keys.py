@@ -58,5 +58,5 @@ def test_a_stream_reinterpreted_as_keyed_must_be_partitioned_so(
     assert len(ran.records("out")) == 20
     error = failure_of(lambda env: draw(env, as_it_comes), form, **settings)
     assert isinstance(error, StateError)
-    assert "reinterpret_as_keyed_stream() takes streams" in str(error)
+    assert "reinterpret_as_keyed_stream() needs a stream" in str(error)
     run_form(lambda env: draw(env, as_it_comes), form, parallelism=1, chaining=chaining)

@@ -62,7 +62,9 @@ def test_what_cannot_be_pickled_is_named(backend: Any) -> None:
 def test_what_cannot_be_read_again_is_named(backend: Any) -> None:
     backend.get_state(VALUE).update(iter([]).__class__)
     backend._tables["value"].entries(backend.namespaces("value")[0]).put_away()
-    with pytest.raises(StateError, match=r"'x' \(a.py:1\): state 'value' holds what can't be read"):
+    with pytest.raises(
+        StateError, match=r"'x' \(a.py:1\): state 'value' holds a value that can't be read"
+    ):
         backend.get_state(VALUE).value()
 
 

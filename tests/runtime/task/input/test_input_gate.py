@@ -111,15 +111,15 @@ FAULTS = {
     ),
     "behind the end": (
         [buffer(0, 0, END), buffer(0, 1, END)],
-        "channel 0 brings buffer 1 behind its end of input",
+        "channel 0 brings buffer 1 after its end of input",
     ),
     "the end twice": (
         [buffer(0, 0, END), buffer(0, 0, END)],
-        "channel 0 brings buffer 0 behind its end of input",
+        "channel 0 brings buffer 0 after its end of input",
     ),
     "elements behind the end": (
         [buffer(0, 0, END, RecordBatch([1]))],
-        "channel 0 goes on behind its end of input",
+        "channel 0 continues after its end of input",
     ),
     "another task's": ([buffer(7, 0, END)], "channel 7, which it does not have (expected: 0, 1)"),
 }

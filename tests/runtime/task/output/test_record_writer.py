@@ -363,7 +363,7 @@ def test_the_error_names_operator_edge_and_record() -> None:
 def test_nothing_is_written_behind_the_end() -> None:
     sent = Sent(Shipping.FORWARD, 1)
     sent.writer.end_of_input()
-    with pytest.raises(InternalError, match="1 records were written behind the end"):
+    with pytest.raises(InternalError, match="1 records were written after the end of input"):
         sent.writer.write_batch([1])
 
 
