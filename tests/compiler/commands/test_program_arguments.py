@@ -47,7 +47,7 @@ def test_settings_are_checked_before_a_program_runs(write: Any, run: Any) -> Non
     for bad in ("execution.runtime-mode=BATHC", "opchain.streaming.record-epoch=true"):
         done = run("run", "clicks.py", "-D", bad)
         assert (done.exit_code, done.stdout) == (2, "")
-        assert f"configuration key '{bad.partition('=')[0]}' is n" in done.stderr
+        assert f"configuration key '{bad.partition('=')[0]}' is " in done.stderr
 
 
 def test_a_setting_that_is_nearly_another_is_mentioned(write: Any, run: Any) -> None:

@@ -43,7 +43,7 @@ def test_a_key_is_of_no_use(env: StreamExecutionEnvironment) -> None:
 @pytest.mark.parametrize(
     ("declared", "said"),
     [
-        (None, r"map_batches\(\) .*: 'Map' .* says nothing of its records"),
+        (None, r"map_batches\(\) .*: 'Map' .* has no declared record type"),
         (Types.PICKLED_BYTE_ARRAY(), r"map_batches\(\) .*: the records are of type Pickled"),
     ],
 )

@@ -154,7 +154,7 @@ def test_a_function_that_needs_a_key_says_what_to_do(numbers: DataStream[int]) -
     "name", ["reduce", "sum", "min_by", "window", "count_window", "interval_join"]
 )
 def test_an_operation_that_needs_a_key_says_what_to_do(numbers: DataStream[int], name: str) -> None:
-    with pytest.raises(AttributeError, match=rf"has no key, and {name}\(\) needs one; call key_by"):
+    with pytest.raises(AttributeError, match=rf"has no key, but {name}\(\) needs one; call key_by"):
         getattr(numbers, name)
     assert not hasattr(numbers, name)
 
