@@ -68,7 +68,7 @@ def chains_are_trees(plan: Plan) -> None:
     for node, parents in trees.in_degree():
         if parents > 1:
             label = made(plan.stream_graph).node(node).label
-            raise InternalError(f"{label} is chained behind {parents} operators")
+            raise InternalError(f"{label} is chained to {parents} upstream operators")
     if not nx.is_forest(trees):
         raise InternalError("chained edges form a cycle")
     for chain in nx.weakly_connected_components(trees):

@@ -345,8 +345,8 @@ class CheckpointCoordinator:
         other = decode(last.data, storage.full_name(last.name), storage.key)
         if other != metadata and other.run_id == metadata.run_id:
             raise CheckpointError(
-                f"checkpoint {epoch} of {storage.url} is complete, though its storage said "
-                "that it could not be completed: start the job again, and it goes on from there"
+                f"checkpoint {epoch} of {storage.url} is complete, although its storage reported "
+                f"an error: start the job again to resume from this checkpoint"
             )
         if other != metadata:
             raise CheckpointInUseError(
@@ -385,7 +385,9 @@ class CheckpointCoordinator:
         try:
             return read_metadata(self._storage, epoch)
         except CorruptCheckpointError as error:
-            _LOG.warning("checkpoint %d is dropped, a later one is there: %s", epoch, error)
+            _LOG.warning(
+                "checkpoint %d is discarded, because a later one is complete: %s", epoch, error
+            )
             for name in file_names(self._storage, epoch):
                 self._storage.delete(name)
             return None

@@ -178,7 +178,7 @@ def test_instants_and_zones_of_all_kinds_are_one_instant() -> None:
         (
             struct(x=SparkType("timestamp")),
             (NAIVE,),
-            "no time zone, .*declare the column as timestamp_ntz",
+            "no time zone; .*declare the column as timestamp_ntz",
         ),
         (
             struct(x=SparkType("timestamp_ntz")),
