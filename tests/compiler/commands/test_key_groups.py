@@ -51,7 +51,7 @@ def test_a_declared_type_decides(run: Any) -> None:
     [
         (["{'a': 1}"], "no key group for {'a': 1}: "),
         (["None"], "a key must not be None"),
-        (["x", "--type", "Integer"], "no value of the key type Integer"),
+        (["x", "--type", "Integer"], "not a value of the key type Integer"),
         (["x", "--parallelism", "9", "--max-parallelism", "8"], "--max-parallelism is 8"),
         (["x", "--parallelism", "0"], "0 is not in the range"),
         ([], "Missing argument"),

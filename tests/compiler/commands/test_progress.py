@@ -180,7 +180,7 @@ def _read_all(terminal: int, awaited: str, then: Callable[[], None]) -> str:
 def test_verbose_logs_the_job_and_its_stages(write: Any, run: Any) -> None:
     write(PROGRAM)
     done = run("run", "--local", "--quiet", "-v", "clicks.py")
-    assert "opchain.job: job 'numbers' runs" in done.stderr
+    assert "opchain.job: job 'numbers' is running" in done.stderr
     assert "opchain.job: job 'numbers' has finished after " in done.stderr
     assert "opchain.progress" not in done.stderr
     done = run("run", "--local", "-v", "clicks.py")

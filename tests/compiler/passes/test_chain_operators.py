@@ -143,5 +143,5 @@ def test_sources_run_inside_an_operator_that_takes_them(
 def test_the_invariant_finds_a_second_parent(env: Any, source: Any, compiled: Any) -> None:
     source(env, "a").union(source(env, "b")).map(str)
     plan = compiled(env)
-    with pytest.raises(InternalError, match=r"'Map' .* is chained behind 2 operators"):
+    with pytest.raises(InternalError, match=r"'Map' .* is chained to 2 upstream operators"):
         chains_are_trees(replace(plan, chained_edges=frozenset({0, 1})))

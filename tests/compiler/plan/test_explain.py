@@ -61,9 +61,9 @@ def test_a_saved_plan_is_printed_like_the_program() -> None:
     plan = from_json(explain(program, "job-graph", "json"))
     for form in ("text", "json", "dot", "mermaid"):
         assert print_saved(plan, "job-graph", form, Form()) == explain(program, "job-graph", form)
-    with pytest.raises(ValueError, match="no stage generated"):
+    with pytest.raises(ValueError, match="not stage generated"):
         print_saved(plan, "generated", "text", Form())
-    with pytest.raises(ValueError, match="no flink-json of it"):
+    with pytest.raises(ValueError, match="a saved plan has no format flink-json"):
         print_saved(plan, "job-graph", "flink-json", Form())
     assert job_plan(compile_program(program, "job-graph")) == plan
 

@@ -58,7 +58,7 @@ def test_other_keys_are_left_alone() -> None:
         ("parallelism.default", "four", "four"),
         ("parallelism.default", "0", "is 0: input should be greater than or equal to 1"),
         ("pipeline.max-parallelism", "32769", "is 32769: input should be less than"),
-        ("execution.runtime-mode", "BATCHED", "is none of STREAMING, BATCH, AUTOMATIC"),
+        ("execution.runtime-mode", "BATCHED", "is not one of STREAMING, BATCH, AUTOMATIC"),
         ("pipeline.object-reuse", "maybe", "maybe"),
         ("pipeline.auto-watermark-interval", "soon", "soon"),
     ],

@@ -179,5 +179,5 @@ def test_a_wrong_argument_is_refused_at_once(use: Any, error: type[Exception], t
 
 
 def test_a_java_assigner_cannot_be_wrapped() -> None:
-    with pytest.raises(UnsupportedFeatureError, match=r"give WatermarkStrategy\.for_generator"):
+    with pytest.raises(UnsupportedFeatureError, match=r"pass WatermarkStrategy\.for_generator"):
         AssignerWithPeriodicWatermarksWrapper(object())
