@@ -34,7 +34,13 @@ SHARED_NAMES: dict[str, Any] = {
 """What every generated module may use by name."""
 
 
-@lru_cache(maxsize=1024)
+MOST_SHOWN = 1024
+"""How many generated files tracebacks show the lines of; as many are kept compiled."""
+
+_shown: dict[str, None] = {}
+
+
+@lru_cache(maxsize=MOST_SHOWN)
 def compiled(source: str, file_name: str) -> CodeType:
     """The code object of a generated module."""
     return compile(source, file_name, "exec", dont_inherit=True)
@@ -44,8 +50,14 @@ def show_in_tracebacks(source: str, file_name: str) -> None:
     """Lets tracebacks and debuggers show generated lines.
 
     Done for each task, since vertices of one name share a file name. The entry's mtime is None, which
-    keeps `linecache.checkcache` from dropping it.
+    keeps `linecache.checkcache` from dropping it. The oldest files go, so that a process that runs thousands of
+    jobs does not grow by the text of each vertex.
     """
+    _shown.pop(file_name, None)
+    _shown[file_name] = None
+    for oldest in list(_shown)[:-MOST_SHOWN]:
+        _shown.pop(oldest, None)
+        linecache.cache.pop(oldest, None)
     linecache.cache[file_name] = (len(source), None, source.splitlines(keepends=True), file_name)
 
 

@@ -239,7 +239,8 @@ class StreamingJob:
                 self._failure = None
                 return True
             if self._failure is not None:
-                raise self._failure from error
+                # What Spark makes of it repeats the failure three times, with Spark's plan.
+                raise self._failure from self._failure.__cause__
             raise failure_of(error, self.job, self._seal) from error
         if self._cancelled.is_set():
             raise TaskFailedError("the job was cancelled between two epochs")

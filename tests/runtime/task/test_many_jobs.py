@@ -1,0 +1,59 @@
+"""A process that runs thousands of jobs, as fuzzing does, must not grow by each of them."""
+
+from __future__ import annotations
+
+import gc
+import linecache
+import os
+import threading
+
+import pytest
+
+from opchain.common import Configuration
+from opchain.datastream import StreamExecutionEnvironment
+from opchain.runtime.task import generated_code
+from opchain.runtime.task.generated_code import show_in_tracebacks
+
+
+def run_job(number: int) -> None:
+    """A job with names and functions of its own; each third one fails."""
+    configuration = Configuration()
+    configuration.set_string("execution.target", "local")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.set_parallelism(2)
+    names: dict[str, object] = {}
+    exec(f"def plus(x):\n    return x % 5, x // (x + {number} % 3)", names)  # noqa: S102 - a function of its own
+    sums = env.from_collection([0, 1, 2]).map(names["plus"]).name(f"plus {number}")  # type: ignore[arg-type]
+    collected = sums.key_by(lambda pair: pair[0]).reduce(lambda a, b: (a[0], a[1] + b[1]))
+    if number % 3:
+        assert len(list(collected.execute_and_collect())) == 3
+    else:
+        with pytest.raises(ZeroDivisionError):
+            list(collected.execute_and_collect())
+
+
+def test_objects_threads_and_files_stay_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generated_code, "MOST_SHOWN", 8)
+
+    def counted() -> tuple[int, int, int]:
+        gc.collect()
+        files = len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0  # noqa: PTH110, PTH208
+        return len(gc.get_objects()), threading.active_count(), files
+
+    for number in range(30):
+        run_job(number)
+    before = counted()
+    for number in range(30, 90):
+        run_job(number)
+    after = counted()
+    assert after[0] - before[0] < 60, "less than an object a job"
+    assert after[1:] == before[1:]
+
+
+def test_the_lines_of_the_latest_files_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generated_code, "MOST_SHOWN", 2)
+    for name in ("<a>", "<b>", "<a>", "<c>"):
+        show_in_tracebacks(f"{name}\n", name)
+    assert linecache.getline("<a>", 1) == "<a>\n"
+    assert linecache.getline("<c>", 1) == "<c>\n"
+    assert linecache.getline("<b>", 1) == ""
