@@ -13,7 +13,7 @@ The environment's side of the contract:
 - `execute`, `execute_async` and `execute_and_collect` first build the program as they would for a
   real run (job name, collecting sink, clearing of the transformations, all of it), then call
   `job_intercepted(program, "execute")` with their own name. On True they hand back the result of a
-  job that took 0 ms and gave no records: the program goes on, and may execute another job.
+  job that took 0 ms and gave no records: the program continues, and may execute another job.
 - `program()` gives what is registered now, also if that is nothing, and changes nothing.
 
 The client of a job that was captured instead of run: it ran 0 ms and gave no records.
@@ -171,7 +171,7 @@ _NO_JOB = JobID("0" * 32)
 
 
 class CapturedJobClient(JobClient):
-    """Lets a program go on after `execute` though nothing ran; see `interception`."""
+    """Lets a program continue after `execute` though nothing ran; see `interception`."""
 
     def get_job_id(self) -> JobID:
         """The id of no job: all zeros."""

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something to mend in a program.
+    """Something to fix in a program.
 
     Attributes:
         rule: The stable name of the rule, for `--ignore` and SARIF.

@@ -1,4 +1,4 @@
-"""Drops payments that were delivered twice, and remembers each for an hour, not for ever.
+"""Drops payments that were delivered twice, and remembers each for an hour, not forever.
 
 Look at the time to live: without it the state grows by every payment there ever was. An id that comes again
 after it has expired counts as new; `tests/examples/test_examples.py` turns a clock to show it.

@@ -53,11 +53,11 @@ class UnstableKeyError(KeyTypeError):
 
 
 class PartitionError(StreamError, ValueError):
-    """A custom partitioner returns what is no number of a channel."""
+    """A custom partitioner returns what is not a number of a channel."""
 
 
 class UnpicklableRecordError(StreamError, TypeError):
-    """A record that must travel to another task cannot be pickled.
+    """A record that must be sent to another task cannot be pickled.
 
     Args:
         record: The record as text.
@@ -96,7 +96,7 @@ class LostBufferError(StreamError):
 
 
 class SpillError(StreamError):
-    """A local disk does not take or give back what a task spills."""
+    """A local disk does not take or return what a task spills."""
 
 
 class SinkError(StreamError):

@@ -236,7 +236,7 @@ def files(folder: Path, name: str) -> Any:
 
 @dataclass
 class CrashRun:
-    """The job over the micro-batches of BATCHES, which goes on wherever its last run came to.
+    """The job over the micro-batches of BATCHES, which continues wherever its last run came to.
 
     Attributes:
         folder: For checkpoints and output.

@@ -1,4 +1,4 @@
-"""Runs programs epoch by epoch in this process: live, or made anew from the checkpoint before each epoch."""
+"""Runs programs epoch by epoch in this process: live, or rebuilt from the checkpoint before each epoch."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def given(env: StreamExecutionEnvironment, name: str, strategy: Any = None) -> D
 class EpochRun:
     """One job, from epoch to epoch.
 
-    `latest` is the last checkpoint; a run that is given another's goes on from there.
+    `latest` is the last checkpoint; a run that is given another's resumes from there.
     """
 
     draw: Callable[[StreamExecutionEnvironment], Any]

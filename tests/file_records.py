@@ -53,7 +53,7 @@ class Subtask:
 
 
 def source_of(file_format: FileFormat[Any], *paths: Any, **settings: Any) -> FileSource[Any]:
-    """A source that has travelled."""
+    """A source that has was sent."""
     source: FileSource[Any] = pickle.loads(
         pickle.dumps(FileSource(file_format, *paths, **settings))
     )
@@ -121,7 +121,7 @@ def write_file(
 
 
 def sink_to(path: Path | str, writes: BulkWriterFactory[Any] | Encoder[Any]) -> FileSink[Any]:
-    """A sink without buckets that has travelled."""
+    """A sink without buckets that has was sent."""
     begin: Any = (
         FileSink.for_row_format if isinstance(writes, Encoder) else FileSink.for_bulk_format
     )

@@ -2,7 +2,7 @@
 
 `run_form` compiles what `draw` draws and runs it; `Ran` has what came out. Records that should be seen go
 to `seen(stream, name)`: a sink that keeps each record with its timestamp and its subtask, in the order of
-arrival. The module travels by value, so that executors need not find it.
+arrival. The module is sent by value, so that executors need not find it.
 """
 
 from __future__ import annotations

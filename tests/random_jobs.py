@@ -192,7 +192,7 @@ def _steps(draw: st.DrawFn, streams: list[Modelled], *, is_batch: bool) -> Step:
             partitioner
             for partitioner in PARTITIONERS
             if (partitioner != "forward" or streams[number].parallelism == parallelism)
-            # A keyed stream is no leg of a union, and connects to another keyed stream.
+            # A keyed stream is not a leg of a union, and connects to another keyed stream.
             and (partitioner != "hash" or count == 1)
         ]
         inputs.append((number, draw(st.sampled_from(("as it comes", *allowed)))))

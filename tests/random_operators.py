@@ -2,7 +2,7 @@
 
 A record of the model is a value with its timestamp. What depends on order or on the subtask is left out,
 so that any routing gives the same multiset: in streaming mode a running reduce counts, in batch mode it
-may sum. Functions and their module travel by value, so that executors need not find them.
+may sum. Functions and their module are sent by value, so that executors need not find them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tuples that travel field by field, where nobody sees them on the way (runtime/records/columns.py).
+"""Tuples that are sent field by field, where nobody sees them on the way (runtime/records/columns.py).
 
     .map(lambda row: (row[0], 1, row[2])).key_by(lambda it: it[0])
 

@@ -1,7 +1,7 @@
 """Operator kind -> the lines that run it on one record.
 
 An emitter `(generator, body, operator, place, input number)` adds lines and returns the place where
-the operator's main output goes on, or None where nothing goes on inside this function.
+the operator's main output continues, or None where nothing continues inside this function.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def call_operator(
     place: Place,
     number: int,
 ) -> None:
-    """Calls an operator that emits by itself; what lies behind it is a function of its own."""
+    """Calls an operator that emits by itself; everything downstream of it is a function of its own."""
     index = operator.index
     name = generator.names.bind(f"{operator.spec.kind}_{index}_{number}", "process", index, number)
     body.add(place.depth, f"{name}({place.value}, {place.timestamp}){comment(operator)}", index)

@@ -8,7 +8,7 @@ It takes the call's place when all of this holds:
 - beyond its parameters it reads a few builtins, not hidden by a global, and names that stand for a
   number, a text or a tuple of these, which are written in as they are; none of these names is ever
   declared `global` or `nonlocal` in that file, so nobody rebinds them later. Globals count only where
-  the function travels by value, with them: in lambdas, and in the main program;
+  the function is sent by value, with them: in lambdas, and in the main program;
 - nothing in it outlives it and looks at a parameter later (a lambda, a generator), or awaits or yields.
 
 For flat maps `yield from X`, `for y in X: yield y` and a generator expression are the iterable X.
@@ -294,7 +294,7 @@ def _free_names(code: CodeType) -> set[str]:
 
 
 def _constant(name: str, function: FunctionType) -> tuple[bool, Any]:
-    """Whether a free name stands for a constant that travels with the function, and which."""
+    """Whether a free name stands for a constant that is sent with the function, and which."""
     free = function.__code__.co_freevars
     if name in free:
         assert function.__closure__ is not None

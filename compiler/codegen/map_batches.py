@@ -4,7 +4,7 @@
         values_of_1.append(value)  # 1 Map Batches 'score' (job.py:12)
     flush_1()
 
-The operator hands what the function gives to `batch_1`, where the chain goes on in a loop of its own.
+The operator hands what the function gives to `batch_1`, where the chain continues in a loop of its own.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ class Place:
     """Which variables hold the record, how deep the code is, and what ends the record.
 
     `timestamp` is None where records carry none. `skip` is the statement that drops the record and
-    goes on with the next one, or None where more must happen to it afterwards. `counted` is an
+    continues with the next one, or None where more must happen to it afterwards. `counted` is an
     expression for how many records come by, valid after the loop; None where there is no loop and
     each is counted as it comes. `is_copied` asks for a copy before the record is used. `time_of` holds the variable of
     the record that the timestamp was taken from, and the item it is, as an expression over `value`. Where

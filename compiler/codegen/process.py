@@ -10,7 +10,7 @@
             continue
         emit_2(value_2, timestamp)
 
-What lies behind follows in the loop, unless the function has an `on_timer`: then results come at any time,
+Downstream operators follow in the loop, unless the function has an `on_timer`: then results come at any time,
 and `emit_2` is the one place for all of them.
 """
 

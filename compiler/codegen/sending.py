@@ -47,7 +47,7 @@ def write_append(
     output: OutputProgram,
     place: Place,
 ) -> Traveling:
-    """Hands a record to output `number`; gives what is known of what travels."""
+    """Hands a record to output `number`; gives what is known of what is sent."""
     depth, value, index, names = place.depth, place.value, operator.index, generator.names
     known = generator.types.get(value)
     if output.combine is not None:

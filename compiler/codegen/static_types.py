@@ -1,7 +1,7 @@
 """What is known of a value's type before anything runs, so that generated code need not look.
 
 Only exact builtin types are known: `int` stands for instances of int itself. What begins at a source of ours
-goes on through inlined expressions, and over exchanges, which keep types. Whatever else is unknown: None.
+continues through inlined expressions, and over exchanges, which keep types. Whatever else is unknown: None.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class IterableOf:
 
 @dataclass(frozen=True, slots=True)
 class ColumnsOf:
-    """Tuples that travel field by field; `constants` has a text for each field that is the same in all."""
+    """Tuples that are sent field by field; `constants` has a text for each field that is the same in all."""
 
     record: TupleOf
     constants: tuple[str | None, ...]
@@ -54,7 +54,7 @@ class ColumnsOf:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Those fields that travel."""
+        """Those fields that are sent."""
         pairs = zip(self.fields, self.constants, strict=True)
         return tuple(field for field, text in pairs if text is None)
 
@@ -63,7 +63,7 @@ class ColumnsOf:
 class Traveling:
     """What is known of the records of an edge: their type, and the item of a record that is its timestamp.
 
-    The item, an expression over `value`, is set where timestamps need not travel beside the records.
+    The item, an expression over `value`, is set where timestamps need not be sent beside the records.
     """
 
     type: StaticType | None = None

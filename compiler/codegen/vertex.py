@@ -9,8 +9,8 @@
             values_0.append(value_1)  # -> Keyed Reduce by user
 
 A map is an assignment, a filter a `continue` (or an `if`, where siblings follow), a flat map a nested
-`for`, a branch two suites, an exchange an append. An operator that also emits on its own account (at
-watermarks, timers, the end) is called, and what lies behind it becomes a function `emit_I`: so each
+`for`, a branch two suites, an exchange an append. An operator that also emits outside record processing (at
+watermarks, timers, the end) is called, and everything downstream of it becomes a function `emit_I`: so each
 operator's code stands in exactly one place. Where blocks nest too deeply (CPython allows 20), what
 follows moves into a function `run_I`.
 
@@ -175,7 +175,7 @@ class VertexGenerator:
             self.is_undecided = True
 
     def emit_by_itself(self, operator: OperatorProgram) -> None:
-        """Has a function written for what lies behind an operator's main output."""
+        """Has a function written for everything downstream of an operator's main output."""
         self._functions.append((f"emit_{operator.index}", operator, None))
 
     def emit_batches(self, operator: OperatorProgram) -> None:

@@ -90,7 +90,7 @@ def _facts(epoch: EpochProgress) -> Iterator[str]:
     yield f"state {size_text(epoch.state_bytes)}, {epoch.state_entries:,} held"
     if epoch.watermark is not None:
         lag = epoch.watermark_lag_ms
-        # Event time that is no time of day is behind nothing.
+        # Event time that is not a time of day is behind nothing.
         behind = (
             f", {_duration(lag)} behind" if lag is not None and 0 <= lag < _LONGEST_LAG_MS else ""
         )

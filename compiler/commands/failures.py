@@ -125,7 +125,7 @@ def failure_of(error: BaseException, program: Path, *, while_it_ran: bool = Fals
 
 
 def hint_for(error: BaseException) -> str | None:
-    """What to do about an error that is Python's, and that opchain knows how to mend; None otherwise."""
+    """What to do about an error that is Python's, and that opchain knows how to fix; None otherwise."""
     if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "pyflink":
         return "a PyFlink program runs here when its imports say opchain in the place of pyflink"
     return None

@@ -1,6 +1,6 @@
 """Ctrl-C: jobs are cancelled, a line says so, and the exit code is the shell's for an interrupt.
 
-An unbounded job ends its epoch first, unless Ctrl-C comes again; another line says from where it can go on.
+An unbounded job ends its epoch first, unless Ctrl-C comes again; another line says from where it can continue.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def note(text: str) -> None:
 
 
 def check_folder_of(path: Path) -> None:
-    """Refuses a file that cannot be written for want of a folder, before anything runs.
+    """Refuses a file that cannot be written for lack of a folder, before anything runs.
 
     Raises:
         CommandError: There is no such folder.

@@ -33,7 +33,7 @@ def port(file: Path, write: bool) -> None:
 
     Prints the rewritten program, or writes it back with --write. Imports that would not resolve, names that
     opchain refuses, and spellings of PyFlink 1 are listed on standard error. Exit codes: 0 all imports
-    resolve; 1 some don't; 2 the file is no Python program.
+    resolve; 1 some don't; 2 the file is not a Python program.
     """
     source = file.read_bytes()
     try:

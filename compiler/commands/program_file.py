@@ -203,7 +203,7 @@ def _existing(path: Path) -> Path:
 
 
 def _run(file: ProgramFile) -> BaseException | None:
-    """Runs the program to its end; gives back what ended it early."""
+    """Runs the program to its end; returns what ended it early."""
     try:
         if file.function is None:
             runpy.run_path(str(file.path), run_name="__main__")

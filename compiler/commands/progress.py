@@ -228,7 +228,7 @@ class TerminalRows:
         self._epoch: tuple[str, int] | None = None
 
     def show(self, job: str, stages: Sequence[StageProgress]) -> None:
-        """Draws the rows anew."""
+        """Draws the rows again."""
         if job != self._job:
             self._area.clear()
             self._job, self._times = job, {}
@@ -259,7 +259,7 @@ class TerminalRows:
         self._area.clear()
 
     def _take_times(self, stages: Sequence[StageProgress]) -> None:
-        """Notes when stages begin and end: rows come and go, and their times go on."""
+        """Notes when stages begin and end: rows come and go, and their times continue."""
         now = time.monotonic()
         for number, stage in enumerate(stages):
             begun, ended = self._times.get(number, (now, now))

@@ -1,6 +1,6 @@
 """The modules beside a program, found without running it.
 
-What a running program has loaded travels by itself (runtime.user_modules). In cluster mode the driver is on
+What a running program has loaded is sent automatically (runtime.user_modules). In cluster mode the driver is on
 another machine, and spark-submit must bring along what the program will import.
 
 The packages that a program needs on executors: a packed environment, or a folder that pip has filled.

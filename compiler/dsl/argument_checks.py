@@ -68,7 +68,7 @@ def checked_stream(stream: Any, kind: type[Any], of: Stream[Any], call: str) -> 
     """The other stream of an operation: of the right class, and of the same environment.
 
     Raises:
-        TypeError: It is no stream of that kind.
+        TypeError: It is not a stream of that kind.
         GraphError: It belongs to another environment.
     """
     if not isinstance(stream, kind):

@@ -28,7 +28,7 @@ R = TypeVar("R")
 class AsyncDataStream:
     """Applies async functions to streams.
 
-    `timeout` counts from a record's first attempt to its result, retries included; 0 is no time-out.
+    `timeout` counts from a record's first attempt to its result, retries included; 0 is not a timeout.
     `capacity` is how many records may wait at once, per subtask.
     """
 

@@ -145,7 +145,7 @@ class DataStream(Partitioning[T], SinkOperations[T], OperatorAttributes[T]):
             output_type: The type of the results.
             batch_format: "list", or "arrow" for a `pyarrow.RecordBatch`: then the stream's type must be
                 declared, and results are Rows of the batch's columns, or the values of its one column where
-                `output_type` is no row's.
+                `output_type` is not a row's.
             one_to_one: See above; a task fails where it is broken.
 
         >>> from opchain import StreamExecutionEnvironment

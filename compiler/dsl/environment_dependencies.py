@@ -17,7 +17,7 @@ _BETWEEN_PARAMETERS = "#"
 
 
 class EnvironmentDependencies(EnvironmentSettings):
-    """Files that executors need. They travel with Spark; nothing is loaded when they are named."""
+    """Files that executors need. They are sent with Spark; nothing is loaded when they are named."""
 
     def __init__(self, configuration: Configuration | None = None) -> None:
         super().__init__(configuration)

@@ -36,7 +36,7 @@ T = TypeVar("T")
 class EnvironmentSources(EnvironmentDependencies):
     """The methods that begin a stream.
 
-    A source that nobody reads is no part of the program, as in Flink.
+    A source that nobody reads is not a part of the program, as in Flink.
     """
 
     def from_source(
@@ -116,7 +116,7 @@ class EnvironmentSources(EnvironmentDependencies):
     ) -> DataStream[T]:
         """A bounded stream of the records, in order, from one subtask.
 
-        The records are read now and travel with the program. As in PyFlink a declared type converts
+        The records are read now and are sent with the program. As in PyFlink a declared type converts
         them: tuples become rows where it is a row's.
 
         Flink: a legacy source, as PyFlink makes it; `from_data` makes a new-style one.

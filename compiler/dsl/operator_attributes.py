@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class OperatorAttributes(Stream[T]):
     """Setters of the operator behind a stream; each returns the stream.
 
-    A key-by, a union, a partitioning or a side output is no operator: setting an attribute on one
+    A key-by, a union, a partitioning or a side output is not an operator: setting an attribute on one
     raises GraphError.
 
     Flink: `SingleOutputStreamOperator`; PyFlink has these methods on every DataStream.

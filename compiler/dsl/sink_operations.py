@@ -128,8 +128,8 @@ class SinkOperations(Stream[T]):
         """This stream as a DataFrame of Spark.
 
         That of a bounded stream is lazy as any other. It is the part of the program that leads here, run as
-        one Spark job by each action on it (so cache it before several). Sinks of the program are no part of
-        it: `execute()` runs them, once, and what leads to the DataFrame alone is no part of that.
+        one Spark job by each action on it (so cache it before several). Sinks of the program are not part of
+        it: `execute()` runs them, once, and what leads to the DataFrame alone is not a part of that.
         Accumulators, metrics and what operators print are lost, since no job of opchain's ends.
 
         That of an unbounded stream is a streaming one, to be read by any number of queries (`writeStream`),
@@ -138,7 +138,7 @@ class SinkOperations(Stream[T]):
         So start queries, then the job; or let another program read the folder.
 
         Args:
-            schema: A StructType, or DDL text; a single type for records that are no rows, which become the
+            schema: A StructType, or DDL text; a single type for records that are not rows, which become the
                 column `value`. None takes what the stream's declared type says.
             path: Of an unbounded stream: the folder, or its URL. None is a folder of the stream's uid below
                 `execution.checkpointing.dir`; without checkpoints, one that goes with this process.

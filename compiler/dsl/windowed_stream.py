@@ -1,4 +1,4 @@
-"""What makes up a window: assigner, trigger, evictor, lateness, and where late records go.
+"""What generates a window: assigner, trigger, evictor, lateness, and where late records go.
 
 WindowedStream: the windows of each key, and what is computed over them.
 

@@ -1,7 +1,7 @@
 """The ExecutionPlan: every subtask in a stage and a slot, every exchange with its channels.
 
 Flink: `ExecutionGraph`, `ExecutionVertex`, `ExecutionSlotSharingGroup`. Stage k is one RDD; its partitions
-are the slots that the subtasks of the vertices placed there share, and all edges between stages travel in the
+are the slots that the subtasks of the vertices placed there share, and all edges between stages are sent in the
 shuffles between them, so a job of any shape is a line of stages. Tasks are numbered stage by stage, vertex by
 vertex.
 """

@@ -1,7 +1,7 @@
 """Finds the reduces whose senders may fold records of one key into one before they send them.
 
 In batch mode only the last result of a key is seen, and a reduce must be associative, so the way to it
-may be shorter: one record per key and sender travels. It does not where the function is opened or
+may be shorter: one record per key and sender is sent. It does not where the function is opened or
 closed, since senders call it as it is, where records come without being sorted by key (a forward
 that stands for a hash), or where they have timestamps: a key's records are then folded in the order of
 time, whoever sent them. Flink combines in its table runtime only.

@@ -3,7 +3,7 @@
     Program -> StreamGraph -> chained edges -> operator ids -> chains -> JobGraph
       -> ExecutionPlan -> programs of vertices -> generated source
 
-A pass is a function `Plan -> Plan` that fills the next fields of the plan. Options travel in the
+A pass is a function `Plan -> Plan` that fills the next fields of the plan. Options are sent in the
 program's settings; no pass reads the environment or any global state.
 """
 

@@ -139,7 +139,7 @@ def _result_partition_type(plan: Plan, edge: StreamEdge, *, is_silent: bool) -> 
     elif not graph.is_batch:
         return _PIPELINED
     elif graph.slot_group_resources:
-        kind = _BLOCKING  # pipelined vertices could wait for each other's resources for ever
+        kind = _BLOCKING  # pipelined vertices could wait for each other's resources forever
     else:
         kind = _BY_SHUFFLE_MODE[settings.batch_shuffle_mode]
     if kind in _HYBRIDS and not graph.is_batch:

@@ -190,7 +190,7 @@ def from_json(text: str | bytes, origin: str = "the saved plan") -> JobPlan:
         origin: What the message calls it: the file's name.
 
     Raises:
-        PlanFileError: If it is no JSON, no plan, of another version, or contradicts itself.
+        PlanFileError: If it is not JSON, not a plan, of another version, or contradicts itself.
     """
     document = _parsed(text, origin)
     version = document.get("schema_version")

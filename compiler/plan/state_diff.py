@@ -108,7 +108,7 @@ def _changed_kinds(matching: Matching) -> Iterable[StateProblem]:
 def _changed_key_groups(
     before: JobPlan, after: JobPlan, matching: Matching
 ) -> Iterable[StateProblem]:
-    """Keyed state is stored by key group, and their number is fixed for ever once it is written.
+    """Keyed state is stored by key group, and their number is fixed forever once it is written.
 
     A max parallelism that the program leaves open takes the stored one (Flink:
     `StateAssignmentOperation.checkParallelismPreconditions`), as long as it can hold the parallelism.

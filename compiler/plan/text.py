@@ -61,7 +61,7 @@ def without_call_sites(text: str, call_sites: AbstractSet[str]) -> str:
 
 
 def exchange_text(edge: PlannedEdge) -> str:
-    """How records travel along an edge: `HASH by 'word', blocking, side output 'late'`."""
+    """How records are sent along an edge: `HASH by 'word', blocking, side output 'late'`."""
     parts = [edge.ship_strategy if edge.key is None else f"{edge.ship_strategy} by '{edge.key}'"]
     if edge.result_type not in ("", "PIPELINED_BOUNDED"):
         parts.append(edge.result_type.lower().replace("_", " "))
@@ -173,5 +173,5 @@ class _Tree:
 
 
 def _continued(mark: str) -> str:
-    """What stands below a mark: the rail of a fork goes on to the next branch, a chain has none."""
+    """What stands below a mark: the rail of a fork continues to the next branch, a chain has none."""
     return {"├─ ": "│  ", "└─ ": "   "}.get(mark, "")

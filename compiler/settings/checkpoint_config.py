@@ -95,13 +95,13 @@ class CheckpointConfig(OldCheckpointConfig):
     """Settings of checkpoints, as a view of the program's configuration.
 
     On Spark an unbounded job reads in epochs, and each ends with a checkpoint: state is never ahead of the last
-    one, since any process may have to go on from it. So the interval between checkpoints is that between
+    one, since any process may have to resume from it. So the interval between checkpoints is that between
     epochs, Spark's processing-time trigger, and a longer one makes larger epochs; without an interval an epoch
     begins as soon as there is something to do. Where the trigger is `available-now` or `once`, the job reads what
     is there without pauses.
 
     Setters give the same object back. Some settings do nothing here, and are kept for programs that have
-    them: the mode (checkpoints are exactly once), the time-out of a checkpoint, unaligned checkpoints with
+    them: the mode (checkpoints are exactly once), the timeout of a checkpoint, unaligned checkpoints with
     theirs (nothing is in flight at the end of a micro-batch), and more than one checkpoint at a time.
 
     Flink: CheckpointConfig.
@@ -206,7 +206,7 @@ class CheckpointConfig(OldCheckpointConfig):
         """How many checkpoints in a row may fail before the job does; 0 unless set.
 
         A checkpoint fails where its storage does not take it; what a program's functions raise otherwise
-        fails the job. Flink goes on to the next checkpoint; here the epoch is run again.
+        fails the job. Flink continues to the next checkpoint; here the epoch is run again.
         """
         return self._read(options.TOLERABLE_FAILURES)
 

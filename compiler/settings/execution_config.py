@@ -55,7 +55,7 @@ class ExecutionConfig(OldExecutionConfig):
     Two are equal when their configurations are. Every setter gives the same object back.
 
     Some settings do nothing here, and are kept for programs that have them: the closure cleaner
-    (Python closures need none), and the interval and time-out of task cancellation (Spark's
+    (Python closures need none), and the interval and timeout of task cancellation (Spark's
     settings decide).
 
     Flink: ExecutionConfig.
@@ -241,7 +241,7 @@ class ExecutionConfig(OldExecutionConfig):
     def set_global_job_parameters(
         self, global_job_parameters_dict: Mapping[str, Any]
     ) -> ExecutionConfig:
-        """Sets the parameters that every function can read; values that are no strings become ones."""
+        """Sets the parameters that every function can read; values that are not strings become ones."""
         parameters = {
             key: value if isinstance(value, str) else str(value)
             for key, value in global_job_parameters_dict.items()

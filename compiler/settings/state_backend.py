@@ -47,7 +47,7 @@ class EmbeddedRocksDBStateBackend(StateBackend):
     Needs `pip install 'opchain[rocksdb]'` on the executors. Values are copied, going in and coming out: who
     changes one in place has to give it back. The list or map of a key is one entry, read and written as a
     whole. Timers are in memory. Batch mode keeps its state in memory. Checkpoints and savepoints are the same
-    as with HashMapStateBackend, and hold changes only: a job may go on with the other one.
+    as with HashMapStateBackend, and hold changes only: a job may continue with the other one.
 
     Args:
         enable_incremental_checkpointing: Whether a checkpoint holds the changes since the last one

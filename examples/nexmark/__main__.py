@@ -88,7 +88,7 @@ def _check_paths(options: argparse.Namespace) -> None:
     """Finds out before anything runs what can't be read or written.
 
     Raises:
-        ValueError: There is no input, or the output is no folder, or one that has files in it.
+        ValueError: There is no input, or the output is not a folder, or one that has files in it.
     """
     for path in (options.input, options.side_input):
         if path is not None and not Path(path).exists():

@@ -1,7 +1,7 @@
 """q3 - local items: who sells in category 10 in Oregon, Idaho or California.
 
 Every auction of category 10 joined with the person who is its seller, if that person lives in one of the
-three states. Neither side is bound in time: whichever comes first waits in state, for ever.
+three states. Neither side is bound in time: whichever comes first waits in state, forever.
 """
 
 from __future__ import annotations

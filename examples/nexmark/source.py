@@ -69,7 +69,7 @@ def event_time(event: Any) -> int:
 
 
 def _malformed(part: FileRange, block: bytes, decode: Callable[[bytes], list[Any]]) -> ValueError:
-    """The error that shows the first line that is no event."""
+    """The error that shows the first line that is not an event."""
     for line in block.splitlines():
         try:
             decode(line)

@@ -1,4 +1,4 @@
-"""What a query is drawn with: streams of persons, auctions and bids; and what it gives back."""
+"""What a query is drawn with: streams of persons, auctions and bids; and what it returns."""
 
 from __future__ import annotations
 

@@ -145,8 +145,8 @@ class CheckpointCoordinator:
             run_id: What tells this run from all others.
             retained: How many completed checkpoints are kept, at least 1.
             tolerable_failures: How many checkpoints in a row may fail.
-            lease_ms: How long a run of another machine counts as alive that gives no sign of life.
-            keeps_alive: Whether a thread gives signs of life.
+            lease_ms: How long a run of another machine counts as alive that gives no heartbeat.
+            keeps_alive: Whether a thread gives heartbeats.
             observers: Who hears how checkpoints end.
             now_ms: The clock; the machine's if not given.
 
@@ -260,7 +260,7 @@ class CheckpointCoordinator:
         return metadata
 
     def abort(self, pending: PendingCheckpoint, reason: str) -> None:
-        """Gives a checkpoint up. Its files stay until a later one is complete: chains may go on from them.
+        """Gives a checkpoint up. Its files stay until a later one is complete: chains may resume from them.
 
         Raises:
             CheckpointError: More failed in a row than are tolerable.
@@ -369,7 +369,7 @@ class CheckpointCoordinator:
             self.lease.require()
         except CheckpointInUseError:
             if completed_epochs(self._storage)[-1] > epoch:
-                self._storage.delete(name)  # nobody goes on from it
+                self._storage.delete(name)  # nobody resumes from it
             raise
 
     def _retained_checkpoints(self) -> list[CheckpointMetadata]:
@@ -381,7 +381,7 @@ class CheckpointCoordinator:
         return self._completed
 
     def _readable(self, epoch: int) -> CheckpointMetadata | None:
-        """A checkpoint before the last; one that is damaged goes, as nobody can go on from it."""
+        """A checkpoint before the last; one that is damaged goes, as nobody can resume from it."""
         try:
             return read_metadata(self._storage, epoch)
         except CorruptCheckpointError as error:

@@ -19,7 +19,7 @@ class Epoch:
     Attributes:
         checkpoint_id: The checkpoint that ends the epoch; one more than that of the epoch before.
         timestamp_ms: The time that the clock of processing time shows throughout the epoch.
-        is_first: Whether nothing ran before, in this run of the job or in the one that it goes on with:
+        is_first: Whether nothing ran before, in this run of the job or in the one that it continues with:
             bounded sources are read now. One that comes to a job later is read in its own first epoch.
         is_recorded: Whether tasks keep what it takes to run the epoch again.
         aborted: The checkpoints that failed since the last complete one; an epoch that is run again has its own.

@@ -6,7 +6,7 @@ next. Exactly one of the two puts succeeds, whenever they arrive:
 
 - The fence succeeds: no replaced run can complete this epoch any more, however late it wakes. The new run completes
   the epoch as `chk-3/_metadata.<number of the run>`.
-- The fence fails: the replaced run has completed the epoch. The new run goes on from that checkpoint, and fences
+- The fence fails: the replaced run has completed the epoch. The new run resumes from that checkpoint, and fences
   the epoch after it.
 
 A run that starts from the checkpoint of another directory publishes it under the epoch that it has there, which

@@ -34,7 +34,7 @@ _LOG = logging.getLogger(__name__)
 def offering_earlier(
     storage: CheckpointStorage, error: CorruptCheckpointError, epoch: int
 ) -> CorruptCheckpointError:
-    """The error that also says from what the job can go on.
+    """The error that also says from what the job can continue.
 
     Args:
         storage: Where the checkpoints are.
@@ -71,7 +71,7 @@ def fall_back(
     Args:
         storage: Where the run keeps its checkpoints.
         coordinator: The run's.
-        url: The checkpoint to go on from.
+        url: The checkpoint to resume from.
 
     Raises:
         CorruptCheckpointError: It is not there, or damaged itself.

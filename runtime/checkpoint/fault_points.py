@@ -43,7 +43,7 @@ def read_faults(text: str, given_as: str = VARIABLE) -> frozenset[str]:
         given_as: How errors name where the text comes from.
 
     Raises:
-        ValueError: A point is unknown, or an epoch is no number.
+        ValueError: A point is unknown, or an epoch is not a number.
     """
     found = frozenset(filter(None, (item.strip() for item in text.split(","))))
     for item in found:

@@ -96,7 +96,7 @@ class OperatorMetadata(_Checked):
 class TaskMetadata(_Checked):
     """One task: where its state is, and what else it wants back, which nobody else looks into.
 
-    The rest (watermark valves, channel selectors) is given back to the same task at the same parallelism.
+    The rest (watermark valves, channel selectors) is returned to the same task at the same parallelism.
     `recorded` is what its epoch was, where epochs are recorded.
     """
 
@@ -247,7 +247,7 @@ def decode(data: bytes, name: str, key: CheckpointKey | None = None) -> Checkpoi
         key: The key that must have signed it; None if it must not be signed.
 
     Raises:
-        CorruptCheckpointError: It is no metadata, of another version, altered, or doesn't hold together.
+        CorruptCheckpointError: It is not metadata, of another version, altered, or doesn't hold together.
         CheckpointKeyError: It is signed and there is no key, or another one, or the other way round.
     """
     from pydantic import ValidationError  # noqa: PLC0415 - the driver has it

@@ -34,7 +34,7 @@ class ProgramOperator:
     """An operator of the program that is to start.
 
     `max_parallelism` is None where the program leaves it open, and takes that of the checkpoint.
-    `states` are those that are known before it runs, mostly none. `source` is None for one that is no source.
+    `states` are those that are known before it runs, mostly none. `source` is None for one that is not a source.
     """
 
     operator_id: str

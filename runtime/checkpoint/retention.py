@@ -2,7 +2,7 @@
 
 A state file may belong to many checkpoints, so it goes when the last checkpoint that refers to it does. Files
 to which no checkpoint refers are left by attempts that lost, and by epochs that failed. They
-go, too, once an epoch at or after theirs is complete: a task's chain only ever goes on from files of
+go, too, once an epoch at or after theirs is complete: a task's chain only ever resumes from files of
 the last epoch that it wrote, and those are in that checkpoint then.
 
 Flink: `DefaultCompletedCheckpointStore`, `SharedStateRegistry`.

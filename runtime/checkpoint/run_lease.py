@@ -125,11 +125,11 @@ class RunLease:
         return lease
 
     def renew(self) -> None:
-        """Gives a sign of life."""
+        """Gives a heartbeat."""
         self._write(is_closed=False)
 
     def keep_alive(self) -> None:
-        """Gives signs of life from a thread, until `close`."""
+        """Gives heartbeats from a thread, until `close`."""
         self._thread = threading.Thread(
             target=self._renew_in_time, name="checkpoint-lease", daemon=True
         )
@@ -155,7 +155,7 @@ class RunLease:
         """Leaves the place to others."""
         self._is_over.set()
         if self._thread is not None:
-            self._thread.join()  # or its last sign of life could come after the end
+            self._thread.join()  # or its last heartbeat could come after the end
         if max(_numbers(self._storage), default=0) == self.run.number:
             self._write(is_closed=True)
 
@@ -169,7 +169,7 @@ class RunLease:
         except Exception as error:  # noqa: BLE001 - told by `require`, in the thread that asks
             self._failure = error
         else:
-            self._failure = None  # what failed before has been made up for
+            self._failure = None  # what failed before has been replaced
 
     def _write(self, *, is_closed: bool) -> None:
         lease = {

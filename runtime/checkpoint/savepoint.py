@@ -111,7 +111,7 @@ def write_savepoint(
 ) -> CheckpointMetadata:
     """Copies a checkpoint with all its files to a place of its own.
 
-    The metadata comes last: a copy that is cut short is no savepoint.
+    The metadata comes last: a copy that is cut short is not a savepoint.
 
     Args:
         checkpoint: What is copied.

@@ -1,7 +1,7 @@
 """Which sources of a program a checkpoint has read already, and which place in Spark's log each unbounded one has.
 
 Spark's log knows sources by their number alone, and so do the positions of opchain's own. In another order, one
-would go on where another has stopped: read again what it has read, or leave out what it has not. So a checkpoint
+would continue where another has stopped: read again what it has read, or leave out what it has not. So a checkpoint
 keeps who was where, and a program's sources are put there. Bounded ones are read in one go: a checkpoint keeps
 which have been.
 """
@@ -58,7 +58,7 @@ def bounded_sources(job: JobProgram) -> SourcePosition:
 class SourcePlaces:
     """What becomes of a program's sources.
 
-    `order` has the unbounded ones as Spark's log has them. `replaced` says which goes on where another was,
+    `order` has the unbounded ones as Spark's log has them. `replaced` says which continues where another was,
     `reread` what is read again, `refused` why it can't be.
     """
 
@@ -71,7 +71,7 @@ class SourcePlaces:
 def source_places(
     metadata: CheckpointMetadata, operators: Sequence[ProgramOperator]
 ) -> SourcePlaces:
-    """Where the sources among a program's operators go on from a checkpoint.
+    """Where the sources among a program's operators resume from a checkpoint.
 
     A source is found by the id that `set_uid_hash` gave, then by its own. A single unbounded one that is not
     found takes the single place that is left: a program without uids gives its source another id when it changes.

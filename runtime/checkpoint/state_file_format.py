@@ -105,7 +105,7 @@ def decode(data: bytes, name: str) -> StateFile:
         name: The file, for messages.
 
     Raises:
-        CorruptCheckpointError: It is no state file, or of another version.
+        CorruptCheckpointError: It is not a state file, or of another version.
     """
     if not data.startswith(MAGIC):
         raise CorruptCheckpointError(name, "is not a state file of opchain")

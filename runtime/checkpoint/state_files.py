@@ -2,12 +2,12 @@
 
 A task writes one file per epoch: the whole state of its operators (a base), or what has changed since
 the file before. The files from the last base on are its *chain*, and all of it is read to restore. Changes are
-merged as they are written: every few epochs the file takes in those before it that are no larger than it is with
+merged as they are written: every few epochs the file takes in those before it that are not larger than it is with
 them, so that a chain has few files. That costs a task some copying of bytes, spread over epochs; nothing runs
 beside it, and the state that it acknowledges is the state that it has. (Rejected: merging by the driver, in the
-background. A task then goes on from files that it doesn't know, and the driver's work is stopped with it.) Each
+background. A task then resumes from files that it doesn't know, and the driver's work is stopped with it.) Each
 writer gives its file a name of its own, with epoch, task, attempt and a random part: an attempt that is
-taken for dead and goes on writing never overwrites the file of the one that replaced it.
+taken for dead and continues writing never overwrites the file of the one that replaced it.
 
 Parts are bytes that this module doesn't look into: keyed state and timers per key group are formats that
 may be put one behind the other (see keyed_frames), so neither folding a chain nor merging files of it unpickles
@@ -70,7 +70,7 @@ class TaskState:
         return ends[0] == ends[1]
 
     def is_behind(self, earlier: TaskState) -> bool:
-        """Whether the task went on to this from an earlier state of not too long ago."""
+        """Whether the task continued to this from an earlier state of not too long ago."""
         return bool(earlier.marks) and self.task == earlier.task and earlier.marks[-1] in self.marks
 
     def needs_base(self) -> bool:

@@ -17,7 +17,7 @@
     void                       PICKLED_BYTE_ARRAY             None
 
 The other way BIG_DEC is decimal(38, 18), BIG_INT decimal(38, 0), CHAR a string, INSTANT a timestamp, a tuple a
-struct of f0, f1, ... A type that is no row's becomes the one column `value`, as in Spark.
+struct of f0, f1, ... A type that is not a row's becomes the one column `value`, as in Spark.
 
 Decimals with more digits than decimal(38, 18) has room for, on either side of the point, are BigDecimalTypeInfo: 38
 digits with the column's scale. The others stay BIG_DEC, so that their sums have room as well.
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from opchain.runtime.types.type_information import TypeInformation
 
 VALUE = "value"
-"""The column of records that are no rows."""
+"""The column of records that are not rows."""
 
 _LocalTime = LocalTimeTypeInfo.TimeType
 

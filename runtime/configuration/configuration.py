@@ -51,7 +51,7 @@ class Configuration:
 
     Flink: org.apache.flink.configuration.Configuration. `get`, `set` and `contains` take typed
     options, which PyFlink lacks. Setting `pipeline.jars` keeps the value and loads nothing: there
-    is no class loader here.
+    is not a class loader here.
     """
 
     def __init__(

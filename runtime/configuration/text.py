@@ -23,7 +23,7 @@ _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?
 _SMALLEST_PLAIN, _SMALLEST_BIG = 1e-3, 1e7
 _NOT_FINITE = {"NaN": "nan", "Infinity": "inf", "+Infinity": "inf", "-Infinity": "-inf"}
 
-# A plain scalar inside [..] or {..} that a YAML reader gives back as the same string.
+# A plain scalar inside [..] or {..} that a YAML reader returns as the same string.
 _NEEDS_QUOTES = re.compile(
     r"""
     ^$ | ^\s | \s$              # empty, or spaces at an end

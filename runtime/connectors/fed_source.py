@@ -73,10 +73,10 @@ class FedSource(Source[Row]):
 class DataFrameSource(FedSource):
     """The rows of a DataFrame.
 
-    The DataFrame stays on the driver: a copy of the source that travels has none.
+    The DataFrame stays on the driver: a copy of the source that is sent has none.
 
     Raises:
-        GraphError: It is no DataFrame of a classic session.
+        GraphError: It is not a DataFrame of a classic session.
         UnsupportedFeatureError: It has a column that records cannot hold.
     """
 

@@ -64,7 +64,7 @@ def bucket_folder(base_path: str, bucket: Any) -> str:
     """The folder of a bucket, which is the base path or below it: a bucket's id may come from a record.
 
     Raises:
-        SinkError: The id is no relative path that stays below the base path.
+        SinkError: The id is not a relative path that stays below the base path.
     """
     if bucket == "":
         return base_path

@@ -56,7 +56,7 @@ class RollingPolicy:
     """When a file is complete and the next one begins. Flink: RollingPolicy.
 
     Every file is completed at a checkpoint and at the end of the input, whatever the policy: there is
-    no file that goes on behind a checkpoint, as Flink's default policy has it.
+    no file that continues behind a checkpoint, as Flink's default policy has it.
     """
 
     part_size: int | None = None

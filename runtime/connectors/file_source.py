@@ -42,7 +42,7 @@ class FileSource(Source[T]):
     Args:
         file_format: How bytes become records.
         paths: Paths, or URLs that fsspec knows.
-        malformed: What becomes of text that is no record.
+        malformed: What becomes of text that is not a record.
         cuts_files: Whether several subtasks may read one file, where the format allows it.
 
     Raises:
@@ -201,12 +201,12 @@ class FileSourceBuilder(Generic[T]):
         self._is_watched = False
 
     def on_malformed(self, policy: OnMalformed) -> FileSourceBuilder[T]:
-        """What becomes of text that is no record; the job fails if not given. Ours alone.
+        """What becomes of text that is not a record; the job fails if not given. Ours alone.
 
         Args:
             policy: "fail" stops the job with an error that names the file, the place and the text;
-                "skip" goes on; an OutputTag sends a MalformedRecord to this side output of the
-                source's stream and goes on. The last two count what is lost in the source's metric
+                "skip" continues; an OutputTag sends a MalformedRecord to this side output of the
+                source's stream and continues. The last two count what is lost in the source's metric
                 `numRecordsInErrors`.
         """
         self._malformed = checked_policy(policy)
@@ -226,7 +226,7 @@ class FileSourceBuilder(Generic[T]):
             discovery_interval: Taken as in PyFlink.
 
         Raises:
-            TypeError: It is no Duration.
+            TypeError: It is not a Duration.
         """
         if not isinstance(discovery_interval, Duration):
             raise TypeError(f"monitor_continuously got {discovery_interval!r}; it takes a Duration")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class PrintSinkFunction(SinkFunction[Any]):
     """Prints each record as a line, on the standard output (or error) of the program that drew the job.
 
-    In process it prints at once. On Spark the lines travel to the driver, which prints them, task after
+    In process it prints at once. On Spark the lines are sent to the driver, which prints them, task after
     task, when the job has succeeded: each once, whatever was retried. Flink: `PrintSinkFunction` and
     `PrintSinkOutputWriter`, which print where the task runs.
 

@@ -80,7 +80,7 @@ class RelayedSink(Sink[Any]):
         """
         if self.schema is not None:
             return self
-        typed = object.__new__(type(self))  # a copy would leave out what does not travel
+        typed = object.__new__(type(self))  # a copy would leave out what is not sent
         typed.__dict__.update(self.__dict__)
         typed.schema = spark_type_of(record_type)
         return typed

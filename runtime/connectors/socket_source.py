@@ -27,7 +27,7 @@ class SocketTextStreamFunction(SourceFunction[str]):
         hostname: The server.
         port: Its port.
         delimiter: What ends a record; not empty.
-        max_retry: How often to connect again when the connection has ended, twice a second; -1 for ever.
+        max_retry: How often to connect again when the connection has ended, twice a second; -1 forever.
 
     Raises:
         ValueError: The port is none, or there is no delimiter.
@@ -53,7 +53,7 @@ class SocketTextStreamFunction(SourceFunction[str]):
         return f"Socket Stream ({self.hostname}:{self.port})"
 
     def open(self, runtime_context: Any) -> None:  # noqa: ARG002 - nothing of it
-        """Makes what cannot travel."""
+        """Makes what cannot be sent."""
         self._is_cancelled = threading.Event()
 
     def run(self, ctx: SourceFunction.SourceContext[str]) -> None:

@@ -125,7 +125,7 @@ class _Staging:
         last = max(self.notes, default=(0, ""))[0]
         if note not in self.notes:
             if last >= checkpoint_id:
-                # A later run has gone on from here, or another attempt at this epoch was committed.
+                # A later run has continued from here, or another attempt at this epoch was committed.
                 return
             self._require(
                 files, [file for file in files if name_of(file.staged) not in self._staged]

@@ -30,7 +30,7 @@ class UnboundedSource(Source[T]):
 
     @abstractmethod
     def initial_position(self, now_ms: int) -> Any:
-        """Where a job begins that goes on with no other; `now_ms` is the clock in milliseconds."""
+        """Where a job begins that continues with no other; `now_ms` is the clock in milliseconds."""
 
     @abstractmethod
     def latest_position(self, start: Any, now_ms: int) -> Any:

@@ -1,1 +1,1 @@
-"""Unbounded jobs run as epochs: tasks that live from one to the next, and how they go on after a stop."""
+"""Unbounded jobs run as epochs: tasks that live from one to the next, and how they continue after a stop."""

@@ -38,7 +38,7 @@ PHASES = {
     CHECKPOINT: "completing the checkpoint, and dropping the one that is kept no more",
     COMMIT: "the sinks' commits, printing, and handing over collected records",
 }
-"""The phases of an epoch in their order, which take up all time; `waiting` is no part of the epoch's duration."""
+"""The phases of an epoch in their order, which take up all time; `waiting` is not a part of the epoch's duration."""
 
 _SECOND_MS = 1000
 

@@ -105,7 +105,7 @@ class EpochTask(StreamTask):
             states: This subtask's share of the state, by operator id.
             progress: The progress of all subtasks that the vertex had; empty for one that is new.
             checkpoint_id: The checkpoint; None for a fresh start.
-            state: Where the state is, if it is what this very subtask wrote: changes can go on from it.
+            state: Where the state is, if it is what this very subtask wrote: changes can resume from it.
             described: What the checkpoint says of the states, by operator id.
 
         Raises:
@@ -365,7 +365,7 @@ class EpochTask(StreamTask):
         return self._wall_clock if program.spec.kind == "async_wait" else self.clock
 
     def _marker_clock(self) -> TimerService:
-        """The machine's: markers are no part of what an epoch does, and start none."""
+        """The machine's: markers are not part of what an epoch does, and start none."""
         return self._wall_clock
 
     def _operator_context(self, program: OperatorProgram) -> OperatorContext:

@@ -2,7 +2,7 @@
 
 Spark gives a task to whichever worker process is free, and so a task of an epoch may find here what it left
 after the last one, what it left some epochs ago, or nothing. One of some epochs ago takes in the changes since
-then, where its operators can; else the task is made anew from the checkpoint.
+then, where its operators can; else the task is rebuilt from the checkpoint.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class LiveTasks:
 
         Args:
             task: Its number.
-            restored: Where its vertex goes on; None for a fresh start.
+            restored: Where its vertex continues; None for a fresh start.
             storage: Where the state is.
             make: Gives what a new task is made of.
             now_ms: The time of the epoch that comes, which a new task starts at.

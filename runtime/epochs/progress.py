@@ -1,6 +1,6 @@
 """How far a task has come in event time: what a checkpoint keeps of it beside the state.
 
-Flink keeps no watermarks in checkpoints: after a restore event time begins anew, and records that were
+Flink keeps no watermarks in checkpoints: after a restore event time begins again, and records that were
 late no longer are. Here a job that was restored does what one that was never disturbed does.
 """
 
@@ -72,7 +72,7 @@ def restore_progress(
 ) -> None:
     """Goes on where the subtasks of a vertex stopped; the operators are open.
 
-    With as many subtasks as before each goes on where it was. With another number all begin where the
+    With as many subtasks as before each continues where it was. With another number all begin where the
     last of them was: what nobody had passed.
 
     Args:
@@ -90,11 +90,11 @@ def restore_progress(
 
 
 def announce_progress(chain: OperatorChain) -> None:
-    """Says to all behind the exchanges how far the task is, which went on from a checkpoint.
+    """Says to all behind the exchanges how far the task is, which resumed from a checkpoint.
 
     Whoever reads as many channels as before knows, and passes that by. With other channels, or in an operator
     that is new, nobody does: a source that has ended, or is idle, would never say it again, and hold event
-    time back for ever. An operator that is new in the chain hears it first.
+    time back forever. An operator that is new in the chain hears it first.
     """
     for operator in chain.operators[1:]:
         heard, said = chain.outputs[operator.program.parent], operator.output

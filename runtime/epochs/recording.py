@@ -45,7 +45,7 @@ class EpochRecorder:
             runtime.acknowledge = _noted(runtime.acknowledge, digest)
 
     def begin(self, buffers: Iterator[Buffer]) -> Iterator[Buffer]:
-        """Begins an epoch, whose input it gives back."""
+        """Begins an epoch, whose input it returns."""
         self._payloads.clear()
         for digest in self._digests.values():
             digest.begin()

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RecordedEpoch:
-    """A recorded epoch: its checkpoint, and the one that it went on from, None for the first."""
+    """A recorded epoch: its checkpoint, and the one that it resumed from, None for the first."""
 
     storage: CheckpointStorage
     metadata: CheckpointMetadata

@@ -47,7 +47,7 @@ def operators_with_state(
 def restored_vertices(
     job: JobProgram, plan: RestorePlan | None
 ) -> dict[int, RestoredVertex | None]:
-    """By the first task of each vertex: where it goes on; None for a fresh start."""
+    """By the first task of each vertex: where it continues; None for a fresh start."""
     return {
         vertex.first_task: None if plan is None else _restored(vertex, plan)
         for vertex in job.vertices
@@ -69,7 +69,7 @@ def _restored(vertex: VertexProgram, plan: RestorePlan) -> RestoredVertex:
         (task for task in metadata.tasks if task.vertex_id == stored_id),
         key=lambda task: task.subtask,
     )
-    # The same operators, by the same ids, in as many subtasks: what a task wrote last is what it goes on from.
+    # The same operators, by the same ids, in as many subtasks: what a task wrote last is what it resumes from.
     is_same = len(tasks) == vertex.parallelism and {
         (operator_id, stored.operator_id) for operator_id, (stored, _) in operators.items()
     } == {

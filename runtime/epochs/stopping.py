@@ -67,4 +67,4 @@ def _part(
 
 
 def _nothing() -> None:
-    """Stands for the end of a batch that goes on."""
+    """Stands for the end of a batch that continues."""

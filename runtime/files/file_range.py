@@ -16,7 +16,7 @@ class FileRange(NamedTuple):
     """The records that begin in the bytes `start` to `stop` of a file, but for the first `skip`.
 
     `stop` is None for all of a file that can't be cut. `skip` is the position in the range: a reader
-    that has given n more records goes on, elsewhere or later, with `after(n)`. Flink: FileSourceSplit
+    that has given n more records continues, elsewhere or later, with `after(n)`. Flink: FileSourceSplit
     with its CheckpointedPosition.
     """
 

@@ -100,7 +100,7 @@ def qualified_path(path: str | os.PathLike[str]) -> str:
     """An absolute path, since executors may work in another folder, or a URL as it is.
 
     Raises:
-        TypeError: It is no path.
+        TypeError: It is not a path.
     """
     text = os.fspath(path)
     if not isinstance(text, str):
@@ -109,7 +109,7 @@ def qualified_path(path: str | os.PathLike[str]) -> str:
         text = unquote(urlsplit(text).path)
     elif SCHEME_END in text:
         return text
-    return os.path.abspath(text)  # noqa: PTH100 - str paths throughout: they travel to executors
+    return os.path.abspath(text)  # noqa: PTH100 - str paths throughout: they are sent to executors
 
 
 def file_system_of(path: str) -> FileSystem:
@@ -150,7 +150,7 @@ class LocalFileSystem(FileSystem):
 
     def status(self, path: str) -> FileStatus | None:
         """The file at a path."""
-        is_file = os.path.isfile(path)  # noqa: PTH113 - str paths throughout: they travel
+        is_file = os.path.isfile(path)  # noqa: PTH113 - str paths throughout: they are sent
         return FileStatus(path, os.path.getsize(path)) if is_file else None  # noqa: PTH202
 
     def content(self, folder: str) -> FolderContent | None:

@@ -1,4 +1,4 @@
-"""What becomes of text that is no record: it fails the job, is counted, or goes to a side output."""
+"""What becomes of text that is not a record: it fails the job, is counted, or goes to a side output."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ MALFORMED_COUNTER = "numRecordsInErrors"
 
 
 class MalformedRecordError(StreamError, ValueError):
-    """A file holds something that is no record of its format."""
+    """A file holds something that is not a record of its format."""
 
 
 class MalformedRecord(NamedTuple):
-    """Text that is no record: what a side output of malformed records gets.
+    """Text that is not a record: what a side output of malformed records gets.
 
     `place` is the position in the file: "byte 120", "line 7", "block at byte 4096".
     """

@@ -49,7 +49,7 @@ class AvroRowDeserializationSchema(DeserializationSchema["Row"]):
         """The row.
 
         Raises:
-            ValueError: The message is no record of the schema.
+            ValueError: The message is not a record of the schema.
         """
         fastavro = imported("fastavro", "files", "reading Avro")
         if self._parsed is None:

@@ -28,7 +28,7 @@ class AvroSchema:
         """The schema that a text says.
 
         Raises:
-            ValueError: It is no JSON.
+            ValueError: It is not JSON.
         """
         try:
             json.loads(json_schema)
@@ -43,7 +43,7 @@ class AvroSchema:
         """The schema in a file of the driver's.
 
         Raises:
-            ValueError: It is no JSON.
+            ValueError: It is not JSON.
         """
         return AvroSchema.parse_string(Path(file_path).read_text(encoding="utf-8"))
 
@@ -55,7 +55,7 @@ class AvroSchema:
 
         Raises:
             MissingLibraryError: fastavro is not installed.
-            ValueError: It is no schema of Avro.
+            ValueError: It is not a schema of Avro.
         """
         fastavro = imported("fastavro", "files", "Avro")
         try:

@@ -44,7 +44,7 @@ class CsvReaderFormat(LineRecordsFormat[Row]):
         """Rows of the schema's columns.
 
         Raises:
-            TypeError: It is no schema.
+            TypeError: It is not a schema.
             ValueError: It has no columns.
         """
         if not isinstance(schema, CsvSchema):
@@ -63,7 +63,7 @@ class CsvReaderFormat(LineRecordsFormat[Row]):
         return changed
 
     def with_ignore_parse_errors(self) -> CsvReaderFormat:
-        """Skips what is no row; the same as `.on_malformed("skip")` of the source's builder."""
+        """Skips what is not a row; the same as `.on_malformed("skip")` of the source's builder."""
         changed = copy.copy(self)
         changed.on_malformed = checked_policy("skip")
         return changed
@@ -197,7 +197,7 @@ class _Records:
         return found
 
     def refuse(self, line: int, text: str, error: BaseException) -> None:
-        """Hands over what is no row."""
+        """Hands over what is not a row."""
         record = MalformedRecord(self._path, f"line {line}", text, reason_of(error))
         self._malformed.take(record, error)
 

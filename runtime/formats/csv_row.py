@@ -34,7 +34,7 @@ class CsvRowDeserializationSchema(DeserializationSchema["Row"]):
         """The row; None for a message that is none, where parse errors are ignored.
 
         Raises:
-            ValueError: The message is no row of the type.
+            ValueError: The message is not a row of the type.
         """
         if self._decode is None:
             self._decode = csv_decoder(self.schema)
@@ -98,7 +98,7 @@ class CsvRowDeserializationSchema(DeserializationSchema["Row"]):
         def set_ignore_parse_errors(
             self, ignore_parse_errors: bool
         ) -> CsvRowDeserializationSchema.Builder:
-            """Whether messages that are no rows are skipped."""
+            """Whether messages that are not rows are skipped."""
             self._ignores_parse_errors = ignore_parse_errors
             return self
 

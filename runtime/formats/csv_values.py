@@ -88,7 +88,7 @@ def _column_reader(
 def _nulls(kind: TypeInformation[Any], null_value: str | None) -> set[str]:
     """The texts that are None, as a field or as an element of one."""
     nulls = {null_value} if null_value is not None else set()
-    # Empty text is no value of most types, but it may be one of bytes.
+    # Empty text is not a value of most types, but it may be one of bytes.
     if not _is_text(kind) and (null_value is None or not is_bytes(kind)):
         nulls.add("")
     return nulls

@@ -25,7 +25,7 @@ class CsvBulkWriters:
         """Writes rows, tuples, dicts or objects with the columns' names, in UTF-8.
 
         Raises:
-            TypeError: It is no schema.
+            TypeError: It is not a schema.
         """
         if not isinstance(schema, CsvSchema):
             raise TypeError(f"CsvBulkWriters.for_schema got {schema!r}; it takes a CsvSchema")

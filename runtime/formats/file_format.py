@@ -21,7 +21,7 @@ class FileFormat(ABC, Generic[T]):
     A format is pickled with the program; what it opens, it opens in `read`.
 
     Attributes:
-        on_malformed: What becomes of text that is no record, unless the source's builder says.
+        on_malformed: What becomes of text that is not a record, unless the source's builder says.
     """
 
     on_malformed: OnMalformed = "fail"
@@ -37,7 +37,7 @@ class FileFormat(ABC, Generic[T]):
         """The records that begin in the range, in batches of about `batch_size`.
 
         Each record of a file must come from exactly one of the ranges that make up the file. The
-        range's `skip` is the caller's business. What is no record goes to `malformed.take()`.
+        range's `skip` is the caller's business. What is not a record goes to `malformed.take()`.
         """
 
     def get_produced_type(self) -> TypeInformation[Any] | None:

@@ -43,7 +43,7 @@ class JsonRowDeserializationSchema(DeserializationSchema["Row"]):
         """The row; None for a message that is none, where parse errors are ignored.
 
         Raises:
-            ValueError: The message is no row of the type.
+            ValueError: The message is not a row of the type.
         """
         if self._decode is None:
             needs_all_fields = self.fails_on_missing_field
@@ -54,7 +54,7 @@ class JsonRowDeserializationSchema(DeserializationSchema["Row"]):
             if self.ignores_parse_errors:
                 return None  # type: ignore[return-value]  # as the contract has it
             raise ValueError(
-                f"the message {short_repr(message)} is not a JSON record of {self.row_type!r} "
+                f"the message {short_repr(message)} is not JSON record of {self.row_type!r} "
                 f"({reason_of(error)}); "
                 "correct it, or ignore_parse_errors()"
             ) from error
@@ -90,12 +90,12 @@ class JsonRowDeserializationSchema(DeserializationSchema["Row"]):
             )
 
         def fail_on_missing_field(self) -> JsonRowDeserializationSchema.Builder:
-            """A message without one of the fields is no row; if not said, the field is None."""
+            """A message without one of the fields is not a row; if not said, the field is None."""
             self._fails_on_missing_field = True
             return self
 
         def ignore_parse_errors(self) -> JsonRowDeserializationSchema.Builder:
-            """Messages that are no rows are skipped."""
+            """Messages that are not rows are skipped."""
             self._ignores_parse_errors = True
             return self
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Decode = Callable[[Sequence[str]], Sequence[Any]]
 
 MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
-"""What decoders raise where text is no record."""
+"""What decoders raise where text is not a record."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -77,7 +77,7 @@ def _good_ones(
     records: list[Any] = []
     for index, line in enumerate(lines, first):
         try:
-            line.encode()  # bytes that are no UTF-8 have become what cannot be encoded
+            line.encode()  # bytes that are not UTF-8 have become what cannot be encoded
             records += decode([line])
         except MALFORMED as error:  # noqa: PERF203 - only where a batch has a bad line
             shown = line.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
@@ -87,7 +87,7 @@ def _good_ones(
 
 
 def reason_of(error: BaseException) -> str:
-    """Why text is no record, in one line."""
+    """Why text is not a record, in one line."""
     if isinstance(error, UnicodeError):
         return "it is no UTF-8"
     text = " ".join(str(error).split())

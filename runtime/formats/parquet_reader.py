@@ -37,7 +37,7 @@ class ParquetColumnarRowInputFormat(BulkFormat[Row]):
         is_case_sensitive: The names must be written as in the file.
 
     Raises:
-        TypeError: It is no type of rows.
+        TypeError: It is not a type of rows.
     """
 
     def __init__(

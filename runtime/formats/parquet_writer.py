@@ -40,7 +40,7 @@ class ParquetBulkWriters:
                 they are, without a zone. (Flink: as if in the machine's zone.)
 
         Raises:
-            TypeError: It is no type of rows.
+            TypeError: It is not a type of rows.
             UnsupportedFeatureError: The configuration asks for something else.
         """
         where = "ParquetBulkWriters.for_row_type"

@@ -38,7 +38,7 @@ def type_of_rows(declared: Any, where: str) -> RowTypeInfo:
     """The type of rows behind what a program may name.
 
     Raises:
-        TypeError: It is no type, or not one of rows.
+        TypeError: It is not a type, or not one of rows.
     """
     found = type_of_field(declared, where)
     if not isinstance(found, RowTypeInfo):
@@ -69,7 +69,7 @@ def columns_of_rows(row_type: RowTypeInfo, records: Iterable[Any]) -> list[tuple
     """The columns of records that may be all that a row type takes: rows, tuples, lists, dicts.
 
     Raises:
-        ValueError: A record is no row of the type, or has another number of fields.
+        ValueError: A record is not a row of the type, or has another number of fields.
     """
     names, width = row_type.get_field_names(), len(row_type.field_types)
     values_of = row_type.values_of

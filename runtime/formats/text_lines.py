@@ -78,7 +78,7 @@ Word count took a third longer with batches of 4,096 lines.
 class TextLineFormat(StreamFormat[str]):
     r"""The lines of files, without their ends (\n, \r\n or \r).
 
-    Flink: TextLineInputFormat, which does not cut files. As there, bytes that are no text become U+FFFD.
+    Flink: TextLineInputFormat, which does not cut files. As there, bytes that are not text become U+FFFD.
 
     Raises:
         ValueError: There is no such character set.

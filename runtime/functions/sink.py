@@ -76,7 +76,7 @@ class Committer(ABC):
 
     @abstractmethod
     def commit(self, committables: Sequence[Any]) -> None:
-        """Publishes each committable; one that is already published is left as it is."""
+        """Publishes each committable; one that is already published is left unchanged."""
 
     def abort(self, checkpoint_id: int) -> None:
         """Hears that an epoch failed: what was written for it will never be committed."""

@@ -44,7 +44,7 @@ class SourceFunction(Function, Generic[OUT_co]):
 
         @abstractmethod
         def mark_as_temporarily_idle(self) -> None:
-            """Lets downstream go on without this source's watermark, until the next record."""
+            """Lets downstream continue without this source's watermark, until the next record."""
 
         @abstractmethod
         def get_checkpoint_lock(self) -> AbstractContextManager[Any]:

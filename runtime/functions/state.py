@@ -203,7 +203,7 @@ class OperatorStateStore(ABC):
 
     @abstractmethod
     def get_list_state(self, state_descriptor: ListStateDescriptor[T]) -> ListState[T]:
-        """A list whose elements are dealt out evenly anew when the parallelism changes."""
+        """A list whose elements are dealt out evenly again when the parallelism changes."""
 
     @abstractmethod
     def get_union_list_state(self, state_descriptor: ListStateDescriptor[T]) -> ListState[T]:
@@ -269,7 +269,7 @@ class CheckpointListener(ABC):
     """Mixed into any Function: hears how checkpoints end. Flink has it in Java only.
 
     In an unbounded job on Spark it hears so at the start of the next epoch, before its records. A task that has
-    moved to another process, or was restored, hears of the checkpoint that it goes on from.
+    moved to another process, or was restored, hears of the checkpoint that it resumes from.
     """
 
     @abstractmethod

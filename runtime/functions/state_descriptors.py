@@ -56,7 +56,7 @@ class StateDescriptor(ABC, Generic[S_co]):
 
     @property
     def ttl_config(self) -> StateTtlConfig | None:
-        """The time to live, or None where the state lives for ever."""
+        """The time to live, or None where the state lives forever."""
         return self._ttl_config
 
     def get_name(self) -> str:

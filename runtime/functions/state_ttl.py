@@ -37,10 +37,10 @@ class StateTtlConfig:
             raise ValueError(f"a state's time to live is {self.ttl_ms} ms; it must be positive")
 
     class UpdateType(Enum):
-        """What starts an entry's time anew."""
+        """What starts an entry's time again."""
 
         Disabled = 0
-        """Nothing: entries live for ever."""
+        """Nothing: entries live forever."""
         OnCreateAndWrite = 1
         OnReadAndWrite = 2
 
@@ -68,7 +68,7 @@ class StateTtlConfig:
         return StateTtlConfig.Builder(ttl)
 
     def get_update_type(self) -> StateTtlConfig.UpdateType:
-        """What starts an entry's time anew."""
+        """What starts an entry's time again."""
         return self.update_type
 
     def get_state_visibility(self) -> StateTtlConfig.StateVisibility:
@@ -106,16 +106,16 @@ class StateTtlConfig:
             ] = {}
 
         def set_update_type(self, update_type: StateTtlConfig.UpdateType) -> StateTtlConfig.Builder:
-            """What starts an entry's time anew; at first OnCreateAndWrite."""
+            """What starts an entry's time again; at first OnCreateAndWrite."""
             self._update_type = update_type
             return self
 
         def update_ttl_on_create_and_write(self) -> StateTtlConfig.Builder:
-            """Writing an entry starts its time anew."""
+            """Writing an entry starts its time again."""
             return self.set_update_type(StateTtlConfig.UpdateType.OnCreateAndWrite)
 
         def update_ttl_on_read_and_write(self) -> StateTtlConfig.Builder:
-            """Writing and reading an entry start its time anew."""
+            """Writing and reading an entry start its time again."""
             return self.set_update_type(StateTtlConfig.UpdateType.OnReadAndWrite)
 
         def set_state_visibility(

@@ -113,7 +113,7 @@ class TimeWindow(Window):
 
 
 class CountWindow(Window):
-    """The window of a number; its end is no time."""
+    """The window of a number; its end is not a time."""
 
     __slots__ = ("id",)
 

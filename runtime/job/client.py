@@ -44,7 +44,7 @@ class JobClient(ABC):
 
     @abstractmethod
     def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
-        """Keeps the job's state as of now, and lets it go on.
+        """Keeps the job's state as of now, and lets it continue.
 
         Args:
             savepoint_directory: Where to; the default directory if not given.

@@ -86,7 +86,7 @@ class CountedProgress:
 
     def stages(self) -> list[StageProgress]:
         """All stages, in their order."""
-        # The thread that runs the tasks goes on meanwhile: copies are made in one step each.
+        # The thread that runs the tasks continues meanwhile: copies are made in one step each.
         done, running = dict(self._finished), set(self._running)
         found = []
         for stage in self._job.stages:

@@ -30,7 +30,7 @@ _LOG = logging.getLogger("opchain.job")
 _LIBRARY = logging.getLogger("opchain")
 
 CANCELLING_S = 30
-"""How long Ctrl-C waits for the job's end before the program goes on."""
+"""How long Ctrl-C waits for the job's end before the program continues."""
 
 
 def log_warnings_only() -> None:
@@ -116,7 +116,7 @@ class JobRun(JobClient):
             interrupts.wait(self._ended, CANCELLING_S)
 
     def what_is_left(self) -> str | None:
-        """Of a job that was stopped: from where it can go on; None where there is nothing to say."""
+        """Of a job that was stopped: from where it can continue; None where there is nothing to say."""
         return None
 
     def _run_to_the_end(self) -> None:

@@ -52,7 +52,7 @@ class JobStatus(Enum):
     RESTARTING = 7
     """It failed, and will start again from its last checkpoint."""
     SUSPENDED = 8
-    """It stopped here, and may go on elsewhere."""
+    """It stopped here, and may continue elsewhere."""
     RECONCILING = 9
     """It waits for word from tasks that outlived their coordinator."""
 
@@ -61,5 +61,5 @@ class JobStatus(Enum):
         return self in {JobStatus.FAILED, JobStatus.CANCELED, JobStatus.FINISHED}
 
     def is_terminal_state(self) -> bool:
-        """Whether the job is over here; a suspended one may go on elsewhere."""
+        """Whether the job is over here; a suspended one may continue elsewhere."""
         return self is JobStatus.SUSPENDED or self.is_globally_terminal_state()

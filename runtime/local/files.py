@@ -45,7 +45,7 @@ def importable(python_files: Sequence[str]) -> Iterator[None]:
 
 
 def _import_root(path: Path) -> str:
-    """What goes on the path: a .py file's folder, a package's parent, else the folder or zip itself."""
+    """What continues the path: a .py file's folder, a package's parent, else the folder or zip itself."""
     is_module = path.suffix == ".py" or (path / "__init__.py").is_file()
     return str((path.parent if is_module else path).absolute())
 

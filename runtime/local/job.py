@@ -1,7 +1,7 @@
 """Runs a job in this process: the same tasks and the same routing as on Spark, without a JVM.
 
 For tests, for trying things out, for machines without Java. The vertices are pickled first, and read back
-for each task, so that functions are copied as they would be for executors, and what cannot travel fails
+for each task, so that functions are copied as they would be for executors, and what cannot be sent fails
 here as well.
 """
 

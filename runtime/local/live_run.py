@@ -1,6 +1,6 @@
 """Runs an unbounded job in this process: all its tasks at once, each on a thread of its own.
 
-For trying a streaming program out. Records go on as soon as they come, and so the results of several
+For trying a streaming program out. Records continue as soon as they come, and so the results of several
 inputs depend on who is faster, as in Flink. There are no checkpoints: state ends with the job, and sinks
 that write in two phases commit when it has ended, if it ever does.
 """
@@ -164,6 +164,6 @@ def _alignment_groups(job: JobProgram) -> dict[str, AlignmentGroup]:
 
 
 def _cut_at_once(vertex: VertexProgram) -> VertexProgram:
-    """The vertex with outputs that let go of everything after each batch: a time-out of 0."""
+    """The vertex with outputs that let go of everything after each batch: a timeout of 0."""
     outputs = tuple(replace(output, buffer_timeout_ms=0) for output in vertex.outputs)
     return replace(vertex, outputs=outputs)

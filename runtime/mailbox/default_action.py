@@ -36,7 +36,7 @@ class Controller(Protocol):
         """Do not run the default action before the suspension is resumed; mail still runs.
 
         Args:
-            timer: Runs while the task is blocked for want of mail: `idle` or `back_pressured` of the
+            timer: Runs while the task is blocked for lack of mail: `idle` or `back_pressured` of the
                 metrics. Where both input and output are unavailable, Flink counts back-pressure.
         """
 

@@ -157,7 +157,7 @@ class LegacySourceThread(Generic[E]):
             return
 
     def _tell_the_task(self) -> None:
-        # What a source raises because its connections were closed under it is no failure.
+        # What a source raises because its connections were closed under it is not a failure.
         if self.error is None or self._is_cancelled.is_set():
             self._executor.execute(self._complete, f"end of legacy source '{self._name}'")
         else:

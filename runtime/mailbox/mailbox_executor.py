@@ -96,7 +96,7 @@ class MailboxExecutor:
         """Run a command in the task's thread and get what it returns or raises through a future.
 
         An exception that it raises does not fail the task, so the future must be looked at. In the
-        task's thread itself, wait for it with `yield_`: its `result()` would wait for ever. If the
+        task's thread itself, wait for it with `yield_`: its `result()` would wait forever. If the
         task ends first, the future is cancelled.
 
         Raises:

@@ -8,7 +8,7 @@ With no mail, a turn costs one flag, `TaskMailbox.has_new_mail`, besides the def
 
 - whoever wants to change the course of the loop sends mail, which raises that flag;
 - a suspended default action is replaced by one that waits for mail, a completed one by nothing;
-- "does the loop go on" is one attribute, returned and not looked at.
+- "does the loop continue" is one attribute, returned and not looked at.
 
 A turn runs at most the mail that was waiting when it began, so that mail which sends itself again,
 such as a timer that re-arms itself, cannot keep the input waiting.
@@ -88,7 +88,7 @@ class MailboxProcessor:
         self._suspension: _Suspension | None = None
         self._action: DefaultAction = default_action  # or what stands in for it
         self._goes_on = True  # false from the mail that ends the loop to the end of that turn
-        self._is_completed = False  # for good; implies that the loop does not go on
+        self._is_completed = False  # for good; implies that the loop does not continue
 
     # The loop
 
@@ -96,7 +96,7 @@ class MailboxProcessor:
         """Run the mail waiting now, then at most one default action; False when the loop is to end.
 
         While the default action is suspended, blocks until there is mail. After a turn has returned
-        False because of `suspend`, the next one goes on where it stopped; after
+        False because of `suspend`, the next one continues where it stopped; after
         `all_actions_completed` every turn returns False and runs nothing.
 
         Raises:

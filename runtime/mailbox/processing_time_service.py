@@ -54,7 +54,7 @@ class ProcessingTimeService(Protocol):
     def schedule_at_fixed_rate(
         self, callback: ProcessingTimeCallback, initial_delay_ms: int, period_ms: int
     ) -> TimerHandle:
-        """Call back after a delay and then every period; periods missed are made up for."""
+        """Call back after a delay and then every period; periods missed are replaced."""
 
     def schedule_with_fixed_delay(
         self, callback: ProcessingTimeCallback, initial_delay_ms: int, period_ms: int

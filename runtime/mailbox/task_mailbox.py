@@ -12,7 +12,7 @@ behind a lowered flag.
 
 Flink: TaskMailboxImpl. There a mail put first joins the batch or the queue, depending on the calling
 thread, and sometimes ends up behind the rest of a batch; here it is always next. There `take` on a
-quiesced, empty mailbox waits for ever; here it raises, because nobody can put mail any more.
+quiesced, empty mailbox waits forever; here it raises, because nobody can put mail any more.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class TimerQueue:
         call.is_waiting = False
         self._waiting_count -= 1
         # Cancelled calls leave the heap when their time comes. Timers that are always cancelled long
-        # before it, such as time-outs, would fill it: sweep once they are the majority.
+        # before it, such as timeouts, would fill it: sweep once they are the majority.
         if len(self._heap) > max(_SMALLEST_HEAP_TO_SWEEP, 2 * self._waiting_count):
             self._heap = [call for call in self._heap if call.is_waiting]
             heapq.heapify(self._heap)

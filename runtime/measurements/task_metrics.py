@@ -1,4 +1,4 @@
-"""All that one subtask counted, as it travels to the driver: small, picklable, plain.
+"""All that one subtask counted, as it is sent to the driver: small, picklable, plain.
 
 Times are nanoseconds and counts are totals: what is "per second" is worked out on the driver, where the
 subtasks come together.

@@ -129,7 +129,7 @@ class Histogram(Metric):
         """Takes a value.
 
         Raises:
-            ValueError: It is no finite number.
+            ValueError: It is not a finite number.
         """
         if not math.isfinite(value):
             raise ValueError(f"a histogram takes finite numbers, not {value!r}")

@@ -38,7 +38,7 @@ USER_TIMERS = "user-timers"
 class KeyedTimerService(TimerService):
     """Timers of the current key, without namespaces. Flink: `SimpleTimerService`.
 
-    A time that is no whole number is refused with TypeError.
+    A time that is not a whole number is refused with TypeError.
     """
 
     __slots__ = ("_timers",)

@@ -26,7 +26,7 @@ class MapBatchesOperator(UserFunctionOperator):
 
     Attributes:
         pending: What has gathered. The chain flushes it at the end of each batch.
-        emit_batch: What lies behind as generated code, where there is some.
+        emit_batch: The downstream operators as generated code, if there is any.
     """
 
     method = "map_batches"

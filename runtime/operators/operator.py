@@ -3,7 +3,7 @@
 The contract of an operator on an executor, and of the output that it emits into.
 
 Flink: `StreamOperator`, `Output`. An operator takes elements in `process_element`, and pushes what it
-emits into its `output`; which operators and exchanges lie behind is the chain's business (see
+emits into its `output`; which operators and exchanges are downstream is the chain's business (see
 runtime/task/operator_chain.py), and whether they are called one by one or as generated code too.
 """
 
@@ -197,7 +197,7 @@ class StreamOperator:
         """Has `snapshot_changes` give changes from the next snapshot on; before `open`.
 
         For whoever touches the keys of all records (see KeyedStateBackend.touch); an operator of which
-        that is not known goes on giving whole snapshots.
+        that is not known continues giving whole snapshots.
         """
         if self.context.keyed_state is not None:
             self.context.keyed_state.track_changes()
@@ -347,7 +347,7 @@ class StreamOperator:
         return [item for item in found if isinstance(item, CheckpointListener)]
 
     def progress(self) -> Any:
-        """What else has to go on where it stopped: picklable, of this subtask alone."""
+        """What else has to continue where it stopped: picklable, of this subtask alone."""
         return None
 
     def restore_progress(self, progress: Any) -> None:

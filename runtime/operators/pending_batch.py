@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 COMBINED_KEYS = 131_072
 """How many keys a sender combines before it lets go: bounds memory (some 25 MB of short texts with counts), and
-still catches hot keys. Letting go is dear: what a sender forgets is sent, read and folded once more.
+still catches hot keys. Letting go is expensive: what a sender forgets is sent, read and folded once more.
 """
 
 
@@ -136,7 +136,7 @@ class CombiningBatch(PendingBatch):
         self.combined[key] = value if previous is ABSENT else self.reduce(previous, value)
 
     def flush(self) -> None:
-        """Lets go of what was combined when there are too many keys to go on."""
+        """Lets go of what was combined when there are too many keys to continue."""
         self._count()
         if len(self.combined) >= COMBINED_KEYS:
             self._hand_over()

@@ -190,7 +190,7 @@ class SourceOperator(TimestampsWatermarksOperator):
         if groups is None or strategy is None or strategy.alignment is None:
             return None
         if not strategy.makes_watermarks:
-            return None  # it would hold the others back for ever
+            return None  # it would hold the others back forever
         parameters = strategy.alignment
         drift_ms = parameters.max_allowed_watermark_drift.to_millis()
         return groups[parameters.watermark_group], drift_ms
@@ -258,7 +258,7 @@ class SourceOperator(TimestampsWatermarksOperator):
             self._enter(self._register(name))
 
     def rescale_progress(self, progress: Sequence[Any]) -> None:
-        """Begins where the last of the subtasks was. A split goes on where it was, wherever it is read now."""
+        """Begins where the last of the subtasks was. A split continues where it was, wherever it is read now."""
         super().rescale_progress([(emitted, b"") for emitted, _, _ in progress])
         self._restored_splits = {split[0]: split for _, _, splits in progress for split in splits}
 

@@ -109,7 +109,7 @@ class SplitReader:
         return reader
 
     def _close_furthest_ahead(self) -> None:
-        """Closes the split that is needed last, if the source can go on with it later."""
+        """Closes the split that is needed last, if the source can continue with it later."""
         number = max(self._open, key=lambda each: (self._splits[each][1].watermark, each))
         split = self._splits[number][0]
         if self._source.split_after(split, self._records_read[number]) is not None:

@@ -3,9 +3,9 @@
 Flink: `TimestampsAndWatermarksOperator`. Watermarks from upstream end here, all but the last, which
 says that the input has ended. Periodic watermarks are asked for after each batch: in Flink the clock
 decides when, and with it what is late; here the same input gives the same watermarks. For the same
-reason the clock of generators stands still: an idle time-out never comes while a bounded input is
+reason the clock of generators stands still: an idle timeout never comes while a bounded input is
 read, and nobody waits for it, because the input ends. A generator may mark its output idle by itself.
-In an unbounded job on Spark it shows the time of the epoch, and an epoch begins when a time-out is due. In
+In an unbounded job on Spark it shows the time of the epoch, and an epoch begins when a timeout is due. In
 an unbounded job in process it is the machine's, and generators are asked at the auto watermark interval, too.
 """
 
@@ -160,7 +160,7 @@ class TimestampsWatermarksOperator(StreamOperator):
             self.emitter.emit_watermark(watermark)
 
     def process_status(self, is_idle: bool) -> None:
-        """Idleness is decided here anew."""
+        """Idleness is decided here again."""
         if self.strategy is None:
             super().process_status(is_idle)
 
@@ -179,7 +179,7 @@ class TimestampsWatermarksOperator(StreamOperator):
             self._idle_check.cancel()
             self._idle_check = None
         if self.strategy is not None and self.strategy.idle_timeout is not None:
-            # Activity was noted at the end of the last batch: now the time-out begins.
+            # Activity was noted at the end of the last batch: now the timeout begins.
             self.ask_generators()
             self._await_idleness()
 

@@ -86,7 +86,7 @@ class OperatorProgram:
 class ChainedSourceProgram:
     """A source that runs inside a task and feeds input `input_number` of its head, from 0.
 
-    `channel` is negative, as no exchange's is; the operator's index goes on behind those of the chain.
+    `channel` is negative, as no exchange's is; the operator's index continues behind those of the chain.
     """
 
     operator: OperatorProgram

@@ -75,7 +75,7 @@ class BufferStore:
         """The buffers for one task in order, once: each payload is let go as it is read, the rest on closing.
 
         Raises:
-            SpillError: If the file does not give back what was written.
+            SpillError: If the file does not return what was written.
         """
         index = self._index.pop(target, [])
         # Backwards, so that the index shrinks while it is read.

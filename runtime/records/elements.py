@@ -1,4 +1,4 @@
-"""What travels through a stream: batches of records, and the marks between them.
+"""What is sent through a stream: batches of records, and the marks between them.
 
 Flink: `StreamElement` and its kinds, and the events `CheckpointBarrier` and `EndOfData`. Flink has an
 element per record; here the unit is a batch, so that nothing is allocated per record.

@@ -9,7 +9,7 @@ come from tasks of the same job.
 
 `benchmarks/wire.py` compares with bare `dumps` and `loads`: 3 microseconds a buffer and 0.15 ns a byte,
 twice, for the checksum; no checksum of the standard library is faster. Pausing the garbage collector
-while loading was tried and is no gain (it visits the new containers later, when they have left the
+while loading was tried and brings no gain (it visits the new containers later, when they have left the
 cache); what helps is `relaxed_collector`, around a whole task.
 """
 

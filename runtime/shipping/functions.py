@@ -3,7 +3,7 @@
 Pickle names the type of what it refuses, not the way there. The search goes down from the function, at
 each step into the first part that cannot be pickled by itself, and notes the steps.
 
-Functions as bytes for other processes, and the error for one that cannot travel.
+Functions as bytes for other processes, and the error for one that cannot be sent.
 
 A function or class is written by name where its module can be imported, and by value where it cannot:
 lambdas, nested functions, everything of the main program. Which modules executors can import is the
@@ -176,7 +176,7 @@ _PARTS: tuple[tuple[Any, Callable[[Any], Iterator[tuple[str, Any]]]], ...] = (
 
 
 def ship(value: Any) -> bytes:
-    """Pickles a value by cloudpickle, so that lambdas and functions of `__main__` travel too."""
+    """Pickles a value by cloudpickle, so that lambdas and functions of `__main__` are sent too."""
     import cloudpickle  # noqa: PLC0415 - only what ships needs the package
 
     return bytes(cloudpickle.dumps(value, protocol=5))

@@ -126,7 +126,7 @@ class BoundedJob:
         return outcome
 
     def cancel(self) -> None:
-        """Ends the job's tasks, also if they are to start yet; other jobs of the session go on."""
+        """Ends the job's tasks, also if they are to start yet; other jobs of the session continue."""
         self._cancelled.set()
         self._context._jsc.sc().cancelJobGroupAndFutureJobs(self.group)  # noqa: SLF001 - not in Python yet
 

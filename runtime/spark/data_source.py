@@ -101,7 +101,7 @@ class SourceReader(DataSourceReader):
         return [SplitPartition(splits) for splits in self.source.splits(self.parallelism)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """The records, as batches of columns; those that are no rows are the one column."""
+        """The records, as batches of columns; those that are not rows are the one column."""
         self.source.open(_NoJob(self.name))
         encode = _encoder(self.columns, f"the format '{self.name}'")
         for split in partition.value:

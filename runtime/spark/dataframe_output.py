@@ -1,4 +1,4 @@
-"""A stream as a DataFrame: lazy as any of Spark, made anew by each action on it."""
+"""A stream as a DataFrame: lazy as any of Spark, rebuilt by each action on it."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def schema_text(schema: Any, session: SparkSession) -> str:
     """A schema as JSON text; DDL text is read by Spark.
 
     Raises:
-        GraphError: It is no DDL.
+        GraphError: It is not DDL.
     """
     if not isinstance(schema, str):
         return json.dumps(schema)

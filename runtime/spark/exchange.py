@@ -1,11 +1,11 @@
 """The shuffle between two stages: buffers to partitions, by task number.
 
-All edges between two stages travel in one shuffle. A buffer's partition is the slot of its target task, where
+All edges between two stages are sent in one shuffle. A buffer's partition is the slot of its target task, where
 that task is in the next stage; buffers for later stages and for the driver pass through some slot of the
 next stage as opaque bytes, always the same one for a channel, so that all buffers of a channel come
 from the same attempt of their sender.
 
-A buffer travels as a frame: 24 bytes of addresses, then the payload as the sender framed it (wire.py has
+A buffer is sent as a frame: 24 bytes of addresses, then the payload as the sender framed it (wire.py has
 its checksum). Python writes (partition, frame) pairs straight into Spark's PairwiseRDD, the class behind
 `RDD.partitionBy`, which would put them into pickled lists of pairs first. Nothing is pickled, copied twice or
 held back in Python, the order of arrival doesn't matter (BufferStore sorts), and the JVM spills.

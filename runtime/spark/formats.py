@@ -31,7 +31,7 @@ class SparkSource(FedSource):
         options: As for Spark's reader.
         schema: A StructType or DDL text; None lets the format say it. A StructType also gives the stream
             its type.
-        path: What to load, where it is no option.
+        path: What to load, where it is not an option.
         is_streaming: Whether to read it by `spark.readStream`, without end.
     """
 
@@ -116,10 +116,10 @@ class SparkSink(WrittenSink):
         format: Spark's name of it, or the class of a Python Data Source.
         mode: "append", "overwrite", "error" where there is something already, or "ignore".
         options: As for Spark's writer.
-        schema: A StructType, another type for records that are no rows, or DDL text; None for what the
+        schema: A StructType, another type for records that are not rows, or DDL text; None for what the
             stream's type says.
         partition_by: Columns that become folders.
-        path: Where to, where it is no option.
+        path: Where to, where it is not an option.
 
     Raises:
         ValueError: There is no such mode.

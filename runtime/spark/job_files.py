@@ -1,6 +1,6 @@
 """Brings the files that a job names to its executors, by Spark's own means.
 
-Python files go on the workers' path, archives are unpacked, cached files are copied; functions find the
+Python files continue the workers' path, archives are unpacked, cached files are copied; functions find the
 last two in their distributed cache. On a cluster an archive also lies in the working directory of the
 tasks, as PyFlink's programs expect; on a local master that is the driver's own, and stays as it is.
 """

@@ -142,7 +142,7 @@ def _pickled(error: BaseException) -> bytes | None:
 def _rebuilt(form: Any) -> BaseException:
     if isinstance(form, BaseException):
         if hasattr(form, "__notes__"):
-            del form.__notes__  # they travel by themselves
+            del form.__notes__  # they are sent automatically
         return form
     kind, arguments, state = form
     error: BaseException = kind.__new__(kind, *arguments)

@@ -74,7 +74,7 @@ class SparkProgress:
         return [self._progress(stage, known, counts) for stage in self._job.stages]
 
     def has_repeated_stages(self) -> bool:
-        """Whether Spark began a stage anew, because what its tasks had sent was lost.
+        """Whether Spark began a stage again, because what its tasks had sent was lost.
 
         False where Spark no longer answers.
         """

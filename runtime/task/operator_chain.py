@@ -1,9 +1,9 @@
 """The operators of one subtask, wired into a tree.
 
 Flink: `OperatorChain`. Operators are made from the tail to the head, each with an output that calls
-what lies behind it. Then, where the vertex has generated code, its functions take the place of these
-calls: `process_batch` of the head, and `collect` of each operator that emits on its own account.
-Watermarks, statuses, markers and the life cycle always travel over the operator objects.
+everything downstream of it. Then, where the vertex has generated code, its functions take the place of these
+calls: `process_batch` of the head, and `collect` of each operator that emits outside record processing.
+Watermarks, statuses, markers and the life cycle always pass through the operator objects.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 What a task tells the driver, on the data path: so it arrives once, from the attempt that counts.
 
-Every task ends with one TaskReport. It travels like any buffer, to the target DRIVER, and Spark's
+Every task ends with one TaskReport. It is sent like any buffer, to the target DRIVER, and Spark's
 retries decide which attempt's report the driver sees: no accumulators, nothing counted twice.
 
 Acknowledgements (committables, the report) go apart from records (of collecting and printing sinks): the
@@ -119,7 +119,7 @@ def _pickled(operator: StreamOperator, name: str, accumulator: Any) -> bytes:
 ITEMS_PER_BUFFER = 1024
 
 RECORD_KINDS = frozenset({"collect", "print"})
-"""Items whose value is a list of records; those of one kind and place travel together."""
+"""Items whose value is a list of records; those of one kind and place are sent together."""
 
 RecordKey = tuple[str, Any]
 """The kind of records and where they belong: a sink's uid, or whether lines go to stderr."""
@@ -146,7 +146,7 @@ class DriverChannel:
         self._records: dict[RecordKey, list[Any]] = {}
 
     def begin_epoch(self) -> None:
-        """Counts what is sent anew."""
+        """Counts what is sent again."""
         self._sequence = 0
 
     def acknowledge(self, item: tuple[str, Any, Any], size: int = 1) -> None:
@@ -155,7 +155,7 @@ class DriverChannel:
         `size` says how many records the value holds.
 
         Raises:
-            UnpicklableRecordError: A record cannot travel, maybe one of an earlier call.
+            UnpicklableRecordError: A record cannot be sent, maybe one of an earlier call.
         """
         del size  # a list knows it
         kind, where, value = item

@@ -60,7 +60,7 @@ class TaskEnvironment:
     """What surrounds a task: which attempt it is, its clock and its files.
 
     `attempt_id` is unique to the attempt in the whole application; `timers` is None for the machine's
-    clock. With `prints_on_driver`, lines of print sinks travel there: nobody looks at this process.
+    clock. With `prints_on_driver`, lines of print sinks are sent there: nobody looks at this process.
     `feed` is what a fed source reads, `schemas` are those of relayed sinks, by operator. `lineage` is what
     the job's hidden output is known by (see connectors.sink). `sink_writers` make those that the engine
     brings, by operator. `alignment` has the groups of sources that wait for each other, by name.

@@ -89,7 +89,7 @@ class KafkaBroker:
         self.process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Lets a paused process go on."""
+        """Lets a paused process continue."""
         assert self.process is not None
         self.process.send_signal(signal.SIGCONT)
 

@@ -9,7 +9,7 @@ An operator runs here as in a task in streaming mode: the same classes, state ba
 interpreted. Time stands still until the test moves it; nothing sleeps. A harness is one subtask of several
 if asked to, and starts from the snapshots of others, at any parallelism.
 
-Flink: `AbstractStreamOperatorTestHarness` and its kin. Spark has `TwsTester` for its own operators.
+Flink: `AbstractStreamOperatorTestHarness` and similar classes. Spark has `TwsTester` for its own operators.
 """
 
 from __future__ import annotations

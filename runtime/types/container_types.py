@@ -145,7 +145,7 @@ class MapTypeInfo(TypeInformation[dict[K, V]]):
 
 
 def require_type(where: str, value: Any) -> None:
-    """Refuses what is no type, such as the Python class `int`.
+    """Refuses what is not a type, such as the Python class `int`.
 
     Raises:
         TypeError: It is none.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class OutputTag(Generic[T]):
     """Names a side output. A function emits to it with `yield tag, value`.
 
-    Tags are equal when their ids are (Flink's `OutputTag`), so a tag may be made anew where it is
+    Tags are equal when their ids are (Flink's `OutputTag`), so a tag may be rebuilt where it is
     read: `stream.get_side_output(OutputTag("late"))`.
 
     Args:

@@ -31,7 +31,7 @@ class RowTypeInfo(TypeInformation[Row]):
     Row types are equal when their field types are, whatever the names: Flink's RowTypeInfo.
 
     Raises:
-        TypeError: A field type is no type.
+        TypeError: A field type is not a type.
         ValueError: There are more or fewer names than types, or a name comes twice.
     """
 
@@ -128,7 +128,7 @@ class TupleTypeInfo(TypeInformation[tuple[Any, ...]]):
     Flink: TupleTypeInfo.
 
     Raises:
-        TypeError: A field type is no type.
+        TypeError: A field type is not a type.
     """
 
     field_types: Sequence[TypeInformation[Any]]
@@ -153,7 +153,7 @@ class TupleTypeInfo(TypeInformation[tuple[Any, ...]]):
         """The fields, converted.
 
         Raises:
-            ValueError: It is no tuple, list or Row.
+            ValueError: It is not a tuple, list or Row.
         """
         if obj is None:
             return None

@@ -165,7 +165,7 @@ class Row:
             raise ValueError(f"{name!r} is not among the fields {_listed(self._fields)}") from None
 
     def __getattr__(self, name: str) -> Any:
-        # Only reached for what is no attribute. Names with an underscore are never fields: copy and
+        # Only reached for what is not an attribute. Names with an underscore are never fields: copy and
         # pickle ask for them before a row has any state.
         if name.startswith("_") or self._fields is None or name not in self._fields:
             raise AttributeError(

@@ -254,7 +254,7 @@ class _Charset:
     def named(charset: str) -> _Charset:
         try:
             name = codecs.lookup(charset).name
-            "".encode(name)  # refuses codecs that are no character set, such as base64
+            "".encode(name)  # refuses codecs that are no character sets, such as base64
         except LookupError as error:
             raise ValueError(f"unknown character set {charset!r}") from error
         return _MARKED_CHARSETS.get(name) or _Charset(name)

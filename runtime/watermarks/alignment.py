@@ -37,11 +37,11 @@ class AlignmentGroup:
             self._changed.notify_all()
 
     def limit(self, drift_ms: int) -> int:
-        """The greatest watermark of a source or split that may go on."""
+        """The greatest watermark of a source or split that may continue."""
         return limit_of(self._least, drift_ms)
 
     def wait(self, watermark: int, drift_ms: int, timeout_s: float) -> None:
-        """Waits until a split at this watermark may go on, or the time is over."""
+        """Waits until a split at this watermark may continue, or the time is over."""
         with self._changed:
             self._changed.wait_for(lambda: watermark <= self.limit(drift_ms), timeout_s)
 

@@ -100,7 +100,7 @@ class AscendingTimestampsWatermarks(BoundedOutOfOrdernessWatermarks[T]):
 
 
 class IdlenessTimer:
-    """Tells when nothing has happened for longer than a time-out.
+    """Tells when nothing has happened for longer than a timeout.
 
     The time is measured from the first check that saw no activity, not from the last activity.
     Flink: WatermarksWithIdleness.IdlenessTimer.
@@ -127,12 +127,12 @@ class IdlenessTimer:
         self._was_active = True
 
     def due_ns(self) -> int:
-        """When the time-out passes if nothing happens until then."""
+        """When the timeout passes if nothing happens until then."""
         since = self._clock_ns() if self._idle_since_ns is None else self._idle_since_ns
         return since + self._timeout_ns
 
     def check_if_idle(self) -> bool:
-        """Whether the time-out has passed; to be called again and again."""
+        """Whether the timeout has passed; to be called again and again."""
         if self._was_active:
             self._was_active = False
             self._idle_since_ns = None
@@ -170,13 +170,13 @@ class WatermarksWithIdleness(WatermarkGenerator[T]):
         return None if self._is_idle else self._timer.due_ns()
 
     def on_event(self, event: T, event_timestamp: int, output: WatermarkOutput) -> None:
-        """Passes the record on, and starts the time-out anew."""
+        """Passes the record on, and starts the timeout again."""
         self._watermarks.on_event(event, event_timestamp, output)
         self._timer.activity()
         self._is_idle = False
 
     def on_periodic_emit(self, output: WatermarkOutput) -> None:
-        """Marks the output idle, once, after the time-out; asks for a watermark before it."""
+        """Marks the output idle, once, after the timeout; asks for a watermark before it."""
         if not self._timer.check_if_idle():
             self._watermarks.on_periodic_emit(output)
         elif not self._is_idle:

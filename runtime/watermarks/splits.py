@@ -23,7 +23,7 @@ class SplitWatermarks(WatermarkOutput):
         name: The split's name.
         generator: Sees the records of this split only.
         watermark: The last one that the generator emitted.
-        is_idle: Whether the source goes on without this split.
+        is_idle: Whether the source continues without this split.
     """
 
     __slots__ = ("_owner", "generator", "is_idle", "is_released", "is_waiting", "name", "watermark")
@@ -47,7 +47,7 @@ class SplitWatermarks(WatermarkOutput):
             self._owner.rise()
 
     def mark_idle(self) -> None:
-        """Has the source go on without this split."""
+        """Has the source continue without this split."""
         if not self.is_idle:
             self.is_idle = True
             self._owner.rise()

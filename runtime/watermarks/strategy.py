@@ -169,9 +169,9 @@ class WatermarkStrategy(Generic[T]):
         return replace(self, timestamp_assigner=timestamp_assigner)
 
     def with_idleness(self, idle_timeout: Duration) -> WatermarkStrategy[T]:
-        """Lets others go on without this input after it gave no record for this long.
+        """Lets others continue without this input after it gave no record for this long.
 
-        A second call replaces the time-out.
+        A second call replaces the timeout.
         """
         _require_span("with_idleness", "idle_timeout", idle_timeout, Duration(1))
         return replace(self, idle_timeout=idle_timeout)
@@ -212,7 +212,7 @@ class WatermarkStrategy(Generic[T]):
     def create_watermark_generator(
         self, context: WatermarkGeneratorContext
     ) -> WatermarkGenerator[T]:
-        """A new generator for one subtask, with idleness if there is a time-out.
+        """A new generator for one subtask, with idleness if there is a timeout.
 
         Raises:
             TypeError: The function of `for_generator` gave something else.

@@ -227,7 +227,7 @@ class ProcessingTimeoutTrigger(Trigger[T, W]):
         Args:
             nested_trigger: The other trigger.
             timeout: The span; an int is milliseconds.
-            reset_timer_on_new_record: Whether each element begins the span anew.
+            reset_timer_on_new_record: Whether each element begins the span again.
             should_clear_on_timeout: Whether a timer that fires also clears the other trigger, so
                 that, for one, a count begins again at 0.
         """

@@ -122,7 +122,7 @@ class _CountWindows(WindowAssigner[Any, CountWindow]):
     def get_default_trigger(self, env: Any = None) -> PurgingTrigger[Any, CountWindow]:
         """Fires when the window is full, and drops its contents, which nothing asks for again.
 
-        PyFlink's doesn't purge, and keeps the contents of each window for ever.
+        PyFlink's doesn't purge, and keeps the contents of each window forever.
         """
         return PurgingTrigger(CountTrigger(self._window_size))
 

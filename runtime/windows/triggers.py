@@ -124,7 +124,7 @@ class Trigger(ABC, Generic[T_contra, W_contra]):
         return False
 
     def on_merge(self, window: W_contra, ctx: Trigger.OnMergeContext) -> None:
-        """Told that several windows became this one: merges states, and sets timers anew.
+        """Told that several windows became this one: merges states, and sets timers again.
 
         PyFlink makes every trigger write it; here only those that can merge need it.
         """

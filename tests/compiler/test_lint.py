@@ -46,7 +46,7 @@ def unbounded(env: Any) -> Any:
 
 
 class Last(KeyedProcessFunction):
-    """Keeps the last value of each key, for ever."""
+    """Keeps the last value of each key, forever."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
         self.last = runtime_context.get_state(ValueStateDescriptor("last", Types.LONG()))

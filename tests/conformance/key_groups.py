@@ -42,7 +42,7 @@ def check(document: dict[str, Any]) -> tuple[int, int, list[str]]:
     differences: list[str] = []
     for name, found, expected in _comparisons(document):
         total += 1
-        # Java's values have types: 1 and True are no match.
+        # Java's values have types: 1 and True are not match.
         if found == expected and type(found) is type(expected):
             equal += 1
         elif len(differences) < _FIRST:

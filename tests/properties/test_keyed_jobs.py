@@ -64,7 +64,7 @@ class CountAndFlush(KeyedProcessFunction[Any, Any, Any]):
 
 
 class PlainCount(KeyedProcessFunction[Any, Any, Any]):
-    """No timers: what lies behind is written into the loop."""
+    """No timers: everything downstream of is written into the loop."""
 
     def open(self, runtime_context: Any) -> None:
         self.count = runtime_context.get_state(ValueStateDescriptor("count"))

@@ -1,4 +1,4 @@
-"""Operators started from a snapshot and the changes behind it go on as the one that never stopped."""
+"""Operators started from a snapshot and the changes behind it continue as the one that never stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job that goes on from a checkpoint with states that are not what was saved."""
+"""A job that resumes from a checkpoint with states that are not what was saved."""
 
 from __future__ import annotations
 

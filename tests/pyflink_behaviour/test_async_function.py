@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from opchain.datastream import RuntimeContext, StreamExecutionEnvironment
 
 LONG = Time.seconds(60)
-"""A time-out that no test reaches."""
+"""A timeout that no test reaches."""
 
 
 class Doubled(AsyncFunction):

@@ -150,7 +150,7 @@ def test_dataframes_have_slots_of_their_own_beside_other_sources(session: SparkS
 
 
 def test_an_epoch_whose_slot_is_tried_again_counts_each_record_once(tmp_path: Path) -> None:
-    """The first task of the slot has gone on to the next epoch when the second one fails."""
+    """The first task of the slot has continued to the next epoch when the second one fails."""
     (tmp_path / "in").mkdir()
     for name in ("1", "2", "3"):
         (tmp_path / "in" / name).write_text("a\nb\nc\na\n")

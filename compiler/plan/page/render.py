@@ -160,7 +160,7 @@ class ShownText(str):
         return f"<pre>{html.escape(self)}</pre>"
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
-        return str, (str(self),)  # what travels to an executor is text, and needs no compiler
+        return str, (str(self),)  # what is sent to an executor is text, and needs no compiler
 
 
 class ShownPlan(ShownText):

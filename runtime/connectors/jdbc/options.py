@@ -108,7 +108,7 @@ class JdbcExecutionOptions:
         return self.batch_size
 
     def get_max_retries(self) -> int:
-        """How often what a lost connection has broken off is tried again."""
+        """How often what a lost connection has aborted is tried again."""
         return self.max_retries
 
     @staticmethod
@@ -139,7 +139,7 @@ class JdbcExecutionOptions:
             return self
 
         def with_max_retries(self, max_retries: int) -> Self:
-            """Sets how often what a lost connection has broken off is tried again; 0 for never."""
+            """Sets how often what a lost connection has aborted is tried again; 0 for never."""
             retries = _number(max_retries, 0, "with_max_retries")
             self._options = replace(self._options, max_retries=retries)
             return self

@@ -95,7 +95,7 @@ class KafkaSourceBuilder(Generic[T]):
     def set_starting_offsets(
         self, starting_offsets_initializer: KafkaOffsetsInitializer
     ) -> KafkaSourceBuilder[T]:
-        """Where a job begins that goes on from no checkpoint; the earliest offsets if not given."""
+        """Where a job begins that resumes from no checkpoint; the earliest offsets if not given."""
         _check_initializer(starting_offsets_initializer, "set_starting_offsets")
         self._starting = starting_offsets_initializer
         return self
@@ -163,8 +163,8 @@ class KafkaSourceBuilder(Generic[T]):
         """What becomes of a message that can't be deserialized; the job fails if not given. Ours alone.
 
         Args:
-            policy: "fail" stops the job with an error that names topic, partition and offset; "skip" goes on;
-                an OutputTag sends a MalformedMessage to this side output of the source's stream and goes on. The
+            policy: "fail" stops the job with an error that names topic, partition and offset; "skip" continues;
+                an OutputTag sends a MalformedMessage to this side output of the source's stream and continues. The
                 last two count what is lost in the source's metric `numRecordsInErrors`.
         """
         self._malformed = checked_policy(policy)  # type: ignore[assignment]  # the tag is of our class

@@ -199,7 +199,7 @@ class Brokers:
         Args:
             what: For errors: "list topics".
             request: Sends it, and gives a future for each thing that was asked for.
-            passing: The name of an error that is no failure: the thing's answer is None then.
+            passing: The name of an error that is not a failure: the thing's answer is None then.
 
         Raises:
             KafkaConnectorError: They can't be reached, or refuse.

@@ -149,7 +149,7 @@ class KafkaSource(UnboundedSource[T]):
         return _dealt_out(self._ranges, parallelism)
 
     def _resolved(self) -> Iterator[PartitionRange]:
-        """The ranges of a job that goes on with no other."""
+        """The ranges of a job that continues with no other."""
         brokers = self._brokers()
         partitions = all_partitions(brokers.partitions())
         starts = brokers.resolved(self.starting, partitions)

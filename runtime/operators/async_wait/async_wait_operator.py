@@ -1,4 +1,4 @@
-"""Waits for asynchronous calls while the stream goes on.
+"""Waits for asynchronous calls while the stream continues.
 
     task's thread                                   event loop's thread
     process_element: queue, start a call  ------>   await function.async_invoke(record)
@@ -7,12 +7,12 @@
 Everything but the calls themselves happens in the task's thread: predicates of retries, `timeout`,
 emitting. While the queue is full the operator waits in its mailbox, which is how back-pressure comes
 about: mail of the operator and of those behind it runs, nothing upstream does. At the end of the input
-it waits until the queue is empty, so that nothing is lost; retries and time-outs go on until then.
+it waits until the queue is empty, so that nothing is lost; retries and timeouts continue until then.
 
 Flink: `AsyncWaitOperator`. Differences: one mail hands over all calls that have ended, Flink's each one;
 a call that took too long is cancelled, Flink lets it run and drops its result; a retry that waits when
 the input ends keeps its pause and those after it, as in PyFlink, where Flink's Java operator makes a last
-attempt at once; latency markers travel through the queue, where Flink lets them pass by.
+attempt at once; latency markers are sent through the queue, where Flink lets them pass by.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class AsyncWaitOperator(UserFunctionOperator):
         self._call_gathered()
 
     def end_input(self, number: int) -> None:
-        """Waits for all calls; time-outs and retries still work."""
+        """Waits for all calls; timeouts and retries still work."""
         del number
         self._call_gathered()
         while len(self.queue):

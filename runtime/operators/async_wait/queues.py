@@ -153,7 +153,7 @@ class UnorderedQueue:
         return record
 
     def put_mark(self, pass_on: Callable[[], None], *, is_boundary: bool) -> None:
-        """See ElementQueue; a mark that is no boundary passes the records that are waiting."""
+        """See ElementQueue; a mark that is not a boundary passes the records that are waiting."""
         if is_boundary and not self._segments[-1].is_empty:
             self._segments.append(_Segment())
         self._segments[-1].done.append(QueuedMark(pass_on))

@@ -98,7 +98,7 @@ class AggregatedContents:
         pane[key] = self.fold_in(value, accumulator)
 
     def result(self, contents: Any) -> Any:
-        """The accumulator's result; None is no result, as in Flink."""
+        """The accumulator's result; None is not a result, as in Flink."""
         return None if contents is None else self.result_of(contents)
 
     def elements(self, contents: Any) -> Iterable[Any] | None:

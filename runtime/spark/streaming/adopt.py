@@ -1,6 +1,6 @@
 """Starts a run from another run's checkpoint, or from a savepoint: copies it to where the run keeps its own.
 
-Spark's log of offsets lies beside the checkpoints, and comes along: the job goes on reading where the other
+Spark's log of offsets lies beside the checkpoints, and comes along: the job continues reading where the other
 stopped. Without it unbounded sources are read from their beginning, and the job starts only if non-restored state is
 allowed.
 """

@@ -45,7 +45,7 @@ POSITIONS, DUE = "positions", "due"
 class ClockSource(DataSource):
     """See the module. Options: `sources`, a path of pickled [(number, source, parallelism)], `due`, and `start`.
 
-    The last one is the offset from which the query goes on, for a Spark that does not say it.
+    The last one is the offset from which the query continues, for a Spark that does not say it.
     """
 
     @classmethod
@@ -107,7 +107,7 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     ) -> dict[str, Any]:
         """Where the sources are now; another time where a timer has come due since.
 
-        Without `start` it goes on from the last micro-batch that was planned.
+        Without `start` it resumes from the last micro-batch that was planned.
         """
         if start is None:
             start = self.initialOffset() if self._start is None else self._start

@@ -24,7 +24,7 @@ def record_type_of(schema: Any) -> SparkType:
     """What records must fit, of DDL text or Spark's JSON.
 
     Raises:
-        GraphError: It is no DDL.
+        GraphError: It is not DDL.
         UnsupportedFeatureError: Records cannot hold a column.
         SparkUnavailableError: There is no Spark to read DDL.
     """

@@ -132,7 +132,7 @@ def delivered_rows(
 
 def _why_no_function(function: Any) -> str:
     # Spark gives a task to another process whenever it likes, and runs it again. A function that holds a
-    # connection, or a place in a loop, would begin anew each time, and send other records than before.
+    # connection, or a place in a loop, would begin again each time, and send other records than before.
     instead = "let it be an UnboundedSource of opchain.spark, which says its position"
     if isinstance(function, SocketTextStreamFunction):
         place = f"host={function.hostname!r}, port={function.port}"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class EpochStageTasks(StageTasks):
     """The function of a stage in one epoch.
 
-    `restored` has what each vertex of the stage goes on with, by the first task of the vertex.
+    `restored` has what each vertex of the stage continues with, by the first task of the vertex.
     """
 
     def __init__(

@@ -101,7 +101,7 @@ class Epochs:
         accepts_duplicates: Whether output that is later than the last checkpoint may be written again.
 
     Raises:
-        CheckpointError: The job can't go on from the last checkpoint.
+        CheckpointError: The job can't resume from the last checkpoint.
 
     Attributes:
         outcome: That of the last epoch; None before it.
@@ -247,7 +247,7 @@ class Epochs:
     ) -> JobOutcome | None:
         """Runs an epoch up to its complete checkpoint; None where that failed and is to be tried again.
 
-        Flink goes on without a checkpoint that failed. Here an epoch can't be without, and is run again.
+        Flink continues without a checkpoint that failed. Here an epoch can't be without, and is run again.
 
         Raises:
             CheckpointError: More checkpoints failed in a row than are tolerable.
@@ -287,7 +287,7 @@ class Epochs:
             )
         except OSError as error:
             # Perhaps the metadata is there all the same: nothing that it refers to may go. Then the next
-            # attempt finds it and fails, and a new run goes on from it.
+            # attempt finds it and fails, and a new run resumes from it.
             where = f"checkpoint {checkpoint_id} could not be completed in {self._storage.url}"
             outcome.close()
             self._give_up(pending, CheckpointFailedError(f"{where}: {error}"))

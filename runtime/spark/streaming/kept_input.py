@@ -1,7 +1,7 @@
 """What micro-batches read that are run again, where a job has gone back over several checkpoints.
 
 Sinks have committed what these epochs wrote, and do not commit them twice: so each must read again what it read. Spark
-itself does that for the first one alone, and plans the others anew, with all that has come since. What its log had for
+itself does that for the first one alone, and plans the others again, with all that has come since. What its log had for
 them is kept aside, and put back as soon as Spark has planned: the query is started again then, and runs what the log
 says.
 """
@@ -45,7 +45,7 @@ class KeptInput:
         """Makes sure that a micro-batch reads what was kept for it, if anything was.
 
         Raises:
-            InputPutBackError: It was planned anew; the log is mended.
+            InputPutBackError: It was planned again; the log is mended.
         """
         if str(batch) not in self._batches:
             return

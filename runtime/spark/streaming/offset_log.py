@@ -1,7 +1,7 @@
 """Reads Spark's log of offsets.
 
 Sources hear from the driver up to where an epoch has read. And before Spark 4.2 `latestOffset` has no argument: a
-reader that starts anew needs the position of the last micro-batch.
+reader that starts again needs the position of the last micro-batch.
 """
 
 from __future__ import annotations

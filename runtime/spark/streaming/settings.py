@@ -26,7 +26,7 @@ class StreamingSettings:
         min_pause_ms: At least so long from the end of an epoch to the begin of the next.
         trigger: When epochs begin.
         restore_from: A checkpoint or savepoint to start from, where `checkpoints` holds none yet; or one of
-            those that it holds, to go on from where later ones are damaged.
+            those that it holds, to resume from where later ones are damaged.
         allow_non_restored_state: Whether state may be dropped that no operator of the program takes.
         retained: How many checkpoints are kept.
         tolerable_failures: How many checkpoints in a row may fail; the epoch of each is run again.

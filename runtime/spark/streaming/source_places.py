@@ -33,7 +33,7 @@ def places_of(sources: Sequence[DeliveredSource]) -> SourcePosition:
 def in_places(
     sources: Sequence[DeliveredSource], metadata: CheckpointMetadata | None
 ) -> tuple[DeliveredSource, ...]:
-    """The sources in the order of the checkpoint that the job goes on from.
+    """The sources in the order of the checkpoint that the job resumes from.
 
     Raises:
         CheckpointError: Sources are new, gone, or of another kind: Spark's log has no place for them.

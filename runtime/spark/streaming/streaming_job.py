@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from opchain.runtime.program.vertex_program import JobProgram
 
 PATIENCE_S = 20.0
-"""How long a job that is cancelled may go on with its epoch."""
+"""How long a job that is cancelled may continue with its epoch."""
 
 NO_LIMIT = -1.0
 """For as long as it takes."""
@@ -111,7 +111,7 @@ class StreamingJob:
             self.history.listen(ProgressLog(settings.progress_log))
 
     def run(self) -> JobOutcome:
-        """Runs epochs until the query ends: for ever, until it is cancelled, or until all is read.
+        """Runs epochs until the query ends: forever, until it is cancelled, or until all is read.
 
         Raises:
             Exception: What a user's function raised, with notes that say where.
@@ -190,10 +190,10 @@ class StreamingJob:
         return self._settings.checkpoints
 
     def cancel(self, patience_s: float = PATIENCE_S) -> None:
-        """Ends the query between two epochs; one that takes longer is broken off, and run again some day.
+        """Ends the query between two epochs; one that takes longer is aborted, and run again some day.
 
         Args:
-            patience_s: How long the epoch that runs now may take; less than 0 for ever.
+            patience_s: How long the epoch that runs now may take; less than 0 forever.
         """
         self._cancelled.set()
         self.records.end()

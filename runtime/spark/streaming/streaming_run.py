@@ -29,7 +29,7 @@ _LOG = logging.getLogger("opchain.job")
 
 
 class StreamingRun(JobRun):
-    """The run of an unbounded job: what its sinks collect can be read while it goes on."""
+    """The run of an unbounded job: what its sinks collect can be read while it continues."""
 
     def __init__(self, streaming: StreamingJob) -> None:
         super().__init__(
@@ -45,7 +45,7 @@ class StreamingRun(JobRun):
     def end_on_interrupt(self) -> None:
         """Lets the epoch that runs end, however long it takes; Ctrl-C again breaks it off.
 
-        An epoch that is broken off leaves nothing behind, and is run again when the job is started again.
+        An epoch that is aborted leaves nothing behind, and is run again when the job is started again.
 
         Raises:
             KeyboardInterrupt: Ctrl-C came again.
@@ -67,7 +67,7 @@ class StreamingRun(JobRun):
                 raise
 
     def what_is_left(self) -> str:
-        """The last checkpoint, and how to go on from there."""
+        """The last checkpoint, and how to resume from there."""
         last = self.last_progress
         if self._streaming.checkpoints is None:
             return "its checkpoints are gone: execution.checkpointing.dir names no place for them"

@@ -1,6 +1,6 @@
 """Removes expired state a few entries at a time, while the state is used.
 
-Each run looks at a fixed number of keys and goes on where the last one ended. A round goes over the keys
+Each run looks at a fixed number of keys and continues where the last one ended. A round goes over the keys
 as they are when it comes to their namespace; that copy of their references is the only work that is
 not bounded by the number, some nanoseconds per key and round.
 

@@ -17,11 +17,11 @@
   `namespaced_state` gives one object per name, apart from these, whose namespace is set.
 - `table(name, namespace)` maps state keys to what the state holds: the value; a list; a dict; the
   reduced value; the accumulator (with a time to live, pairs of the time of last access and that).
-  The table of VOID is the same dictionary for ever; that of another namespace until it is left empty,
-  so operators get it anew when they change the namespace.
+  The table of VOID is the same dictionary forever; that of another namespace until it is left empty,
+  so operators get it again when they change the namespace.
 - The hash map backend copies no values, neither in nor out: whoever changes a value in place changes the
   state, and whoever keeps changing an object after handing it over does, too. The backend on disk hands out
-  and keeps copies: what is changed is not kept before it is given back. Flink's are the same.
+  and keeps copies: what is changed is not kept before it is returned. Flink's are the same.
   Contents of a `table` are never copied; on disk they may be changed in place until the next key.
 - Before any key is set every access raises StateError.
 - A snapshot is bytes per key group; a restore takes the snapshots of any number of subtasks and keeps
@@ -239,7 +239,7 @@ class KeyedStateBackend(KeyedStateStore):
 
     @abstractmethod
     def snapshot_changes(self) -> dict[int, bytes]:
-        """What has changed since the last snapshot of either kind, by key group; then starts anew.
+        """What has changed since the last snapshot of either kind, by key group; then starts again.
 
         Raises:
             StateError: Something in a state can't be pickled, or changes are not tracked.

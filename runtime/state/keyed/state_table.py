@@ -63,7 +63,7 @@ class TouchedNamespaces:
         self.dropped.setdefault(namespace, {}).update(dict.fromkeys(key_groups))
 
     def clear(self) -> None:
-        """Starts anew."""
+        """Starts again."""
         self.pairs.clear()
         self.written_to.clear()
         self.dropped.clear()

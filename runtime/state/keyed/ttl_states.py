@@ -4,7 +4,7 @@ A list keeps a time per element and a map one per entry. What is expired is foun
 and by the clean-up that is configured (see incremental_cleanup, and the backend's snapshot). Times are
 milliseconds of the task's clock; an entry of time t is expired from t + ttl on.
 
-Flink: `TtlValueState` and its kin over `AbstractTtlDecorator`. As there, a list forgets expired elements
+Flink: `TtlValueState` and similar classes over `AbstractTtlDecorator`. As there, a list forgets expired elements
 when reading renews its elements, or when all of them are expired, and `is_empty` of a map also counts
 entries that are expired and not yet removed.
 """

@@ -1,6 +1,6 @@
 """Key groups: the unit in which keyed state is placed, moved and restored.
 
-A key belongs to one of `max_parallelism` key groups for ever, and each parallel instance of an operator
+A key belongs to one of `max_parallelism` key groups forever, and each parallel instance of an operator
 owns a range of them, so a job restarts at another parallelism without touching a key. All of it follows
 Flink's `KeyGroupRangeAssignment` and `MathUtils.murmurHash`: any other choice would work as well, but send
 keys to other groups than Flink does.

@@ -1,7 +1,7 @@
 """Which keys are the same key: Java's answer, cheap to use in Python dictionaries.
 
 Python calls 1, True and 1.0 equal, 0.0 and -0.0, Decimal("1.0") and Decimal("1.00"), and no NaN equal to
-itself; a list is no key of a dictionary at all. Flink compares keys as Java does: those that Python
+itself; a list is not a key of a dictionary at all. Flink compares keys as Java does: those that Python
 mixes up are different keys (and belong to different key groups), a NaN is one key, and a list is fine.
 
 So tables of keyed state are indexed by the *state key* of a key. That is the key itself for the classes
@@ -137,7 +137,7 @@ _BY_PYTHON_CLASS = KeyIdentity(PLAIN_CLASSES, state_key)
 
 
 def _as_double(key: Any) -> Any:
-    hash_declared_double(key)  # raises for what is no number
+    hash_declared_double(key)  # raises for what is not a number
     return state_key(float(key))
 
 
@@ -162,7 +162,7 @@ def _identity(value: Any) -> Hashable:
     if hasattr(value, "get_row_kind"):
         return "Row", value.get_row_kind().value, *map(_identity, value)
     scalar = plain_scalar(value)
-    # What is no scalar is a class of our own with Java's equality: Instant, Duration.
+    # What is not a scalar is a class of our own with Java's equality: Instant, Duration.
     return (kind, value) if scalar is value else _identity(scalar)
 
 

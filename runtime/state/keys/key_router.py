@@ -1,6 +1,6 @@
 """Which channel each record of a batch takes in a keyed exchange.
 
-The result depends on a key alone: not on the batch it travels in, on keys seen before, on numpy being
+The result depends on a key alone: not on the batch it is sent in, on keys seen before, on numpy being
 installed, or on the process. Three ways lead to it, and the shape of a batch decides which:
 
 - With numpy, a batch of one class that `vector_hash` has a rule for is hashed at once.

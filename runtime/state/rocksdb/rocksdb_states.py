@@ -2,7 +2,7 @@
 
 There a value is pickled bytes, and no object that a function could keep and change. Here it is at hand as an
 object for a while (see disk_entries), so a copy is made of it, unless nobody could change it; as a function
-sees it, it is the same. Flink: `RocksDBValueState` and its kin, where each access reads or writes bytes.
+sees it, it is the same. Flink: `RocksDBValueState` and similar classes, where each access reads or writes bytes.
 
 The list or map of a key is one entry: it is read and written as a whole, where Flink has a row for each
 entry of a map.

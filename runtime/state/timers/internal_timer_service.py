@@ -105,7 +105,7 @@ class InternalTimerService:
         return timers
 
     def forget_changes(self) -> None:
-        """Starts anew with what `snapshot_changes` gives: what changed so far is known to checkpoints."""
+        """Starts again with what `snapshot_changes` gives: what changed so far is known to checkpoints."""
         if self._event_timers.journal is not None:
             self._event_timers.journal = {}
 

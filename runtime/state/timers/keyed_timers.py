@@ -269,7 +269,7 @@ def journaled(timers: KeyedTimers) -> TimerChanges:
 
 
 def forget_empty(timers: KeyedTimers) -> None:
-    """Forgets the places that a whole snapshot doesn't keep, so that order goes on the same after a restore."""
+    """Forgets the places that a whole snapshot doesn't keep, so that order continues the same after a restore."""
     for time, namespace, _ in timers.journal or ():
         timers.forget_empty(time, (namespace,))
 

@@ -157,7 +157,7 @@ class TimerServices:
                 timers.journal = {}
 
     def snapshot_changes(self) -> dict[int, bytes]:
-        """What came and went since the last snapshot of either kind, by key group; then starts anew.
+        """What came and went since the last snapshot of either kind, by key group; then starts again.
 
         Raises:
             StateError: Changes are not tracked, or there was no snapshot.

@@ -1,8 +1,8 @@
 """The sending end of one edge: gathers records by channel, and cuts them into buffers.
 
 Flink: `RecordWriter` and `BufferBuilder`. A buffer is cut by what went in, never by a clock: a positive
-buffer time-out has no effect inside a bounded job, because it would make the borders of buffers, and so
-the order in which a receiver reads, differ from attempt to attempt. A time-out of 0 cuts after each write.
+buffer timeout has no effect inside a bounded job, because it would make the borders of buffers, and so
+the order in which a receiver reads, differ from attempt to attempt. A timeout of 0 cuts after each write.
 
 Watermarks and statuses lie in the buffers between the records they came between; they open no buffer of
 their own. None is dropped, so that a receiver sees what Flink's would. A latency marker, which comes by the
@@ -142,7 +142,7 @@ class RecordWriter:
         Raises:
             KeyTypeError: For a key that no key group can be found for.
             PartitionError: For a custom partitioner's wrong answer.
-            UnpicklableRecordError: For a record that can't travel, maybe one of an earlier batch.
+            UnpicklableRecordError: For a record that can't be sent, maybe one of an earlier batch.
         """
         count = len(values)
         if self._has_ended:
@@ -180,7 +180,7 @@ class RecordWriter:
         self._append_to_all(Watermark(timestamp))
 
     def emit_status(self, is_idle: bool) -> None:
-        """Sends to every channel whether event time goes on without it."""
+        """Sends to every channel whether event time continues without it."""
         self._append_to_all(WatermarkStatus.IDLE if is_idle else WatermarkStatus.ACTIVE)
 
     def emit_latency_marker(self, marker: LatencyMarker) -> None:
@@ -194,7 +194,7 @@ class RecordWriter:
             self.flush()
 
     def begin_epoch(self, checkpoint_id: int) -> None:
-        """Starts every channel anew, with choices that depend on nothing before."""
+        """Starts every channel again, with choices that depend on nothing before."""
         self.records_out = self.bytes_out = self.buffers_out = 0
         self._seed(f"{self._operator.operator_id} {checkpoint_id}")
         for lane in self._lanes:
@@ -249,7 +249,7 @@ class RecordWriter:
             self.flush()
 
     def _append(self, lane: _Lane, element: StreamElement) -> None:
-        """Puts an element that is no batch behind the records that came before it."""
+        """Puts an element that is not a batch behind the records that came before it."""
         count = len(self._columns[0][lane.number])
         if count:
             lane.sealed.append(self._take(lane, count))

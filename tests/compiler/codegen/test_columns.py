@@ -1,4 +1,4 @@
-"""Tuples that travel field by field. Nobody can tell."""
+"""Tuples that are sent field by field. Nobody can tell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What travels beside records: timestamps or none. Nobody can tell."""
+"""What is sent beside records: timestamps or none. Nobody can tell."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_a_captured_job_is_not_run_and_the_program_goes_on(env: StreamExecutionE
         ("second", "execute_async"),
     ]
     assert [len(job.program.transformations) for job in capture.jobs] == [1, 2]
-    # The ids go on, as Flink's do.
+    # The ids continue, as Flink's do.
     assert capture.jobs[1].program.transformations[0].id == 4
 
 

@@ -1,4 +1,4 @@
-"""Damaged state files of a job that ran: what the error offers, and that the job goes on from there."""
+"""Damaged state files of a job that ran: what the error offers, and that the job resumes from there."""
 
 from __future__ import annotations
 

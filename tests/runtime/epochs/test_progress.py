@@ -121,7 +121,7 @@ def test_an_idle_input_holds_nobody_back_at_another_parallelism(
     for name in moved:
         sizes[name] = 3
     run = run.restarted()
-    # A source whose own subtasks are others begins anew, and is idle when its time-out is over.
+    # A source whose own subtasks are others begins again, and is idle when its timeout is over.
     run.run(1_210, loud=[("a", 50)])
     run.run(1_400)
     assert run.run(1_410, loud=[("a", 60)]).records("watermarks") == [49]

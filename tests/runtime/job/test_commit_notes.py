@@ -1,4 +1,4 @@
-"""A job does not go on from checkpoints that are older than its output, unless it is told how."""
+"""A job does not resume from checkpoints that are older than its output, unless it is told how."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def test_a_resume_that_comes_before_the_wait_is_not_lost(other_threads: OtherThr
     processor.turn()
     records.records += ["a", "end"]
     other_threads.run(records.resume)
-    processor.run_mailbox_loop()  # would wait for ever
+    processor.run_mailbox_loop()  # would wait forever
 
     assert records.trace == ["a"]
 
@@ -229,7 +229,7 @@ def test_a_loop_completed_while_its_action_waits_ends_although_the_action_then_s
 
     processor = MailboxProcessor(default_action)
     assert not processor.turn()
-    assert not processor.turn()  # would wait for ever
+    assert not processor.turn()  # would wait forever
 
 
 @pytest.mark.parametrize("missing", ["input", "output"])

@@ -163,7 +163,7 @@ def test_a_batch_is_consumed_without_the_lock(other_threads: OtherThreads) -> No
 
     holder = other_threads.start(hold_the_lock)
     assert lock_is_held.wait(60)
-    assert take_batch(mailbox) == ["a", "b"]  # would block for ever on the lock
+    assert take_batch(mailbox) == ["a", "b"]  # would block forever on the lock
     may_release.set()
     holder.result(60)
 

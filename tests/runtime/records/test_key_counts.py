@@ -27,7 +27,7 @@ BATCHES = st.lists(
     | st.lists(st.sampled_from("abcde") | st.text(), min_size=1)
 )
 WITHOUT_TEXT = ["\ud800", "a", "a"]
-"""Half a character is no text to Arrow."""
+"""Half a character is not a text to Arrow."""
 
 
 def batches_of_one_type(batches: list[list[Any]], kind: type) -> list[list[Any]]:

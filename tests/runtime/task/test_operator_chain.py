@@ -443,7 +443,7 @@ def test_an_idle_input_holds_nobody_back_and_both_are_idle_together() -> None:
 
 
 def whole_run(job: JobProgram) -> list[tuple[int, Any]]:
-    """Every element that travels in a job, with its target."""
+    """Every element that is sent in a job, with its target."""
     waiting: dict[int, list[Buffer]] = {}
     for task in range(sum(vertex.parallelism for vertex in job.vertices)):
         buffers = sorted(waiting.get(task, []), key=lambda buffer: buffer[1:4])

@@ -40,7 +40,7 @@ class Recorded(WatermarkOutput):
 
 @dataclass
 class Clock:
-    """A clock that a test sets; starts at zero, which is no special time."""
+    """A clock that a test sets; starts at zero, which is not a special time."""
 
     now_ns: int = 0
 
@@ -114,9 +114,9 @@ def test_the_time_out_counts_from_the_first_quiet_check() -> None:
     timer.activity()
     clock.now_ns = 100 * SECOND
     assert not timer.check_if_idle()  # there was activity since the last check
-    assert not timer.check_if_idle()  # the time-out starts here
+    assert not timer.check_if_idle()  # the timeout starts here
     clock.now_ns += 10 * SECOND
-    assert not timer.check_if_idle()  # exactly the time-out is not longer than it
+    assert not timer.check_if_idle()  # exactly the timeout is not longer than it
     clock.now_ns += 1
     assert timer.check_if_idle()
     assert timer.check_if_idle()

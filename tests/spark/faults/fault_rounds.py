@@ -309,7 +309,7 @@ def run_round(cluster: StandaloneCluster, seed: int, names: list[str]) -> bool:
         except RoundSkippedError as reason:
             say(f"seed {seed}: {name}: skipped: {reason}")
             return True
-        except Exception as error:  # noqa: BLE001 - the other rounds go on
+        except Exception as error:  # noqa: BLE001 - the other rounds continue
             what, problems = "", [f"{type(error).__name__}: {error}"]
     verdict = "WRONG" if problems else "ok"
     took = f"{time.monotonic() - began:.0f} s"

@@ -106,7 +106,7 @@ def test_a_frozen_driver_wakes_while_the_one_that_replaced_it_is_anywhere(
     wake_second = frozen(run.run, draw.randrange(steps.stop))
     failure = wake_first()
     assert failure is None or isinstance(failure, CheckpointInUseError)
-    # Where both have come to the same publish, the second may have to stop, too: the next run goes on.
+    # Where both have come to the same publish, the second may have to stop, too: the next run continues.
     failure = wake_second()
     assert failure is None or isinstance(failure, CheckpointInUseError)
     run.run()

@@ -35,7 +35,7 @@ class Driver:
         assert self.was_frozen, f"no step matched {frozen_at!r}: {self.failure!r}"
 
     def wakes(self) -> None:
-        """Lets it go on to its end."""
+        """Lets it continue to its end."""
         self._awake.set()
         self._thread.join()
 

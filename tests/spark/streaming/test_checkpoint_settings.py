@@ -127,7 +127,7 @@ def test_an_epoch_whose_metadata_was_refused_is_run_again(
         with pytest.raises(CheckpointError, match="2 in a row, tolerable: 1"):
             copy_rows(tmp_path, 0, tolerable_failed_checkpoints="1")
         assert [path for path in (tmp_path / "output").rglob("part-*") if path.is_file()] == []
-        assert sorted(copy_rows(tmp_path, 0)) == ["a", "b", "c"]  # the next run goes on
+        assert sorted(copy_rows(tmp_path, 0)) == ["a", "b", "c"]  # the next run continues
 
 
 def test_more_failures_than_are_tolerable_fail_the_job(tmp_path: Path) -> None:

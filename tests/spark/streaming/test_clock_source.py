@@ -88,7 +88,7 @@ def test_a_due_timer_moves_the_offset(tmp_path: Path, monkeypatch: pytest.Monkey
     end = found.latestOffset(start, None)
     assert end == {"positions": [0], "due": 1_000}
     assert rows(found, start, end) == []
-    # It has not fired yet: the offset goes on moving, also where the clock stands still.
+    # It has not fired yet: the offset continues moving, also where the clock stands still.
     assert found.latestOffset(end, None)["due"] == 1_001
     write_due(tmp_path / "due", None)
     assert found.latestOffset(end, None) == end
@@ -116,7 +116,7 @@ def test_spark_finds_it_by_its_options(tmp_path: Path) -> None:
 
 
 def test_a_spark_that_does_not_say_where_the_stream_is(tmp_path: Path) -> None:
-    """Before 4.2 the reader goes on from what was planned last, or from what the driver has found."""
+    """Before 4.2 the reader resumes from what was planned last, or from what the driver has found."""
     found = reader(tmp_path, 5)
     end = found.latestOffset()
     assert end == found.latestOffset() == {"positions": [5], "due": 0}

@@ -53,7 +53,7 @@ def word_counts(
 
 
 def all_of(dataframe: DataFrame, checkpoints: Path) -> list[tuple[Any, ...]]:
-    """The records that a query finds which goes on from its checkpoints, sorted."""
+    """The records that a query finds which resumes from its checkpoints, sorted."""
     found: list[tuple[Any, ...]] = []
     writer = dataframe.writeStream.option("checkpointLocation", str(checkpoints))
     writer = writer.foreachBatch(lambda batch, _: found.extend(map(tuple, batch.collect())))

@@ -119,7 +119,7 @@ def test_what_is_there_is_read_and_the_job_ends(tmp_path: Path, trigger: str) ->
     assert sum(epoch.records_in for epoch in epochs) == 3 + 3 + 2
     # `once` takes everything as one micro-batch, whatever a source says of its size.
     assert (len(epochs) == 1) is (trigger == "once")
-    # A later run goes on, and does not read the bounded source again.
+    # A later run continues, and does not read the bounded source again.
     add_lines(tmp_path, "2", 260, 500)
     add_rows(tmp_path, "3", 600, 601)
     env = environment(tmp_path, trigger)

@@ -187,7 +187,7 @@ NAMES = (
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_column_may_have_any_name(postgres: Server, name: str) -> None:
-    """Names of variables and of columns of ours are no trouble to a statement that has them."""
+    """Names of variables and of columns of ours are not trouble to a statement that has them."""
     postgres.run(f"CREATE TABLE t (id int PRIMARY KEY, {name} text)")
     upsert = (
         f"INSERT INTO t (id, {name}) VALUES (?, ?) ON CONFLICT (id) "

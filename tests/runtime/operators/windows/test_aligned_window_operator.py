@@ -153,7 +153,7 @@ def test_a_snapshot_has_the_timers_of_the_general_operator(windows: Windows) -> 
 def test_subtasks_that_had_come_less_far_bring_windows_that_fire(
     windows: Windows, parallelism: int
 ) -> None:
-    """One of two subtasks has fired [0, 10), the other has not: each key goes on where it was."""
+    """One of two subtasks has fired [0, 10), the other has not: each key continues where it was."""
     spec: dict[str, Any] = {"allowed_lateness_ms": 50}
     keys = "abcdefgh"
     snapshots = []

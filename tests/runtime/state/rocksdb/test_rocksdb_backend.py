@@ -152,7 +152,7 @@ def test_both_backends_agree_and_read_each_other(
                     chains[kind] = [backend.snapshot()]
                 else:
                     chains[kind].append(backend.snapshot_changes())
-            if data.draw(st.booleans()):  # goes on in the other one
+            if data.draw(st.booleans()):  # continues in the other one
                 for kind, other in (("hashmap", "rocksdb"), ("rocksdb", "hashmap")):
                     running[kind] = kinds.backend(kind)
                     running[kind].restore([joined(chains[other])])
