@@ -9,8 +9,8 @@ from opchain.compiler.graph.plan import made
 from opchain.compiler.interception import job_started
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.settings.job_settings import JobSettings
+from opchain.runtime.connectors.arrow_sink import ArrowSink
 from opchain.runtime.connectors.fed_source import FedSource
-from opchain.runtime.connectors.relayed_sink import RelayedSink
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.dependencies import CachedFile, JobDependencies, PythonArchive
 from opchain.runtime.job.run import log_warnings_only
@@ -99,7 +99,7 @@ def refuse_dataframes(job: JobProgram, why: str) -> None:
     for vertex in job.vertices:
         for operator in vertex.all_operators:
             end = getattr(operator.spec, "source", None) or getattr(operator.spec, "sink", None)
-            if isinstance(end, (FedSource, RelayedSink)):
+            if isinstance(end, (FedSource, ArrowSink)):
                 raise UnsupportedFeatureError(
                     f"'{operator.name}' ({operator.call_site}) is {end!r}, which only a job on Spark can "
                     f"have, and {why}"

@@ -201,10 +201,10 @@ def short_repr(value: object, limit: int = 80) -> str:
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
-def legible(text: str, longest: int = 80) -> str:
+def one_line_name(text: str, longest: int = 80) -> str:
     r"""The name as one line of what can be printed and encoded.
 
-    >>> legible("parse\nevil = 1")
+    >>> one_line_name("parse\nevil = 1")
     'parse evil = 1'
     """
     line = text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opchain.runtime.errors import legible
+from opchain.runtime.errors import one_line_name
 from opchain.runtime.state.keys.key_identity import key_identity
 
 if TYPE_CHECKING:
@@ -38,7 +38,9 @@ def method_name(generator: VertexGenerator, operator: OperatorProgram, method: s
 
 def comment(operator: OperatorProgram) -> str:
     """The comment at the first line of an operator."""
-    return f"  # {operator.index} {legible(operator.name)} ({legible(operator.call_site)})"
+    return (
+        f"  # {operator.index} {one_line_name(operator.name)} ({one_line_name(operator.call_site)})"
+    )
 
 
 def is_plain_key(generator: VertexGenerator, key: KeyProgram, place: Place) -> bool:

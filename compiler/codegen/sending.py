@@ -26,7 +26,7 @@ from opchain.compiler.codegen.private_items import with_items
 from opchain.compiler.codegen.record_code import comment, is_plain_key
 from opchain.compiler.codegen.running_sum import summed_pairs
 from opchain.compiler.codegen.static_types import Traveling
-from opchain.runtime.errors import legible
+from opchain.runtime.errors import one_line_name
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT
 
@@ -59,7 +59,7 @@ def write_append(
         known = sent.known
         columns = sent.names(generator)
         is_named = any(field.startswith(f"field_{number}_") for field in place.fields)
-        where = f"{'  #' if is_named else comment(operator)} -> {legible(output.label)}, by fields"
+        where = f"{'  #' if is_named else comment(operator)} -> {one_line_name(output.label)}, by fields"
         for position, column in columns.items():
             is_last = position == max(columns)
             body.add(depth, f"{column}.append({place.fields[position]}){where * is_last}", index)
@@ -69,7 +69,7 @@ def write_append(
             keys = names.bind(f"keys_{number}", "keys", number)
             body.add(depth, f"{keys}.append({key})", FIRST_OUTPUT - number)
         values = names.bind(f"values_{number}", "values", number)
-        body.add(depth, f"{values}.append({value})  # -> {legible(output.label)}", index)
+        body.add(depth, f"{values}.append({value})  # -> {one_line_name(output.label)}", index)
     time = _time_within(generator, number, place)
     if output.carries_timestamps and time is None:
         timestamps = names.bind(f"timestamps_{number}", "timestamps", number)
@@ -192,7 +192,7 @@ def _write_combine(
     key, total = f"key_{number}", f"sum_{number}"
     summed = summed_pairs(generator, output.key, output.combine, generator.types.get(place.value))
     generator.decide(f"combine {number}", summed)
-    where = f"  # -> {legible(output.label)}, combined here"
+    where = f"  # -> {one_line_name(output.label)}, combined here"
     if summed is not None:
         _write_sum(generator, body, number, place, summed, where)
         return

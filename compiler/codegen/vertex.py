@@ -41,7 +41,7 @@ from opchain.compiler.codegen.static_types import (
     type_of,
 )
 from opchain.compiler.codegen.whole_text import split_at_once
-from opchain.runtime.errors import legible
+from opchain.runtime.errors import one_line_name
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.task.generated_code import side_tags
 
@@ -293,7 +293,7 @@ class VertexGenerator:
             self.text.add(0, "")
             self.text.add(0, "")
         self.text.add(0, f"def {name}({arguments}):")
-        words = legible(about.replace("\\", "/").replace('"', "'"), 90)
+        words = one_line_name(about.replace("\\", "/").replace('"', "'"), 90)
         self.text.add(1, f'"""{words}."""')
 
     # Suites

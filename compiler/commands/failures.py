@@ -189,13 +189,13 @@ def user_traceback(error: BaseException, program: Path, *, whole: bool = False) 
 
     Args:
         error: What the program raised.
-        program: Its file, as Python was told to run it.
+        program: Its file, as it was passed to Python.
         whole: Leaves no frame of opchain out.
     """
-    told = TracebackException(type(error), error, _from_file_on(error, program))
-    is_shortened = not whole and _shorten(told, program)
-    message = "".join(told.format_exception_only())
-    text = "".join(told.format()).removesuffix(message) + _with_suggestion(message, error)
+    summary = TracebackException(type(error), error, _from_file_on(error, program))
+    is_shortened = not whole and _shorten(summary, program)
+    message = "".join(summary.format_exception_only())
+    text = "".join(summary.format()).removesuffix(message) + _with_suggestion(message, error)
     if whole:
         return UserTraceback(text, is_shortened=False)
     shortened = _EXECUTORS.sub(_shorten_text, text)
@@ -210,12 +210,16 @@ def _from_file_on(error: BaseException, program: Path) -> TracebackType | None:
     return trace or error.__traceback__
 
 
-def _shorten(told: TracebackException, program: Path) -> bool:
+def _shorten(summary: TracebackException, program: Path) -> bool:
     """Leaves frames out, of the causes too; says whether there were any."""
-    kept = _kept(told.stack, program)
-    is_shortened = len(kept) < len(told.stack)
-    told.stack = kept
-    for other in (told.__cause__, told.__context__, *(getattr(told, "exceptions", None) or ())):
+    kept = _kept(summary.stack, program)
+    is_shortened = len(kept) < len(summary.stack)
+    summary.stack = kept
+    for other in (
+        summary.__cause__,
+        summary.__context__,
+        *(getattr(summary, "exceptions", None) or ()),
+    ):
         if other is not None:
             is_shortened |= _shorten(other, program)
     return is_shortened

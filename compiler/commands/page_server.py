@@ -39,7 +39,7 @@ class PageNews:
 
     def __init__(self, job: StartedJob) -> None:
         self._job = job
-        self._told: Any = None
+        self._last_version: Any = None
 
     def take(self) -> dict[str, Any] | None:
         """What is new since the last time; None where nothing is.
@@ -66,9 +66,9 @@ class PageNews:
         else:
             news["tasks"] = _tasks(run)
             version = (status, news["tasks"])
-        if version == self._told:
+        if version == self._last_version:
             return None
-        self._told = version
+        self._last_version = version
         news["numbers"] = self._of_tasks(status) if history is None else _of_epochs(history)
         news["epoch"] = None if history is None else _epoch(history)
         return news

@@ -234,9 +234,9 @@ def run(
         except StreamError as error:
             raise failure_of(error, path, while_it_ran=any(map(has_failed, jobs))) from error
         except Exception as error:  # noqa: BLE001 - printed as Python would
-            told = user_traceback(error, path, whole=verbose > 0 or wants_traceback())
-            click.echo(told.text, nl=False, err=True)
-            if told.is_shortened:
+            shown = user_traceback(error, path, whole=verbose > 0 or wants_traceback())
+            click.echo(shown.text, nl=False, err=True)
+            if shown.is_shortened:
                 note("calls inside opchain are left out; 'opchain run -v' shows them")
             hint = hint_for(error)
             if hint is not None:

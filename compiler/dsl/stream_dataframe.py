@@ -18,8 +18,8 @@ from opchain.compiler.dsl.argument_checks import at_call, checked, declared_type
 from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.transformation import SinkTransformation
 from opchain.runtime.columnar.spark_types import struct_type
+from opchain.runtime.connectors.arrow_sink import DataFrameSink
 from opchain.runtime.connectors.column_files import ColumnFileSink
-from opchain.runtime.connectors.relayed_sink import DataFrameSink
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.files.file_systems import joined, qualified_path
 from opchain.runtime.program.operator_specs import SinkSpec

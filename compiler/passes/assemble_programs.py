@@ -10,7 +10,7 @@ from opchain.compiler.graph.partitioner import PartitionerKind
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.combine_before_sending import combining_vertices
 from opchain.compiler.passes.track_timestamps import edges_with_timestamps, nodes_before_watermarks
-from opchain.runtime.errors import InternalError, legible
+from opchain.runtime.errors import InternalError, one_line_name
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.vertex_program import (
     ChainedSourceProgram,
@@ -138,7 +138,7 @@ class _Assembly:
             inputs=tuple(self._input(item) for item in self.into.get(vertex.id, [])),
             outputs=tuple(self._output(item, indexes) for item in self.out_of.get(vertex.id, [])),
             chained_sources=sources,
-            file_name=f"<generated: {legible(vertex.name, _LONGEST_FILE_NAME)}>",
+            file_name=f"<generated: {one_line_name(vertex.name, _LONGEST_FILE_NAME)}>",
             is_batch=made(self.plan.job_graph).is_batch,
             object_reuse=settings.object_reuse,
             batch_size=settings.batch_size,

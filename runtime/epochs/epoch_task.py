@@ -179,7 +179,7 @@ class EpochTask(StreamTask):
         self, epoch: Epoch, buffers: Iterator[Buffer], storage: CheckpointStorage, attempt_id: str
     ) -> Iterator[Buffer]:
         self._begin(epoch, buffers)
-        told = self._notify(epoch)
+        notifications = self._notify(epoch)
         if self._is_restored:
             announce_progress(self.chain)
         checkpoint: list[Future[None]] = []
@@ -190,7 +190,7 @@ class EpochTask(StreamTask):
 
         self._turns_of_epoch.begin(trigger)
         yield from self._turns()
-        for future in (*told, *checkpoint):
+        for future in (*notifications, *checkpoint):
             future.result()
         yield from self._hand_over()
         self._report(attempt_id)
@@ -199,10 +199,10 @@ class EpochTask(StreamTask):
 
     def _notify(self, epoch: Epoch) -> list[Future[None]]:
         """An epoch begins where the checkpoint before it is complete."""
-        told = [self.notify_checkpoint_aborted(number) for number in epoch.aborted]
+        notifications = [self.notify_checkpoint_aborted(number) for number in epoch.aborted]
         if not epoch.is_first:
-            told.append(self.notify_checkpoint_complete(epoch.checkpoint_id - 1))
-        return told
+            notifications.append(self.notify_checkpoint_complete(epoch.checkpoint_id - 1))
+        return notifications
 
     def trigger_checkpoint(
         self, epoch: Epoch, storage: CheckpointStorage, attempt_id: str

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from opchain.runtime.errors import legible
+from opchain.runtime.errors import one_line_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ def stage_name(job: JobProgram, stage: StageProgram) -> str:
 
 def vertex_name(vertex: VertexProgram) -> str:
     """The vertex with its parallelism."""
-    return f"{legible(vertex.name, _LONGEST)} x{vertex.parallelism}"
+    return f"{one_line_name(vertex.name, _LONGEST)} x{vertex.parallelism}"
 
 
 @dataclass(frozen=True, slots=True)

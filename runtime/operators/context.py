@@ -50,7 +50,7 @@ class OperatorContext:
     of the checkpoint that its state was restored from, if there is one. `mailbox` runs commands in the
     task's thread, at this operator's priority. With `runs_in_epochs` the clock shows the time of the epoch,
     while latency markers go by `marker_time`, the machine's.
-    `acknowledge(item)` hands a picklable item to the driver, exactly once. `feed` is what the engine brings a fed source, `schema` and `relay(batch)` are a relayed
+    `acknowledge(item)` hands a picklable item to the driver, exactly once. `feed` is what the engine brings a fed source, `schema` and `send_batch(batch)` are an Arrow
     sink's: the JSON text of its schema, and where its batches go. `make_writer(where)` is there for a
     sink whose writer the engine brings.
     `input_clock_ns` is there in an unbounded job that runs in this process: the machine's clock in
@@ -68,7 +68,7 @@ class OperatorContext:
     operator_state: Any = None
     feed: Any = None
     schema: str | None = None
-    relay: Any = None
+    send_batch: Any = None
     make_writer: Any = None
     restored_checkpoint_id: int | None = None
     runs_in_epochs: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.connectors.relayed_sink import RelayedSink
+from opchain.runtime.connectors.arrow_sink import ArrowSink
 from opchain.runtime.functions.source_sink_functions import SinkFunction
 from opchain.runtime.operators.operator import StreamOperator, UserFunctionOperator
 
@@ -35,10 +35,10 @@ class SinkWriterOperator(StreamOperator):
         where = f"'{self.program.name}' ({self.program.call_site})"
         if self.context.make_writer is not None:
             self.writer = self.context.make_writer(where)
-        elif isinstance(self.sink, RelayedSink):
+        elif isinstance(self.sink, ArrowSink):
             schema = self.context.schema
             assert schema is not None, f"nobody resolved the schema of {where}"
-            self.writer = self.sink.relayed_writer(schema, where, self.context.relay)
+            self.writer = self.sink.arrow_writer(schema, where, self.context.send_batch)
         else:
             self.writer = self.sink.create_writer(self.context.runtime_context)
 
@@ -73,7 +73,7 @@ class SinkWriterOperator(StreamOperator):
             self._hand_on(committable)
 
     def _hand_on(self, committable: Any) -> None:
-        if isinstance(self.sink, RelayedSink):  # no committer is behind it
+        if isinstance(self.sink, ArrowSink):  # no committer is behind it
             self.context.acknowledge(("commit", self.program.index, committable))
         else:
             self.output.collect(committable, None)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 DRIVER = -1
 """The target of a buffer that is meant for the driver: acknowledgements and collected results."""
 
-RELAYED = -2
-"""The target of a batch that Spark takes from a relayed sink. Its order is the operator's index."""
+ARROW_SINK = -2
+"""The target of a batch that Spark takes from an Arrow sink. Its order is the operator's index."""
 
 NO_OPERATOR = -1
 FIRST_OUTPUT = -2

@@ -19,12 +19,12 @@ from opchain.runtime.job.run import JobRun
 from opchain.runtime.measurements.late_records import LateRecordWarnings
 from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.shipping.outcome import commit, print_lines, read_outcome
+from opchain.runtime.spark.arrow_frames import frames_for_driver, kept, write_dataframes
 from opchain.runtime.spark.dataframe_ends import DataFrameEnds
 from opchain.runtime.spark.exchange import collected, from_frame
 from opchain.runtime.spark.job_failure import failure_of, naming_a_lost_jvm
 from opchain.runtime.spark.job_files import provide_files
 from opchain.runtime.spark.job_label import SCHEDULER_POOL, job_group, stage_label, stage_name
-from opchain.runtime.spark.relayed_frames import frames_for_driver, kept, write_dataframes
 from opchain.runtime.spark.remote_error import ErrorSeal
 from opchain.runtime.spark.session import active_or_new_session
 from opchain.runtime.spark.stage_line import StageLine
@@ -207,8 +207,8 @@ class BoundedJob:
             following: StageProgram | None,
             vertices: tuple[ShippedVertex, ...],
         ) -> StageTasks:
-            told = tuple(ends.told(vertex) for vertex in vertices)
-            return StageTasks(shipped, stage, following, told, gives_rows=gives_rows)
+            prepared = tuple(ends.with_schemas(vertex) for vertex in vertices)
+            return StageTasks(shipped, stage, following, prepared, gives_rows=gives_rows)
 
         with python_executable(context, self._dependencies.python_executable):
             return line.last_stage(ends.first_input(), make_tasks)

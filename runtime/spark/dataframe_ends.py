@@ -8,8 +8,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from opchain.runtime.columnar.spark_types import SparkType
+from opchain.runtime.connectors.arrow_sink import ArrowSink
 from opchain.runtime.connectors.fed_source import FedSource
-from opchain.runtime.connectors.relayed_sink import RelayedSink
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError, add_note
 from opchain.runtime.program.operator_specs import SinkWriterSpec, SourceSpec
 from opchain.runtime.spark.dataframes import (
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class RelayedEnd:
-    """A relayed sink of a job: what runs it, and the schema of its records as JSON text."""
+class ArrowSinkEnd:
+    """An Arrow sink of a job: what runs it, and the schema of its records as JSON text."""
 
     vertex: VertexProgram
     operator: OperatorProgram
-    sink: RelayedSink
+    sink: ArrowSink
     schema: str
 
     @property
@@ -67,11 +67,11 @@ class DataFrameEnds:
             if (source := fed_source(vertex)) is not None
         }
         self.sinks = [
-            RelayedEnd(vertex, operator, sink, schema_of_sink(operator, sink, session))
-            for vertex, operator, sink in relayed_sinks(job)
+            ArrowSinkEnd(vertex, operator, sink, schema_of_sink(operator, sink, session))
+            for vertex, operator, sink in arrow_sinks(job)
         ]
 
-    def told(self, vertex: ShippedVertex) -> ShippedVertex:
+    def with_schemas(self, vertex: ShippedVertex) -> ShippedVertex:
         """The vertex with the schemas that its tasks must know."""
         sinks = [end for end in self.sinks if vertex.first_task in end.tasks]
         schemas = {end.operator.index: end.schema for end in sinks}
@@ -111,13 +111,13 @@ def fed_source(vertex: VertexProgram) -> FedSource | None:
     return None
 
 
-def relayed_sinks(job: JobProgram) -> list[tuple[VertexProgram, OperatorProgram, RelayedSink]]:
+def arrow_sinks(job: JobProgram) -> list[tuple[VertexProgram, OperatorProgram, ArrowSink]]:
     """The sinks of a job whose batches Spark takes."""
     return [
         (vertex, operator, operator.spec.sink)
         for vertex in job.vertices
         for operator in vertex.operators
-        if isinstance(operator.spec, SinkWriterSpec) and isinstance(operator.spec.sink, RelayedSink)
+        if isinstance(operator.spec, SinkWriterSpec) and isinstance(operator.spec.sink, ArrowSink)
     ]
 
 
@@ -143,7 +143,7 @@ def _dataframe(operator: OperatorProgram, source: FedSource, session: SparkSessi
     return dataframe
 
 
-def schema_of_sink(operator: OperatorProgram, sink: RelayedSink, session: SparkSession) -> str:
+def schema_of_sink(operator: OperatorProgram, sink: ArrowSink, session: SparkSession) -> str:
     """The schema of a sink's records, as JSON text.
 
     Raises:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.columnar.spark_types import SparkType
 from opchain.runtime.columnar.type_mapping import type_info_of
+from opchain.runtime.connectors.arrow_sink import WrittenSink
 from opchain.runtime.connectors.fed_source import FedSource
-from opchain.runtime.connectors.relayed_sink import WrittenSink
 from opchain.runtime.errors import add_note
 
 if TYPE_CHECKING:

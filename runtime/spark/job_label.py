@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from opchain.runtime.errors import legible
+from opchain.runtime.errors import one_line_name
 from opchain.runtime.job.progress import stage_name, vertex_name
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def job_group(
 ) -> Iterator[None]:
     """Within the block this thread's jobs belong to a group and a pool; afterwards to those of before."""
     with _properties(context, _JOB_GROUP):
-        context.setJobGroup(group, legible(description, _LONGEST))
+        context.setJobGroup(group, one_line_name(description, _LONGEST))
         context.setLocalProperty(SCHEDULER_POOL, cast("str", pool))  # None clears it
         yield
 
@@ -61,7 +61,7 @@ def _details(job: JobProgram, stage: StageProgram) -> str:
         lines.append(vertex_name(vertex))
         lines += [f"  {operator.name} ({operator.call_site})" for operator in vertex.operators]
         lines += [f"  -> {output.label}" for output in vertex.outputs]
-    return "\n".join(legible(line, _LONGEST) for line in lines)
+    return "\n".join(one_line_name(line, _LONGEST) for line in lines)
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from opchain.runtime.functions.sink import NO_LINEAGE
 from opchain.runtime.records.buffer_store import BufferStore
 from opchain.runtime.records.garbage_collection import relaxed_collector
 from opchain.runtime.shipping.functions import task_program
+from opchain.runtime.spark.arrow_frames import arrow_batches
 from opchain.runtime.spark.exchange import addressed, receive, to_frame
-from opchain.runtime.spark.relayed_frames import relayed_batches
 from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class ShippedVertex:
     """A pickled vertex on its way; a long one is broadcast, and read by its own tasks alone.
 
     `feed_schema` is the schema of the DataFrame that its source reads, if it does. `sink_schemas` has those
-    of relayed sinks, by operator; `sink_writers` their writers, in an unbounded job.
+    of Arrow sinks, by operator; `sink_writers` their writers, in an unbounded job.
     """
 
     name: str
@@ -103,7 +103,7 @@ class StageTasks:
         """Runs the tasks of a partition."""
         buffers = self._run(self.stage.slots[partition], frames)
         if self.following is None and self.gives_rows:
-            return relayed_batches(buffers)
+            return arrow_batches(buffers)
         if self.following is None:
             return (item if isinstance(item, bytes) else to_frame(item) for item in buffers)
         return addressed(buffers, self.following)

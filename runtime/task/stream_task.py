@@ -26,7 +26,7 @@ from opchain.runtime.mailbox.timer_service import SystemTimerService
 from opchain.runtime.operators.broadcast_process import BroadcastProcessOperator
 from opchain.runtime.operators.context import TaskInfo
 from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
-from opchain.runtime.program.vertex_program import RELAYED
+from opchain.runtime.program.vertex_program import ARROW_SINK
 from opchain.runtime.records.elements import Buffer
 from opchain.runtime.task.failure_site import add_failure_site
 from opchain.runtime.task.input.batch_input import BroadcastFirstInput, KeySortedInput
@@ -61,7 +61,7 @@ class TaskEnvironment:
 
     `attempt_id` is unique to the attempt in the whole application; `timers` is None for the machine's
     clock. With `prints_on_driver`, lines of print sinks are sent there: nobody looks at this process.
-    `feed` is what a fed source reads, `schemas` are those of relayed sinks, by operator. `lineage` is what
+    `feed` is what a fed source reads, `schemas` are those of Arrow sinks, by operator. `lineage` is what
     the job's hidden output is known by (see connectors.sink). `sink_writers` make those that the engine
     brings, by operator. `alignment` has the groups of sources that wait for each other, by name.
     """
@@ -149,8 +149,8 @@ class StreamTask:
             yield from self._located(work)
         except BaseException as failure:
             for error in self._close():
-                told = [f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())]
-                add_note(failure, f"and then closing failed: {'; '.join(told)}")
+                notes = [f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())]
+                add_note(failure, f"and then closing failed: {'; '.join(notes)}")
             raise
 
     def _located(self, work: Iterator[Buffer]) -> Iterator[Buffer]:
@@ -307,7 +307,7 @@ class StreamTask:
         context.alignment = self.environment.alignment
         context.feed = self.environment.feed
         context.schema = self.environment.schemas.get(program.index)
-        context.relay = self._relay_of(program.index)
+        context.send_batch = self._send_batch_of(program.index)
         context.make_writer = self.environment.sink_writers.get(program.index)
         return context
 
@@ -315,11 +315,11 @@ class StreamTask:
         """The machine's clock, which stands still while the task is back-pressured: its input is not idle then."""
         return perf_counter_ns() - self.processor.metrics.back_pressured.total_ns
 
-    def _relay_of(self, operator: int) -> Callable[[bytes], None]:
-        """Where a relayed sink sends batches: beside the driver, as they are."""
+    def _send_batch_of(self, operator: int) -> Callable[[bytes], None]:
+        """Where an Arrow sink sends batches: beside the driver, as they are."""
         numbers = count()
 
-        def relay(batch: bytes) -> None:
-            self._ready.append(Buffer(RELAYED, operator, self.info.task, next(numbers), batch))
+        def send_batch(batch: bytes) -> None:
+            self._ready.append(Buffer(ARROW_SINK, operator, self.info.task, next(numbers), batch))
 
-        return relay
+        return send_batch

@@ -100,7 +100,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
         self._kept: dict[int, _KeptPane] = {}
         # Starts of windows that are to fire, and of those that are kept, the earliest first.
         self._starts: list[int] = []
-        self._kept_starts: list[int] = []
+        self._retained_starts: list[int] = []
         self.plain, self.identify = self.backend.identity.plain, self.backend.identity.of
         self._key: Any = None
         self._timers: InternalTimerService
@@ -188,12 +188,12 @@ class AlignedWindowOperator(KeyedWindowOperator):
                     self._keep(start, pane)
                 else:
                     self.backend.drop(CONTENTS, window)
-        while self._kept_starts:
-            start = self._kept_starts[0]
+        while self._retained_starts:
+            start = self._retained_starts[0]
             window = TimeWindow(start, start + self.size)
             if not self.lateness.is_window_late(window, watermark):
                 break
-            heapq.heappop(self._kept_starts)
+            heapq.heappop(self._retained_starts)
             pane = self._kept.pop(start).pane
             self._timers_are_over(window, window.max_timestamp() + self.lateness.allowed_ms, pane)
             self.backend.drop(CONTENTS, window)
@@ -205,7 +205,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
 
     def _keep(self, start: int, pane: MutableMapping[Any, Any]) -> _KeptPane:
         kept = self._kept[start] = _KeptPane(pane)
-        heapq.heappush(self._kept_starts, start)
+        heapq.heappush(self._retained_starts, start)
         return kept
 
     def _await(self, start: int, kept: _KeptPane, key: Any) -> None:
@@ -296,7 +296,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
             yield window.max_timestamp(), window, keys
         if not self.lateness.allowed_ms:
             return
-        for start in sorted((*self._kept_starts, *self.panes)):
+        for start in sorted((*self._retained_starts, *self.panes)):
             window = TimeWindow(start, start + self.size)
             time = window.max_timestamp() + self.lateness.allowed_ms
             if time < MAX_LONG_VALUE:  # the end of time needs no timer

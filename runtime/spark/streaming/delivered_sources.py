@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from opchain.runtime.connectors.arrow_sink import ArrowSink
 from opchain.runtime.connectors.fed_source import FedSource
-from opchain.runtime.connectors.relayed_sink import RelayedSink
 from opchain.runtime.connectors.socket_source import SocketTextStreamFunction
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.errors import UnsupportedFeatureError
@@ -53,7 +53,7 @@ def unbounded_sources(job: JobProgram) -> tuple[DeliveredSource, ...]:
             )
         for operator in vertex.operators:
             sink = getattr(operator.spec, "sink", None)
-            if isinstance(sink, RelayedSink) and not getattr(sink, "has_stream_writer", False):
+            if isinstance(sink, ArrowSink) and not getattr(sink, "has_stream_writer", False):
                 _refuse(
                     operator,
                     f"writes to {sink!r}, which only a bounded job can; an unbounded one has to_dataframe() and "

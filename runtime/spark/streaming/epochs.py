@@ -312,7 +312,7 @@ class Epochs:
                 self._shipped,
                 stage,
                 following,
-                tuple(map(self._writers.told, vertices)),
+                tuple(map(self._writers.with_writers, vertices)),
                 run_id=self._run_id,
                 epoch=epoch,
                 storage=self._storage,

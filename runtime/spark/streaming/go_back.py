@@ -1,6 +1,6 @@
 """Goes on from an earlier checkpoint of the same run, with Spark's log as it was then.
 
-The micro-batches behind that checkpoint are run again on the input that the log has for them (see kept_input): so
+The micro-batches behind that checkpoint are run again on the input that the log has for them (see saved_input): so
 their epochs give the same, and sinks that have committed them find that they have.
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from opchain.runtime.checkpoint.fall_back import fall_back
 from opchain.runtime.checkpoint.positions import BATCH, position
 from opchain.runtime.checkpoint.savepoint import OFFSETS, epoch_in
-from opchain.runtime.spark.streaming.kept_input import keep_input
+from opchain.runtime.spark.streaming.saved_input import save_input
 
 if TYPE_CHECKING:
     from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
@@ -37,7 +37,7 @@ def go_back(storage: CheckpointStorage, coordinator: CheckpointCoordinator, url:
     behind = [number for number in numbers if number > last]
     if not behind:
         return
-    keep_input(storage, last + 1)
+    save_input(storage, last + 1)
     for number in sorted(
         behind, reverse=True
     ):  # the first goes last: as long as it is there, this is not over

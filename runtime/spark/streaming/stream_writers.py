@@ -19,7 +19,7 @@ from opchain.runtime.columnar.type_mapping import columns_of
 from opchain.runtime.errors import SinkError, short_repr
 from opchain.runtime.functions.sink import Committer, SinkWriter
 from opchain.runtime.shipping.functions import ship
-from opchain.runtime.spark.dataframe_ends import relayed_sinks, schema_of_sink
+from opchain.runtime.spark.dataframe_ends import arrow_sinks, schema_of_sink
 from opchain.runtime.spark.formats import SparkSink
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class StreamWriters:
 
     def __init__(self, job: JobProgram, session: SparkSession) -> None:
         self._shipped: list[tuple[range, int, ShippedStreamWriter]] = []
-        for vertex, operator, sink in relayed_sinks(job):
+        for vertex, operator, sink in arrow_sinks(job):
             assert isinstance(sink, SparkSink), f"{sink!r} was let into an unbounded job"
             schema = schema_of_sink(operator, sink, session)
             where = f"'{operator.name}' ({operator.call_site})"
@@ -69,7 +69,7 @@ class StreamWriters:
             shipped = ShippedStreamWriter(ship(writer), schema)
             self._shipped.append((tasks, operator.index, shipped))
 
-    def told(self, vertex: ShippedVertex) -> ShippedVertex:
+    def with_writers(self, vertex: ShippedVertex) -> ShippedVertex:
         """The vertex with the writers of its sinks."""
         writers = {
             index: writer for tasks, index, writer in self._shipped if vertex.first_task in tasks

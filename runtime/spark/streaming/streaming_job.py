@@ -24,7 +24,7 @@ from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.epochs.progress_log import ProgressLog
-from opchain.runtime.errors import TaskFailedError, legible
+from opchain.runtime.errors import TaskFailedError, one_line_name
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
 from opchain.runtime.shipping.outcome import JobOutcome
 from opchain.runtime.spark.bounded_job import python_executable
@@ -40,8 +40,8 @@ from opchain.runtime.spark.streaming.collected_records import CollectedRecords
 from opchain.runtime.spark.streaming.delivered_sources import delivered_rows, unbounded_sources
 from opchain.runtime.spark.streaming.epochs import Epochs
 from opchain.runtime.spark.streaming.go_back import go_back
-from opchain.runtime.spark.streaming.kept_input import InputPutBackError, KeptInput
 from opchain.runtime.spark.streaming.lost_input import require_input, require_log
+from opchain.runtime.spark.streaming.saved_input import InputRestoredError, SavedInput
 from opchain.runtime.spark.streaming.settings import StreamingSettings, Trigger
 from opchain.runtime.spark.streaming.stream_writers import StreamWriters
 from opchain.runtime.spark.worker_path import provide_modules
@@ -175,7 +175,7 @@ class StreamingJob:
         )
         require_log(storage, epochs.last_batch)
         require_input(self._session, storage, epochs.last_batch)
-        kept = KeptInput(storage)
+        kept = SavedInput(storage)
         while not epochs.are_over() and self._run_query(
             epochs, kept, folder, f"{storage.url}/{OFFSETS}"
         ):
@@ -207,7 +207,7 @@ class StreamingJob:
             if is_between:
                 self._between_epochs.release()
 
-    def _run_query(self, epochs: Epochs, kept: KeptInput, folder: Path, offsets: str) -> bool:
+    def _run_query(self, epochs: Epochs, kept: SavedInput, folder: Path, offsets: str) -> bool:
         """Runs the query to its end; whether it is to be started again, as its log was mended."""
         from pyspark.errors import StreamingQueryException  # noqa: PLC0415 - comes with pyspark
 
@@ -215,7 +215,7 @@ class StreamingJob:
         write_due(due, epochs.next_timer_ms)
         rows = delivered_rows(self._session, epochs.sources, folder, due, offsets)
         writer = (
-            rows.writeStream.queryName(f"{legible(self.job.job_name)} {self.run_id[:8]}")
+            rows.writeStream.queryName(f"{one_line_name(self.job.job_name)} {self.run_id[:8]}")
             .option("checkpointLocation", offsets)
             .foreachBatch(partial(self._run_epoch, epochs, kept, due))
         )
@@ -235,7 +235,7 @@ class StreamingJob:
         except StreamingQueryException as error:
             if self._cancelled.is_set():
                 raise TaskFailedError("the job was cancelled within an epoch") from error
-            if isinstance(self._failure, InputPutBackError):
+            if isinstance(self._failure, InputRestoredError):
                 self._failure = None
                 return True
             if self._failure is not None:
@@ -247,7 +247,7 @@ class StreamingJob:
         return False
 
     def _run_epoch(
-        self, epochs: Epochs, kept: KeptInput, due: Path, rows: DataFrame, batch: int
+        self, epochs: Epochs, kept: SavedInput, due: Path, rows: DataFrame, batch: int
     ) -> None:
         """What `foreachBatch` calls."""
         try:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from opchain.runtime.checkpoint.storage import checkpoint_storage
-from opchain.runtime.spark.streaming.kept_input import InputPutBackError, KeptInput, keep_input
+from opchain.runtime.spark.streaming.saved_input import InputRestoredError, SavedInput, save_input
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,15 +16,15 @@ def test_what_is_planned_anew_is_put_back_once(tmp_path: Path) -> None:
     for batch in range(5):
         storage.write(f"spark/offsets/{batch}", b"old %d" % batch)
         storage.write(f"spark/offsets/.{batch}.crc", b"?")
-    keep_input(storage, 2)
-    keep_input(storage, 2)  # interrupted, and done again
+    save_input(storage, 2)
+    save_input(storage, 2)  # interrupted, and done again
     assert storage.children("spark/offsets") == [".0.crc", ".1.crc", ".2.crc", "0", "1", "2"]
-    kept = KeptInput(storage)
+    kept = SavedInput(storage)
     kept.require(2)
     for batch in (3, 4):
         storage.write(f"spark/offsets/{batch}", b"new")
         storage.write(f"spark/offsets/.{batch}.crc", b"?")
-        with pytest.raises(InputPutBackError, match=f"micro-batch {batch} has its input restored"):
+        with pytest.raises(InputRestoredError, match=f"micro-batch {batch} has its input restored"):
             kept.require(batch)
         assert storage.read(f"spark/offsets/{batch}") == b"old %d" % batch
         assert f".{batch}.crc" not in storage.children("spark/offsets")

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pickle
 
-from opchain.runtime.program.vertex_program import DRIVER, RELAYED
+from opchain.runtime.program.vertex_program import ARROW_SINK, DRIVER
 from opchain.runtime.records.elements import Buffer
+from opchain.runtime.spark.arrow_frames import BatchesOfSink, FramesForDriver, arrow_batches
 from opchain.runtime.spark.exchange import to_frame
-from opchain.runtime.spark.relayed_frames import BatchesOfSink, FramesForDriver, relayed_batches
 
 REPORT = Buffer(DRIVER, 0, 7, 0, b"report")
-OF_SINK_3 = Buffer(RELAYED, 3, 5, 0, b"batch of operator 3, task 5")
-OF_SINK_4 = Buffer(RELAYED, 4, 5, 0, b"batch of operator 4, task 5")
-OF_OTHER_VERTEX = Buffer(RELAYED, 3, 9, 0, b"batch of operator 3, task 9")
+OF_SINK_3 = Buffer(ARROW_SINK, 3, 5, 0, b"batch of operator 3, task 5")
+OF_SINK_4 = Buffer(ARROW_SINK, 4, 5, 0, b"batch of operator 4, task 5")
+OF_OTHER_VERTEX = Buffer(ARROW_SINK, 3, 9, 0, b"batch of operator 3, task 9")
 FRAMES = [to_frame(buffer) for buffer in (REPORT, OF_SINK_3, OF_SINK_4, OF_OTHER_VERTEX)]
 
 
@@ -25,4 +25,4 @@ def test_a_sink_gets_the_batches_of_its_operator_and_tasks() -> None:
 
 def test_a_dataframe_gets_batches_alone() -> None:
     passing = [to_frame(REPORT), REPORT, OF_SINK_3]
-    assert list(relayed_batches(passing)) == [b"batch of operator 3, task 5"]
+    assert list(arrow_batches(passing)) == [b"batch of operator 3, task 5"]

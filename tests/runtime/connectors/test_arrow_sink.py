@@ -11,7 +11,7 @@ import pytest
 from opchain.common import Types
 from opchain.runtime.columnar.arrow_types import arrow_schema
 from opchain.runtime.columnar.spark_types import SparkType, struct_type
-from opchain.runtime.connectors.relayed_sink import DataFrameSink
+from opchain.runtime.connectors.arrow_sink import DataFrameSink
 from opchain.runtime.errors import GraphError, InternalError
 
 ROW = Types.ROW_NAMED(["n"], [Types.LONG()])
@@ -36,7 +36,7 @@ def test_a_type_without_columns() -> None:
 def test_batches_are_sent_as_spark_reads_them() -> None:
     sent: list[bytes] = []
     sink = pickle.loads(pickle.dumps(DataFrameSink(COLUMNS)))
-    writer = sink.relayed_writer(json.dumps(COLUMNS.to_json()), "'Sink'", sent.append)
+    writer = sink.arrow_writer(json.dumps(COLUMNS.to_json()), "'Sink'", sent.append)
     writer.write_batch([(1,), (2,)], None)
     writer.write((3,), 7)
     read = [pa.ipc.read_record_batch(pa.py_buffer(batch), arrow_schema(COLUMNS)) for batch in sent]

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 _LOG, _KEPT = f"{OFFSETS}/offsets", "replaced-offsets"
 
 
-class InputPutBackError(StreamError):
+class InputRestoredError(StreamError):
     """Spark's log has for a micro-batch what it had before: the query is to be started again."""
 
 
-def keep_input(storage: CheckpointStorage, last: int) -> None:
+def save_input(storage: CheckpointStorage, last: int) -> None:
     """Moves aside what Spark's log has for the micro-batches behind one."""
     for name in storage.children(_LOG):
         number = name.removeprefix(".").removesuffix(".crc")
@@ -34,7 +34,7 @@ def keep_input(storage: CheckpointStorage, last: int) -> None:
         storage.delete(f"{_LOG}/{name}")
 
 
-class KeptInput:
+class SavedInput:
     """What is kept in a storage when a run starts."""
 
     def __init__(self, storage: CheckpointStorage) -> None:
@@ -45,7 +45,7 @@ class KeptInput:
         """Makes sure that a micro-batch reads what was kept for it, if anything was.
 
         Raises:
-            InputPutBackError: It was planned again; the log is mended.
+            InputRestoredError: It was planned again; the log is mended.
         """
         if str(batch) not in self._batches:
             return
@@ -55,7 +55,7 @@ class KeptInput:
             return
         storage.delete(f"{_LOG}/.{batch}.crc")  # that of what Spark wrote
         storage.write(f"{_LOG}/{batch}", kept)
-        raise InputPutBackError(f"{storage.url}: micro-batch {batch} has its input restored")
+        raise InputRestoredError(f"{storage.url}: micro-batch {batch} has its input restored")
 
     def forget(self, batch: int) -> None:
         """Removes what was kept for a micro-batch, which has been run again."""

@@ -50,7 +50,7 @@ class ArrowWriter(SinkWriter[Any]):
         self._send(self._encoder.batch(values).serialize().to_pybytes())
 
 
-class RelayedSink(Sink[Any]):
+class ArrowSink(Sink[Any]):
     """A sink whose batches the engine takes.
 
     Args:
@@ -95,14 +95,14 @@ class RelayedSink(Sink[Any]):
             f"{self!r} was to write by itself in {context.get_index_of_this_subtask()}"
         )
 
-    def relayed_writer(
+    def arrow_writer(
         self, schema: str, where: str, send: Callable[[bytes], None]
     ) -> SinkWriter[Any]:
         """The writer of a subtask; `schema` is JSON text, since DDL text was read on the driver."""
         return ArrowWriter(SparkType.parse(schema), where, send)
 
 
-class WrittenSink(RelayedSink):
+class WrittenSink(ArrowSink):
     """One whose records are written as a DataFrame, when all tasks have succeeded."""
 
     @abstractmethod
@@ -110,7 +110,7 @@ class WrittenSink(RelayedSink):
         """Writes them, on the driver."""
 
 
-class DataFrameSink(RelayedSink):
+class DataFrameSink(ArrowSink):
     """The end of a stream that becomes a DataFrame."""
 
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.errors import legible
+from opchain.runtime.errors import one_line_name
 
 
 @pytest.mark.parametrize(
@@ -19,12 +19,12 @@ from opchain.runtime.errors import legible
     ],
 )
 def test_one_line_that_can_be_printed(text: str, line: str) -> None:
-    assert legible(text) == line
+    assert one_line_name(text) == line
 
 
 @given(st.text(st.characters()))
 def test_it_can_be_encoded_and_is_one_line(text: str) -> None:
-    line = legible(text, 20)
+    line = one_line_name(text, 20)
     line.encode()
     assert len(line.splitlines()) <= 1
     assert len(line) <= 20

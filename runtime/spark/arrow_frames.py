@@ -1,4 +1,4 @@
-"""What relayed sinks sent, among all that leaves the last stage of a job.
+"""What Arrow sinks sent, among all that leaves the last stage of a job.
 
 Sinks that are DataFrames of Spark: written once all tasks of a job have succeeded.
 
@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.columnar.type_mapping import columns_of
-from opchain.runtime.connectors.relayed_sink import WrittenSink
+from opchain.runtime.connectors.arrow_sink import WrittenSink
 from opchain.runtime.errors import TaskFailedError
-from opchain.runtime.program.vertex_program import RELAYED
+from opchain.runtime.program.vertex_program import ARROW_SINK
 from opchain.runtime.spark.dataframes import dataframe_of
 from opchain.runtime.spark.exchange import collected, from_frame, written_raw
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from opchain.runtime.records.elements import Buffer
-    from opchain.runtime.spark.dataframe_ends import RelayedEnd
+    from opchain.runtime.spark.dataframe_ends import ArrowSinkEnd
 
 
-def relayed_batches(buffers: Iterable[Buffer | bytes]) -> Iterator[bytes]:
+def arrow_batches(buffers: Iterable[Buffer | bytes]) -> Iterator[bytes]:
     """The batches of the one sink that a DataFrame has; nobody is there to hear of reports."""
     for item in buffers:
-        if not isinstance(item, bytes) and item.target == RELAYED:
+        if not isinstance(item, bytes) and item.target == ARROW_SINK:
             yield item.payload
 
 
@@ -42,7 +42,7 @@ class FramesForDriver:
 
     def __call__(self, frames: Iterable[bytes]) -> Iterator[bytes]:
         """The frames that the driver reads."""
-        return (frame for frame in frames if from_frame(frame).target != RELAYED)
+        return (frame for frame in frames if from_frame(frame).target != ARROW_SINK)
 
 
 class BatchesOfSink:
@@ -56,7 +56,7 @@ class BatchesOfSink:
         """Their bytes."""
         for frame in frames:
             target, operator, task, _, batch = from_frame(frame)
-            if target == RELAYED and operator == self.operator and task in self.tasks:
+            if target == ARROW_SINK and operator == self.operator and task in self.tasks:
                 yield bytes(batch)
 
 
@@ -79,7 +79,9 @@ def frames_for_driver(frames: RDD[bytes]) -> Iterator[bytes]:
     return collected(written_raw(frames.mapPartitions(FramesForDriver())))
 
 
-def write_dataframes(frames: RDD[bytes], ends: Sequence[RelayedEnd], session: SparkSession) -> None:
+def write_dataframes(
+    frames: RDD[bytes], ends: Sequence[ArrowSinkEnd], session: SparkSession
+) -> None:
     """Writes each sink's records.
 
     Raises:
