@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen.columns import columns_sent, tuple_made
+from opchain.compiler.codegen.declared import keeps_form
 from opchain.compiler.codegen.private_items import with_items
 from opchain.compiler.codegen.record_code import comment, is_plain_key
 from opchain.compiler.codegen.running_sum import summed_pairs
@@ -93,6 +94,8 @@ def fields_left_apart(
     """Writes the fields of the tuple that a map makes, where the tuple itself is never seen."""
     made = replace(place, value=f"value_{operator.index}")
     known = generator.types.get(made.value)
+    if not keeps_form(operator, known):
+        return None
     sent = _pairs_of(generator, operator, known) or columns_sent(generator, operator, known)
     if sent is None:
         return None
@@ -118,6 +121,8 @@ def list_behind(
     """A list that grows by one for each record, of type `known`, that an operator lets through, if there is one."""
     names = generator.names
     while True:
+        if not keeps_form(operator, known):
+            return None
         sent = columns_sent(generator, operator, known)
         if sent is not None:
             return next(iter(sent.names(generator).values()))

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen.arrival import arrival, loop_over
 from opchain.compiler.codegen.chain_tree import ChainTree
+from opchain.compiler.codegen.declared import emit_declared_form
 from opchain.compiler.codegen.emitters import EMITTERS, call_operator
 from opchain.compiler.codegen.inline import expression_of
 from opchain.compiler.codegen.names import Names
@@ -339,7 +340,7 @@ class VertexGenerator:
         last may end the record.
         """
         if tag is None and operator.record_type is not None:
-            place = self._as_declared(body, operator, place)
+            place = emit_declared_form(self, body, operator, place)
         children = self.tree.children(operator, tag)
         outputs = self.tree.outputs(operator, tag)
         is_forked = len(children) + len(outputs) > 1
@@ -364,14 +365,6 @@ class VertexGenerator:
             )
             for position, child in enumerate(children)
         ]
-
-    def _as_declared(self, body: SourceText, operator: OperatorProgram, place: Place) -> Place:
-        """Gives a record the form of its declared type."""
-        index = operator.index
-        convert = self.names.bind(f"as_declared_{index}", "attribute", index, "as_declared")
-        declared = f"row_{index}"
-        body.add(place.depth, f"{declared} = {convert}({place.value})", index)
-        return replace(place, value=declared)
 
     def _traveling(self, number: int) -> Traveling:
         found = self._sent.get(number, [Traveling()])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.graph.partitioner import PartitionerKind
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.combine_before_sending import combining_vertices
+from opchain.compiler.passes.python_chains import leaves_python_chain
 from opchain.compiler.passes.track_timestamps import edges_with_timestamps, nodes_before_watermarks
 from opchain.runtime.errors import InternalError, one_line_name
 from opchain.runtime.program import operator_specs as specs
@@ -24,7 +25,7 @@ from opchain.runtime.program.vertex_program import (
     VertexProgram,
 )
 from opchain.runtime.state.keys.own_keys import hasher_of_type
-from opchain.runtime.types.declared_form import row_converter_to
+from opchain.runtime.types.crossing import crossing_converter
 
 if TYPE_CHECKING:
     from opchain.compiler.graph.execution_plan import Exchange, ExecutionPlan, PlacedVertex
@@ -180,7 +181,8 @@ class _Assembly:
             uid=node.uid,
             timestamps=node.id in carries,
             uid_hash=None if node.uid_hash is None else node.uid_hash.lower(),
-            record_type=_record_type(node),
+            record_type=self._record_type(node),
+            side_types=self._side_types(node),
         )
 
     def _spec(self, node: StreamNode) -> specs.OperatorSpec:
@@ -193,6 +195,24 @@ class _Assembly:
         if isinstance(spec, specs.InputFormatSourceSpec):
             return replace(spec, function=spec.function.uncut())
         return spec
+
+    def _record_type(self, node: StreamNode) -> TypeInformation[Any] | None:
+        """The declared type of what an operator emits, where records must be given its form.
+
+        A source has done so, and batches have columns.
+        """
+        if not node.key_bys or isinstance(node.spec, specs.MapBatchesSpec):
+            return None
+        if crossing_converter(node.output_type) is None:
+            return None
+        graph = made(self.plan.stream_graph)
+        return node.output_type if leaves_python_chain(graph, node) else None
+
+    def _side_types(self, node: StreamNode) -> tuple[tuple[str, TypeInformation[Any]], ...]:
+        """The declared types of the side outputs that somebody reads, by tag id."""
+        edges = made(self.plan.stream_graph).out_edges(node.id)
+        tags = {edge.tag.tag_id: edge.tag.type_info for edge in edges if edge.tag is not None}
+        return tuple((tag, kind) for tag, kind in tags.items() if crossing_converter(kind))
 
     def _of_pairs(self, reduce: OperatorProgram) -> OperatorProgram:
         """A reduce that gets (key, value) pairs."""
@@ -261,13 +281,3 @@ class _Assembly:
         source = made(self.plan.stream_graph).node(exchange.edge.edge.source)
         timeout = source.buffer_timeout
         return self.settings.buffer_timeout_ms if timeout is None else timeout
-
-
-def _record_type(node: StreamNode) -> TypeInformation[Any] | None:
-    """The declared type of what an operator emits, where records must be given its form.
-
-    A source has done so, a filter emits what it got, and batches have columns.
-    """
-    if not node.key_bys or isinstance(node.spec, (specs.FilterSpec, specs.MapBatchesSpec)):
-        return None
-    return None if row_converter_to(node.output_type) is None else node.output_type

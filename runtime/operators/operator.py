@@ -23,7 +23,7 @@ from opchain.runtime.functions.state import (
 from opchain.runtime.metrics.histogram import Histogram
 from opchain.runtime.metrics.metric_group import NUM_LATE_RECORDS_DROPPED
 from opchain.runtime.state.operator_snapshot import OperatorSnapshot
-from opchain.runtime.types.declared_form import row_converter_to
+from opchain.runtime.types.crossing import crossing_converter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -87,11 +87,13 @@ class Output:
     """Where an operator's results go; filled in while the chain is wired.
 
     `collect(value, timestamp)` emits a record. `sides` has a `collect` for each side output that
-    somebody reads, by tag id. The lists hold what follows in the order of the out-edges.
+    somebody reads, by tag id; `side_converters` gives those records the form of the tag's type. The
+    lists hold what follows in the order of the out-edges.
     """
 
     collect: Collect = _nobody_reads
     sides: dict[str, Collect] = field(default_factory=dict)
+    side_converters: dict[str, Callable[[Any], Any]] = field(default_factory=dict)
     watermark_receivers: list[Callable[[int], None]] = field(default_factory=list)
     idle_receivers: list[Callable[[bool], None]] = field(default_factory=list)
     marker_receivers: list[Callable[[Any], None]] = field(default_factory=list)
@@ -102,7 +104,8 @@ class Output:
         """Emits a record to a side output; dropped where nobody reads it, as in Flink."""
         collect = self.sides.get(tag_id)
         if collect is not None:
-            collect(value, timestamp)
+            convert = self.side_converters.get(tag_id)
+            collect(value if convert is None else convert(value), timestamp)
 
     def emit_watermark(self, watermark: int) -> None:
         """Passes a watermark on to everything behind."""
@@ -144,7 +147,7 @@ class StreamOperator:
         self.program = program
         self.context = context
         self.output = output
-        self.as_declared = row_converter_to(program.record_type)
+        self.as_declared = crossing_converter(program.record_type)
         self.records_in = 0
         self.records_out = 0
         self.current_watermark = -(2**63)

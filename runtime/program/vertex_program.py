@@ -60,7 +60,8 @@ class OperatorProgram:
     output that it reads, None for the main output. `keys` has an entry per input. `timestamps` says
     whether records arrive with event times that somebody reads, here or behind. `uid_hash` is an
     operator id under which state is looked for first, as `set_uid_hash` gave it, in lower case.
-    `record_type` is the declared type of what it emits, where that gives records a form of its own.
+    `record_type` is the declared type of what it emits, where that gives records a form of its own;
+    `side_types` has the types of side outputs that somebody reads, by tag id.
     """
 
     index: int
@@ -75,6 +76,7 @@ class OperatorProgram:
     timestamps: bool = True
     uid_hash: str | None = None
     record_type: TypeInformation[Any] | None = None
+    side_types: tuple[tuple[str, TypeInformation[Any]], ...] = ()
 
     @property
     def selectors(self) -> tuple[Callable[[Any], Any] | None, ...]:

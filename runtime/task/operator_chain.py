@@ -21,6 +21,7 @@ from opchain.runtime.records.elements import MAX_WATERMARK, MIN_WATERMARK
 from opchain.runtime.records.record_copy import private
 from opchain.runtime.state.keys.key_identity import key_identity
 from opchain.runtime.task.generated_code import bind_generated_code
+from opchain.runtime.types.crossing import crossing_converter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -217,6 +218,10 @@ class OperatorChain:
     def _wire(self, index: int) -> None:
         """Connects an operator's output, in Flink's order: exchanges first, then chained operators."""
         output = self.outputs[index]
+        for tag_id, record_type in self.program.operators[index].side_types:
+            convert = crossing_converter(record_type)
+            if convert is not None:
+                output.side_converters[tag_id] = convert
         readers: dict[str | None, list[Collect]] = {}
         for number, written in enumerate(self.program.outputs):
             if written.operator == index:

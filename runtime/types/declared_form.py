@@ -1,11 +1,8 @@
-"""Records in the form of their declared type.
+"""Records of a collection in the form of their declared type.
 
-In PyFlink a record of a declared type passes through Java, and comes back in that type's form: a tuple
-declared as a row is a Row with the row's field names, a FLOAT has 32 bits, an INT keeps the low 32 of its
-bits. Types that keep their records' form cost nothing.
-
-What a function returns passes through Java only where it leaves its chain of Python functions, so numbers
-keep their value or not by how operators are chained. Here they keep it, and rows become Rows always.
+PyFlink hands a collection to Java, whose source casts its numbers: an INT keeps the low 32 of its bits, a FLOAT
+has 32 bits, a tuple that is declared as a row is a Row with the row's field names. What functions return is
+converted elsewhere, see `crossing`.
 """
 
 from __future__ import annotations
@@ -21,12 +18,11 @@ from opchain.runtime.types.row import Row, RowKind
 from opchain.runtime.types.type_information import BasicType, BasicTypeInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from opchain.runtime.types.type_information import TypeInformation
 
     Converter = Callable[[Any], Any]
-    _Scalars = Mapping[BasicType, Converter]
 
 _FLOAT32 = struct.Struct("f")
 
@@ -39,23 +35,9 @@ def converter_to(record_type: TypeInformation[Any] | None) -> Converter | None:
     >>> convert(("a",))
     Row(word='a')
     """
-    return _converter(record_type, _OF_BASIC_TYPE)
-
-
-def row_converter_to(record_type: TypeInformation[Any] | None) -> Converter | None:
-    """What makes Rows of what is declared as one, and changes nothing else; None without any row.
-
-    >>> from opchain.runtime.types.types import Types
-    >>> row_converter_to(Types.TUPLE([Types.INT(), Types.FLOAT()])) is None
-    True
-    """
-    return _converter(record_type, {})
-
-
-def _converter(record_type: TypeInformation[Any] | None, scalars: _Scalars) -> Converter | None:
     for of_type, make in _MAKERS:
         if isinstance(record_type, of_type):
-            return make(record_type, scalars)
+            return make(record_type)
     return None
 
 
@@ -90,9 +72,9 @@ _OF_BASIC_TYPE: dict[BasicType, Converter] = {
 }
 
 
-def _to_row(record_type: RowTypeInfo, scalars: _Scalars) -> Converter:
+def _to_row(record_type: RowTypeInfo) -> Converter:
     names = record_type.get_field_names()
-    convert_fields = _fields_converter(record_type.field_types, scalars)
+    convert_fields = _fields_converter(record_type.field_types)
 
     def convert(record: Any) -> Any:
         if record is None:
@@ -105,27 +87,25 @@ def _to_row(record_type: RowTypeInfo, scalars: _Scalars) -> Converter:
     return convert
 
 
-def _to_tuple(record_type: TupleTypeInfo, scalars: _Scalars) -> Converter | None:
-    if not scalars and not any(_converter(each, scalars) for each in record_type.field_types):
-        return None
-    convert_fields = _fields_converter(record_type.field_types, scalars)
+def _to_tuple(record_type: TupleTypeInfo) -> Converter:
+    convert_fields = _fields_converter(record_type.field_types)
     return _unless_none(lambda record: tuple(convert_fields(list(record))))
 
 
-def _to_list(record_type: ListTypeInfo[Any], scalars: _Scalars) -> Converter | None:
-    element = _converter(record_type.element_type, scalars)
+def _to_list(record_type: ListTypeInfo[Any]) -> Converter | None:
+    element = converter_to(record_type.element_type)
     return _unless_none(lambda value: list(map(element, value))) if element else None
 
 
-def _to_map(record_type: MapTypeInfo[Any, Any], scalars: _Scalars) -> Converter | None:
-    item = _converter(record_type.value_type_info, scalars)
+def _to_map(record_type: MapTypeInfo[Any, Any]) -> Converter | None:
+    item = converter_to(record_type.value_type_info)
     if item is None:
         return None
     return _unless_none(lambda value: {key: item(each) for key, each in value.items()})
 
 
-def _fields_converter(types: Sequence[TypeInformation[Any]], scalars: _Scalars) -> Converter:
-    converters = [_converter(each, scalars) for each in types]
+def _fields_converter(types: Sequence[TypeInformation[Any]]) -> Converter:
+    converters = [converter_to(each) for each in types]
 
     def convert(values: Sequence[Any]) -> Sequence[Any]:
         if len(values) != len(converters):
@@ -144,11 +124,11 @@ def _unless_none(convert: Converter) -> Converter:
     return lambda value: None if value is None else convert(value)
 
 
-_MAKERS: tuple[tuple[Any, Callable[[Any, _Scalars], Converter | None]], ...] = (
-    (ExternalTypeInfo, lambda record_type, scalars: _converter(record_type.type_info, scalars)),
+_MAKERS: tuple[tuple[Any, Callable[[Any], Converter | None]], ...] = (
+    (ExternalTypeInfo, lambda record_type: converter_to(record_type.type_info)),
     (RowTypeInfo, _to_row),
     (TupleTypeInfo, _to_tuple),
     (ListTypeInfo, _to_list),
     (MapTypeInfo, _to_map),
-    (BasicTypeInfo, lambda record_type, scalars: scalars.get(record_type.basic_type)),
+    (BasicTypeInfo, lambda record_type: _OF_BASIC_TYPE.get(record_type.basic_type)),
 )

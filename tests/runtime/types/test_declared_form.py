@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from opchain.common import Row, RowKind, Types
-from opchain.runtime.types.declared_form import converter_to, row_converter_to
+from opchain.runtime.types.declared_form import converter_to
 
 NAMED = Types.ROW_NAMED(["word", "count"], [Types.STRING(), Types.INT()])
 DELETED = Row.of_kind(RowKind.DELETE, "a", 1)
@@ -81,22 +81,3 @@ def test_a_record_of_another_length_is_refused(record: Any) -> None:
     assert convert is not None
     with pytest.raises(ValueError, match=f"has {len(record)} fields; its type has 2"):
         convert(record)
-
-
-@pytest.mark.parametrize(
-    "record_type",
-    [
-        *(None, Types.INT(), Types.FLOAT(), Types.LIST(Types.FLOAT())),
-        *(Types.TUPLE([Types.STRING(), Types.INT()]), Types.MAP(Types.STRING(), Types.SHORT())),
-    ],
-)
-def test_what_functions_return_keeps_its_form_where_no_row_is_declared(record_type: Any) -> None:
-    assert row_converter_to(record_type) is None
-
-
-def test_what_functions_return_becomes_a_row_where_one_is_declared() -> None:
-    record_type = Types.TUPLE([NAMED, Types.FLOAT()])
-    convert = row_converter_to(record_type)
-    assert convert is not None
-    assert convert((("a", 2**40), 0.1)) == (Row(word="a", count=2**40), 0.1)
-    assert convert(None) is None
