@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import tempfile
+import time
 import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -41,7 +43,8 @@ class Kafka:
     def admin(self) -> Any:
         from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - it may be missing
 
-        return AdminClient({"bootstrap.servers": self.servers})
+        silent = logging.Logger("silent", logging.CRITICAL + 1)  # noqa: LOG001 - no one else has it
+        return AdminClient({"bootstrap.servers": self.servers}, logger=silent)
 
     def topic(self, partitions: int = 1, name: str | None = None, **config: str) -> str:
         """Makes a topic, by a name that no other test has."""
@@ -91,10 +94,35 @@ class Kafka:
             getattr(producer, f"{end}_transaction")(30)
         return producer
 
-    def messages(self, topic: str, isolation: str = "read_committed") -> list[Any]:
-        """All messages, partition after partition, as the broker has them."""
+    def await_commits(self, topic: str) -> None:
+        """Waits until no transaction holds readers back: brokers end a committed one a little later."""
+        from confluent_kafka import IsolationLevel, TopicPartition  # noqa: PLC0415 - it may be missing
+        from confluent_kafka.admin import OffsetSpec  # noqa: PLC0415 - likewise
+
+        described = self.admin.list_topics(topic, timeout=30).topics[topic]
+        places = {
+            TopicPartition(topic, number): OffsetSpec.latest() for number in described.partitions
+        }
+
+        def ends(level: Any) -> list[int]:
+            found = self.admin.list_offsets(places, isolation_level=level)
+            return [found[place].result().offset for place in places]
+
+        ends_at = time.monotonic() + 60
+        while ends(IsolationLevel.READ_COMMITTED) != ends(IsolationLevel.READ_UNCOMMITTED):
+            assert time.monotonic() < ends_at, f"a transaction of {topic} stays open"
+
+    def messages(
+        self, topic: str, isolation: str = "read_committed", *, is_open: bool = False
+    ) -> list[Any]:
+        """All messages, partition after partition, as the broker has them.
+
+        `is_open` says that a transaction is open, and is to stay so.
+        """
         from confluent_kafka import Consumer, TopicPartition  # noqa: PLC0415 - it may be missing
 
+        if not is_open:
+            self.await_commits(topic)
         consumer = Consumer(
             {
                 "bootstrap.servers": self.servers,
@@ -119,8 +147,11 @@ class Kafka:
         consumer.close()
         return found
 
-    def values(self, topic: str, isolation: str = "read_committed") -> list[str]:
-        return [message.value().decode() for message in self.messages(topic, isolation)]
+    def values(
+        self, topic: str, isolation: str = "read_committed", *, is_open: bool = False
+    ) -> list[str]:
+        found = self.messages(topic, isolation, is_open=is_open)
+        return [message.value().decode() for message in found]
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
         """The offsets that a group has committed."""

@@ -16,7 +16,11 @@ from opchain.runtime.connectors.file_inputs import TextLineSource
 from opchain.runtime.connectors.sequence import NumberSequenceSource
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.functions.source import Source
-from opchain.runtime.functions.source_sink_functions import ParallelSourceFunction, SourceFunction
+from opchain.runtime.functions.source_sink_functions import (
+    ParallelSourceFunction,
+    SourceBackedFunction,
+    SourceFunction,
+)
 from opchain.runtime.program.operator_specs import (
     InputFormatSourceSpec,
     LegacySourceSpec,
@@ -107,6 +111,10 @@ class EnvironmentSources(EnvironmentDependencies):
         """
         checked_function(source_func, SourceFunction, "add_source")
         checked(source_name, str, "add_source", "the source's name")
+        if isinstance(source_func, SourceBackedFunction):
+            return self.from_source(
+                source_func.as_source(), WatermarkStrategy.no_watermarks(), source_name, type_info
+            )
         is_parallel = isinstance(source_func, ParallelSourceFunction)
         spec = LegacySourceSpec(source_func, is_parallel)
         return self._begin(spec, source_name, type_info, "add_source")

@@ -28,11 +28,14 @@ class SinkOrigin:
             for each bounded job.
         operator_id: The sink's operator.
         where: Its name and call site, for errors.
+        staging: A folder of the job, as path or URL, for what waits for its commit; None in a job without
+            checkpoints.
     """
 
     lineage: str = NO_LINEAGE
     operator_id: str = ""
     where: str = "a sink"
+    staging: str | None = None
 
 
 def origin_of(context: RuntimeContext) -> SinkOrigin:

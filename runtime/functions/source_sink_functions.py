@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from opchain.runtime.functions.sink import Sink
+    from opchain.runtime.functions.source import Source
 
 
 class SourceFunction(Function, Generic[OUT_co]):
@@ -60,6 +61,28 @@ class SourceFunction(Function, Generic[OUT_co]):
     @abstractmethod
     def cancel(self) -> None:
         """Makes `run` return soon; called from another thread, maybe after `run` has returned."""
+
+
+class SourceBackedFunction(SourceFunction[OUT_co]):
+    """A SourceFunction of Flink's old connectors, for which `add_source` takes a new-style source.
+
+    So it has positions in checkpoints, which a function that runs a loop has not.
+    """
+
+    @abstractmethod
+    def as_source(self) -> Source[Any]:
+        """The source."""
+
+    def run(self, ctx: SourceFunction.SourceContext[OUT_co]) -> None:
+        """Not by itself.
+
+        Raises:
+            InternalError: Always.
+        """
+        raise InternalError(f"{self!r} was run with {ctx!r}; its source is read")
+
+    def cancel(self) -> None:
+        """Does nothing: it never runs."""
 
 
 class ParallelSourceFunction(SourceFunction[OUT_co]):

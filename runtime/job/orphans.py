@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 def discard_orphans(
-    job: JobProgram, lineage: str, confirm: Callable[[], None] = lambda: None
+    job: JobProgram,
+    lineage: str,
+    confirm: Callable[[], None] = lambda: None,
+    staging: str | None = None,
 ) -> None:
     """Has every sink remove what writers of a lineage have hidden.
 
@@ -30,11 +33,13 @@ def discard_orphans(
         lineage: The lineage.
         confirm: Raises where another run of the lineage has the job by now. One that stood still since it
             looked would else remove what that run has written.
+        staging: The job's folder for what waits for its commit, if it has one.
     """
 
     def discard(operator: OperatorProgram, committer: Committer) -> None:
         where = f"'{operator.name}' ({operator.call_site})"
-        committer.discard_orphans(SinkOrigin(lineage, operator.operator_id, where), confirm)
+        origin = SinkOrigin(lineage, operator.operator_id, where, staging)
+        committer.discard_orphans(origin, confirm)
 
     each_committer(job, discard)
 

@@ -57,7 +57,7 @@ class ShippedJob:
 
     `import_path` are folders and files that modules can be imported from on this machine; `files` gives the
     names under which Spark knows the cached files. `finished` takes what each task has counted.
-    `lineage` is what the job's hidden output is known by. `seal` signs the exceptions of tasks.
+    `lineage` is what the job's hidden output is known by, `staging` where it may wait for its commit. `seal` signs the exceptions of tasks.
     """
 
     job_name: str
@@ -67,6 +67,7 @@ class ShippedJob:
     seal: ErrorSeal
     finished: Accumulator[dict[int, TaskMetrics]] | None = None
     lineage: str = NO_LINEAGE
+    staging: str | None = None
 
     def count(self, task: StreamTask) -> None:
         """Tells the driver what a task has counted, if somebody wants to know."""
@@ -176,4 +177,5 @@ class StageTasks:
             files={name: Path(SparkFiles.get(file)) for name, file in self.job.files.items()},
             prints_on_driver=True,
             lineage=self.job.lineage,
+            staging=self.job.staging,
         )

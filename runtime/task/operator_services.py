@@ -98,9 +98,10 @@ class TaskRuntimeContext(RuntimeContext):
         acknowledge: Callable[[Any], None],
         prints_on_driver: bool = False,
         lineage: str = NO_LINEAGE,
+        staging: str | None = None,
     ) -> None:
         self.origin = SinkOrigin(
-            lineage, program.operator_id, f"'{program.name}' ({program.call_site})"
+            lineage, program.operator_id, f"'{program.name}' ({program.call_site})", staging
         )
         self._program = program
         self._task = task
@@ -211,6 +212,7 @@ def operator_context(
     files: Mapping[str, Path],
     prints_on_driver: bool = False,
     lineage: str = NO_LINEAGE,
+    staging: str | None = None,
 ) -> OperatorContext:
     """The services of one operator of a task.
 
@@ -231,6 +233,7 @@ def operator_context(
         acknowledge=acknowledge,
         prints_on_driver=prints_on_driver,
         lineage=lineage,
+        staging=staging,
     )
     context = OperatorContext(
         task=task,

@@ -62,8 +62,8 @@ class TaskEnvironment:
     `attempt_id` is unique to the attempt in the whole application; `timers` is None for the machine's
     clock. With `prints_on_driver`, lines of print sinks are sent there: nobody looks at this process.
     `feed` is what a fed source reads, `schemas` are those of Arrow sinks, by operator. `lineage` is what
-    the job's hidden output is known by (see connectors.sink). `sink_writers` make those that the engine
-    brings, by operator. `alignment` has the groups of sources that wait for each other, by name.
+    the job's hidden output is known by, `staging` where it may wait (see SinkOrigin). `sink_writers` make
+    those that the engine brings, by operator. `alignment` has the groups of sources that wait for each other, by name.
     """
 
     attempt: int = 0
@@ -74,6 +74,7 @@ class TaskEnvironment:
     feed: Feed | None = None
     schemas: Mapping[int, str] = field(default_factory=dict)
     lineage: str = NO_LINEAGE
+    staging: str | None = None
     sink_writers: Mapping[int, Callable[[str], SinkWriter[Any]]] = field(default_factory=dict)
     alignment: Mapping[str, AlignmentGroup] | None = None
 
@@ -301,6 +302,7 @@ class StreamTask:
             files=self.environment.files,
             prints_on_driver=self.environment.prints_on_driver,
             lineage=self.environment.lineage,
+            staging=self.environment.staging,
         )
         if self._is_live:
             context.input_clock_ns = self._input_clock_ns

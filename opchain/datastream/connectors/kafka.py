@@ -2,6 +2,13 @@
 
 from opchain.reexports import reexports
 from opchain.runtime.connectors.kafka.builder import KafkaSourceBuilder
+from opchain.runtime.connectors.kafka.legacy import (
+    FlinkKafkaConsumer,
+    FlinkKafkaConsumerBase,
+    FlinkKafkaProducer,
+    FlinkKafkaProducerBase,
+    Semantic,
+)
 from opchain.runtime.connectors.kafka.offsets import (
     KafkaOffsetResetStrategy,
     KafkaOffsetsInitializer,
@@ -12,17 +19,37 @@ from opchain.runtime.connectors.kafka.record import (
     KafkaRecordDeserializationSchema,
     MalformedMessage,
 )
+from opchain.runtime.connectors.kafka.serializer import (
+    KafkaPartitioner,
+    KafkaProducerMessage,
+    KafkaRecordSerializationSchema,
+    KafkaRecordSerializationSchemaBuilder,
+    KafkaTopicSelector,
+)
+from opchain.runtime.connectors.kafka.sink import KafkaSink, KafkaSinkBuilder
 from opchain.runtime.connectors.kafka.source import KafkaSource
 
 __all__ = [
+    "FlinkKafkaConsumer",
+    "FlinkKafkaConsumerBase",
+    "FlinkKafkaProducer",
+    "FlinkKafkaProducerBase",
     "KafkaMessage",
     "KafkaOffsetResetStrategy",
     "KafkaOffsetsInitializer",
+    "KafkaPartitioner",
+    "KafkaProducerMessage",
     "KafkaRecordDeserializationSchema",
+    "KafkaRecordSerializationSchema",
+    "KafkaRecordSerializationSchemaBuilder",
+    "KafkaSink",
+    "KafkaSinkBuilder",
     "KafkaSource",
     "KafkaSourceBuilder",
     "KafkaTopicPartition",
+    "KafkaTopicSelector",
     "MalformedMessage",
+    "Semantic",
 ]
 
 __getattr__ = reexports(__name__)

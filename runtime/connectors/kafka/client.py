@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 SERVERS = "bootstrap.servers"
 GROUP = "group.id"
 API_TIMEOUT = "default.api.timeout.ms"
-API_TIMEOUT_MS = 30_000
-"""How long the driver waits for an answer of the brokers, if that property does not say."""
+API_TIMEOUT_MS = 60_000
+"""How long brokers may take to answer, if that property does not say; as in Java's clients."""
+
+_REQUEST_S = 15.0
+"""After that a request is sent again."""
 
 _LOG = logging.getLogger("opchain.kafka")
 
@@ -170,7 +173,8 @@ class Brokers:
 
     Attributes:
         client: The library's AdminClient.
-        timeout_s: How long a request may take.
+        timeout_s: How long it may take until there is an answer.
+        request_s: How long one request may take.
     """
 
     def __init__(self, properties: Mapping[str, Any], where: str) -> None:
@@ -178,6 +182,7 @@ class Brokers:
         self._where = where
         self._servers = properties.get(SERVERS)
         self.timeout_s = float(properties.get(API_TIMEOUT, API_TIMEOUT_MS)) / 1000
+        self.request_s = min(self.timeout_s, _REQUEST_S)
 
     def topics(self) -> list[str]:
         """The names of all topics.
@@ -258,6 +263,7 @@ _CHANGING = frozenset(
         "REQUEST_TIMED_OUT",
         "UNKNOWN_TOPIC_OR_PART",
         "_UNKNOWN_PARTITION",
+        "_TIMED_OUT",
         "_NOENT",
     }
 )

@@ -92,7 +92,7 @@ class KafkaEnumerator:
         answers = self._brokers.answers(
             "describe topics",
             lambda: self._brokers.client.describe_topics(
-                asked_for, request_timeout=self._brokers.timeout_s
+                asked_for, request_timeout=self._brokers.request_s
             ),
             passing="UNKNOWN_TOPIC_OR_PART",
         )
@@ -195,7 +195,7 @@ class KafkaEnumerator:
                 isolation_level=level.READ_COMMITTED
                 if isolation == READ_COMMITTED
                 else level.READ_UNCOMMITTED,
-                request_timeout=self._brokers.timeout_s,
+                request_timeout=self._brokers.request_s,
             ),
         )
         return {
@@ -219,7 +219,7 @@ class KafkaEnumerator:
         answers = self._brokers.answers(
             f"ask for the offsets of group {group}",
             lambda: self._brokers.client.list_consumer_group_offsets(
-                [wanted], request_timeout=self._brokers.timeout_s
+                [wanted], request_timeout=self._brokers.request_s
             ),
         )
         found = {

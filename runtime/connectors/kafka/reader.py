@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.runtime.connectors.kafka.client import (
     API_TIMEOUT,
+    API_TIMEOUT_MS,
     GROUP,
     KafkaConnectorError,
     advice,
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 _POLL_S = 0.1
-_DEFAULT_TIMEOUT_MS = 60_000
 _BATCHES_AHEAD = 4
 """How many batches of a partition are held before it is paused."""
 
@@ -67,7 +67,7 @@ class RangeReader:
 
     def __init__(self, properties: Mapping[str, Any], where: str) -> None:
         self._where = where
-        self._timeout_s = float(properties.get(API_TIMEOUT, _DEFAULT_TIMEOUT_MS)) / 1000
+        self._timeout_s = float(properties.get(API_TIMEOUT, API_TIMEOUT_MS)) / 1000
         library = confluent_kafka()
         self._partition = library.TopicPartition
         self._end_of_partition = library.KafkaError._PARTITION_EOF  # noqa: SLF001 - its public name

@@ -299,7 +299,10 @@ class Epochs:
         _LOG.warning("%s; retrying its epoch", error)
 
     def _discard_orphans(self) -> None:
-        discard_orphans(self._job, self._shipped.lineage, self._coordinator.lease.require)
+        shipped = self._shipped
+        discard_orphans(
+            self._job, shipped.lineage, self._coordinator.lease.require, shipped.staging
+        )
 
     def _run_stages(self, rows: DataFrame, epoch: Epoch) -> JobOutcome:
         from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark

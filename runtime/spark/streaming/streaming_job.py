@@ -61,6 +61,9 @@ if TYPE_CHECKING:
 PATIENCE_S = 20.0
 """How long a job that is cancelled may continue with its epoch."""
 
+STAGING = "outbox"
+"""The folder of a job's checkpoints with what sinks have written and will send when it is committed."""
+
 NO_LIMIT = -1.0
 """For as long as it takes."""
 
@@ -151,6 +154,7 @@ class StreamingJob:
             provide_files(self._session, self._dependencies),
             self._seal,
             lineage=lineage_of(storage),
+            staging=f"{storage.url}/{STAGING}",
         )
         restore_from = self._settings.restore_from
         if restore_from is not None:

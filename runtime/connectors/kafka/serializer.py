@@ -1,0 +1,283 @@
+"""How records become messages of Kafka."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from opchain.runtime.types.serialization import SerializationSchema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+class KafkaProducerMessage(NamedTuple):
+    """A message to write. None: no key, no value (the key is deleted), Kafka's own time, Kafka's own choice.
+
+    Kafka: ProducerRecord.
+    """
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    timestamp: int | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    partition: int | None = None
+
+
+class KafkaTopicSelector(ABC):
+    """Chooses the topic of each record. Flink: TopicSelector."""
+
+    @abstractmethod
+    def apply(self, data: Any) -> str:
+        """The topic of a record."""
+
+
+class KafkaPartitioner(ABC):
+    """Chooses the partition of each record. Flink: KafkaPartitioner (Java only)."""
+
+    def open(self, parallel_instance_id: int, parallel_instances: int) -> None:
+        """Called once in each subtask, before any record."""
+
+    @abstractmethod
+    def partition(
+        self,
+        record: Any,
+        key: bytes | None,
+        value: bytes | None,
+        target_topic: str,
+        partitions: int,
+    ) -> int:
+        """The partition, from 0 to before `partitions`."""
+
+
+class FixedPartitioner(KafkaPartitioner):
+    """Sends all records of a subtask to one partition. Flink: FlinkFixedPartitioner."""
+
+    def __init__(self) -> None:
+        self._subtask = 0
+
+    def open(self, parallel_instance_id: int, parallel_instances: int) -> None:  # noqa: ARG002 - the contract
+        """Takes the subtask's number."""
+        self._subtask = parallel_instance_id
+
+    def partition(
+        self,
+        record: Any,
+        key: bytes | None,
+        value: bytes | None,
+        target_topic: str,
+        partitions: int,
+    ) -> int:
+        """The subtask's number, modulo the number of partitions."""
+        del record, key, value, target_topic
+        return self._subtask % partitions
+
+
+class _FunctionPartitioner(KafkaPartitioner):
+    def __init__(self, function: Callable[..., int]) -> None:
+        self._function = function
+
+    def partition(
+        self,
+        record: Any,
+        key: bytes | None,
+        value: bytes | None,
+        target_topic: str,
+        partitions: int,
+    ) -> int:
+        """What the function says."""
+        return self._function(record, key, value, target_topic, partitions)
+
+
+class KafkaRecordSerializationSchema(ABC):
+    """Turns records into messages. `builder()` makes one of parts; a subclass may do as it likes.
+
+    Flink: KafkaRecordSerializationSchema.
+    """
+
+    def open(self, subtask: int, parallelism: int) -> None:
+        """Called once in each subtask, before any record."""
+
+    @abstractmethod
+    def to_message(
+        self, record: Any, timestamp: int | None, partitions_of: Callable[[str], int]
+    ) -> KafkaProducerMessage | None:
+        """The message of a record; None for a record that is not written.
+
+        Args:
+            record: The record.
+            timestamp: Its event time in milliseconds.
+            partitions_of: The number of partitions of a topic.
+        """
+
+    @staticmethod
+    def builder() -> KafkaRecordSerializationSchemaBuilder:
+        """Starts a schema."""
+        return KafkaRecordSerializationSchemaBuilder()
+
+
+class _BuiltSchema(KafkaRecordSerializationSchema):
+    """A schema of parts."""
+
+    def __init__(
+        self,
+        topic: str | KafkaTopicSelector,
+        key: SerializationSchema[Any] | None,
+        value: SerializationSchema[Any],
+        headers: Callable[[Any], Iterable[tuple[str, bytes | None]]] | None,
+        timestamp: Callable[[Any], int | None] | None,
+        partitioner: KafkaPartitioner | None,
+    ) -> None:
+        self.topic = topic
+        self.key = key
+        self.value = value
+        self.headers = headers
+        self.timestamp = timestamp
+        self.partitioner = partitioner
+
+    def __repr__(self) -> str:
+        return self.topic if isinstance(self.topic, str) else type(self.topic).__name__
+
+    def open(self, subtask: int, parallelism: int) -> None:
+        """Opens the parts."""
+        self.value.open()
+        if self.key is not None:
+            self.key.open()
+        if self.partitioner is not None:
+            self.partitioner.open(subtask, parallelism)
+
+    def to_message(
+        self, record: Any, timestamp: int | None, partitions_of: Callable[[str], int]
+    ) -> KafkaProducerMessage:
+        """The message."""
+        topic = self.topic if isinstance(self.topic, str) else self.topic.apply(record)
+        key = None if self.key is None else self.key.serialize(record)
+        value = self.value.serialize(record)
+        partition = None
+        if self.partitioner is not None:
+            count = partitions_of(topic)
+            partition = self.partitioner.partition(record, key, value, topic, count)
+            if not isinstance(partition, int) or not 0 <= partition < count:
+                raise ValueError(
+                    f"the partitioner returned {partition!r} for topic {topic}, which has the partitions 0 to "
+                    f"{count - 1}"
+                )
+        if self.timestamp is not None:
+            timestamp = self.timestamp(record)
+        headers = () if self.headers is None else tuple(self.headers(record))
+        return KafkaProducerMessage(topic, key, value, timestamp, headers, partition)
+
+
+class KafkaRecordSerializationSchemaBuilder:
+    """A KafkaRecordSerializationSchema in the making: a topic and the value's schema are needed."""
+
+    def __init__(self) -> None:
+        self._topic: str | KafkaTopicSelector | None = None
+        self._key: SerializationSchema[Any] | None = None
+        self._value: SerializationSchema[Any] | None = None
+        self._headers: Callable[[Any], Iterable[tuple[str, bytes | None]]] | None = None
+        self._timestamp: Callable[[Any], int | None] | None = None
+        self._partitioner: KafkaPartitioner | None = None
+
+    def build(self) -> KafkaRecordSerializationSchema:
+        """The schema.
+
+        Raises:
+            ValueError: The topic or the value's schema is missing.
+        """
+        if self._topic is None or self._value is None:
+            method = "set_topic" if self._topic is None else "set_value_serialization_schema"
+            raise ValueError(f"KafkaRecordSerializationSchemaBuilder.build: call {method}() first")
+        return _BuiltSchema(
+            *(self._topic, self._key, self._value),
+            *(self._headers, self._timestamp, self._partitioner),
+        )
+
+    def set_topic(self, topic: str) -> KafkaRecordSerializationSchemaBuilder:
+        """The topic of all records."""
+        _check(isinstance(topic, str), topic, "set_topic", "the name of a topic")
+        self._topic = topic
+        return self
+
+    def set_topic_selector(
+        self, topic_selector: KafkaTopicSelector | Callable[[Any], str]
+    ) -> KafkaRecordSerializationSchemaBuilder:
+        """Chooses the topic of each record: a function of the record, or a KafkaTopicSelector."""
+        if not isinstance(topic_selector, KafkaTopicSelector):
+            _check(callable(topic_selector), topic_selector, "set_topic_selector", "a function")
+            topic_selector = _FunctionSelector(topic_selector)
+        self._topic = topic_selector
+        return self
+
+    def set_key_serialization_schema(
+        self, key_serialization_schema: SerializationSchema[Any]
+    ) -> KafkaRecordSerializationSchemaBuilder:
+        """Makes the key of each message; there are no keys if not given."""
+        self._key = _schema(key_serialization_schema, "set_key_serialization_schema")
+        return self
+
+    def set_value_serialization_schema(
+        self, value_serialization_schema: SerializationSchema[Any]
+    ) -> KafkaRecordSerializationSchemaBuilder:
+        """Makes the value of each message."""
+        self._value = _schema(value_serialization_schema, "set_value_serialization_schema")
+        return self
+
+    def set_header_provider(
+        self, header_provider: Callable[[Any], Iterable[tuple[str, bytes | None]]]
+    ) -> KafkaRecordSerializationSchemaBuilder:
+        """Makes the headers of each message: (name, bytes) pairs. Flink has it in Java only."""
+        _check(callable(header_provider), header_provider, "set_header_provider", "a function")
+        self._headers = header_provider
+        return self
+
+    def set_timestamp_provider(
+        self, timestamp_provider: Callable[[Any], int | None] | None
+    ) -> KafkaRecordSerializationSchemaBuilder:
+        """Makes the timestamp of each message, in milliseconds; the record's event time if not given. Ours alone."""
+        is_right = timestamp_provider is None or callable(timestamp_provider)
+        _check(is_right, timestamp_provider, "set_timestamp_provider", "a function")
+        self._timestamp = timestamp_provider
+        return self
+
+    def set_partitioner(
+        self, partitioner: KafkaPartitioner | Callable[..., int]
+    ) -> KafkaRecordSerializationSchemaBuilder:
+        """Chooses partitions; by the hash of the key, as Java's client does, if not given. Flink: Java only.
+
+        Args:
+            partitioner: A KafkaPartitioner, or a function of (record, key, value, topic, partitions).
+        """
+        if not isinstance(partitioner, KafkaPartitioner):
+            _check(callable(partitioner), partitioner, "set_partitioner", "a function")
+            partitioner = _FunctionPartitioner(partitioner)
+        self._partitioner = partitioner
+        return self
+
+
+class _FunctionSelector(KafkaTopicSelector):
+    def __init__(self, function: Callable[[Any], str]) -> None:
+        self._function = function
+
+    def apply(self, data: Any) -> str:
+        """What the function says."""
+        return self._function(data)
+
+
+def _schema(value: Any, method: str) -> SerializationSchema[Any]:
+    _check(
+        isinstance(value, SerializationSchema),
+        value,
+        method,
+        "a SerializationSchema such as SimpleStringSchema()",
+    )
+    schema: SerializationSchema[Any] = value
+    return schema
+
+
+def _check(is_right: bool, value: Any, method: str, wanted: str) -> None:
+    if not is_right:
+        raise TypeError(
+            f"KafkaRecordSerializationSchemaBuilder.{method} got {value!r}; it takes {wanted}"
+        )

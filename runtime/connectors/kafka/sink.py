@@ -1,0 +1,168 @@
+"""KafkaSink: writes records to topics: at least once as they come, exactly once through an outbox."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.connectors.delivery_guarantee import DeliveryGuarantee
+from opchain.runtime.connectors.kafka.client import SERVERS
+from opchain.runtime.connectors.kafka.serializer import KafkaRecordSerializationSchema
+from opchain.runtime.functions.sink import Sink, origin_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from opchain.runtime.functions.function import RuntimeContext
+    from opchain.runtime.functions.sink import Committer, SinkWriter
+
+_MAX_PREFIX_BYTES = 64_000
+
+
+class KafkaSink(Sink[Any]):
+    """A sink for `sink_to`; `KafkaSink.builder()` makes it. Flink: KafkaSink.
+
+    - NONE: messages are sent as they come; a failure may lose some or repeat some.
+    - AT_LEAST_ONCE: a checkpoint waits until the brokers have all messages; a failure may repeat some.
+    - EXACTLY_ONCE: messages are sent in a transaction when their checkpoint is complete: see `outbox`.
+    """
+
+    def __init__(
+        self,
+        serializer: KafkaRecordSerializationSchema,
+        properties: Mapping[str, Any],
+        guarantee: DeliveryGuarantee,
+        prefix: str | None,
+        staging: str | None = None,
+    ) -> None:
+        self.serializer = serializer
+        self.properties = dict(properties)
+        self.guarantee = guarantee
+        self.prefix = prefix
+        self.staging = staging
+
+    def __repr__(self) -> str:
+        return f"KafkaSink({self.serializer!r}, {self.guarantee.name})"
+
+    @staticmethod
+    def builder() -> KafkaSinkBuilder:
+        """Starts a sink."""
+        return KafkaSinkBuilder()
+
+    def get_transformer(self) -> None:
+        """None: topics are chosen in the sink, not by an operator in front of it as in PyFlink."""
+
+    @property
+    def has_committer(self) -> bool:
+        """True, whatever the guarantee is: Flink's plan has the operator, too."""
+        return True
+
+    def create_writer(self, context: RuntimeContext) -> SinkWriter[Any]:
+        """The writer of one subtask."""
+        from opchain.runtime.connectors.kafka.outbox import OutboxWriter  # noqa: PLC0415 - few jobs write to Kafka
+        from opchain.runtime.connectors.kafka.producer import (  # noqa: PLC0415 - likewise
+            DirectWriter,
+            Serializer,
+        )
+
+        origin = origin_of(context)
+        subtask = context.get_index_of_this_subtask()
+        self.serializer.open(subtask, context.get_number_of_parallel_subtasks())
+        serializer = Serializer(self.serializer, self.properties, origin.where)
+        if self.guarantee is DeliveryGuarantee.EXACTLY_ONCE:
+            return OutboxWriter(serializer, origin, self.staging or origin.staging)
+        waits = self.guarantee is DeliveryGuarantee.AT_LEAST_ONCE
+        return DirectWriter(serializer, self.properties, origin, waits=waits)
+
+    def create_committer(self) -> Committer | None:
+        """What sends the outbox; None where there is none."""
+        if self.guarantee is not DeliveryGuarantee.EXACTLY_ONCE:
+            return None
+        from opchain.runtime.connectors.kafka.outbox import OutboxCommitter  # noqa: PLC0415 - few jobs write to Kafka
+
+        assert self.prefix is not None
+        return OutboxCommitter(self.properties, self.prefix, self.staging)
+
+
+class KafkaSinkBuilder:
+    """A KafkaSink in the making. Flink: KafkaSinkBuilder.
+
+    The servers and the record serializer are needed, and with EXACTLY_ONCE a prefix for the transactional id.
+    """
+
+    def __init__(self) -> None:
+        self._properties: dict[str, Any] = {}
+        self._serializer: KafkaRecordSerializationSchema | None = None
+        self._guarantee = DeliveryGuarantee.NONE
+        self._prefix: str | None = None
+        self._staging: str | None = None
+
+    def build(self) -> KafkaSink:
+        """The sink.
+
+        Raises:
+            ValueError: Something that is needed was not set.
+        """
+        if SERVERS not in self._properties:
+            raise ValueError("KafkaSinkBuilder.build: call set_bootstrap_servers() first")
+        if self._serializer is None:
+            raise ValueError("KafkaSinkBuilder.build: call set_record_serializer() first")
+        if self._guarantee is DeliveryGuarantee.EXACTLY_ONCE and self._prefix is None:
+            raise ValueError(
+                "KafkaSinkBuilder.build: DeliveryGuarantee.EXACTLY_ONCE needs set_transactional_id_prefix(), by a name "
+                "that no other sink of the Kafka cluster has"
+            )
+        return KafkaSink(
+            self._serializer, self._properties, self._guarantee, self._prefix, self._staging
+        )
+
+    def set_bootstrap_servers(self, bootstrap_servers: str) -> KafkaSinkBuilder:
+        """Where brokers are: `host:port,host:port`."""
+        return self.set_property(SERVERS, bootstrap_servers)
+
+    def set_delivery_guarantee(self, delivery_guarantee: DeliveryGuarantee) -> KafkaSinkBuilder:
+        """What a failure may do to messages; NONE if not given."""
+        if not isinstance(delivery_guarantee, DeliveryGuarantee):
+            raise TypeError(
+                f"KafkaSinkBuilder.set_delivery_guarantee got {delivery_guarantee!r}; it takes a DeliveryGuarantee"
+            )
+        self._guarantee = delivery_guarantee
+        return self
+
+    def set_transactional_id_prefix(self, transactional_id_prefix: str) -> KafkaSinkBuilder:
+        """Begins the transactional id, and the name of the group with the note of what was sent."""
+        if not isinstance(transactional_id_prefix, str) or not (
+            0 < len(transactional_id_prefix.encode()) <= _MAX_PREFIX_BYTES
+        ):
+            raise ValueError(
+                f"KafkaSinkBuilder.set_transactional_id_prefix got {transactional_id_prefix!r}; it takes a text of at "
+                f"most {_MAX_PREFIX_BYTES} bytes"
+            )
+        self._prefix = transactional_id_prefix
+        return self
+
+    def set_record_serializer(
+        self, record_serializer: KafkaRecordSerializationSchema
+    ) -> KafkaSinkBuilder:
+        """Makes messages of records."""
+        if not isinstance(record_serializer, KafkaRecordSerializationSchema):
+            raise TypeError(
+                f"KafkaSinkBuilder.set_record_serializer got {record_serializer!r}; it takes a "
+                "KafkaRecordSerializationSchema"
+            )
+        self._serializer = record_serializer
+        return self
+
+    def set_property(self, key: str, value: str) -> KafkaSinkBuilder:
+        """A property of Kafka's producer, under the name of Java's client or of librdkafka."""
+        if not isinstance(key, str):
+            raise TypeError(f"KafkaSinkBuilder.set_property got {key!r}; it takes a name")
+        self._properties[key] = value
+        return self
+
+    def set_staging_directory(self, url: str) -> KafkaSinkBuilder:
+        """Where messages wait for their commit with EXACTLY_ONCE: a path or URL that all machines reach. Ours alone.
+
+        If not given it is the job's checkpoints; a bounded job keeps messages in the memory of the driver.
+        """
+        self._staging = url
+        return self

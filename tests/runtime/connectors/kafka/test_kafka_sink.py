@@ -1,0 +1,423 @@
+"""KafkaSink against a real broker, in this process: what is written, how often, and what can go wrong."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from opchain.common import Configuration, WatermarkStrategy
+from opchain.common.serialization import SerializationSchema, SimpleStringSchema
+from opchain.datastream import StreamExecutionEnvironment
+from opchain.datastream.connectors.base import DeliveryGuarantee
+from opchain.datastream.connectors.kafka import (
+    FlinkKafkaConsumer,
+    FlinkKafkaProducer,
+    KafkaOffsetsInitializer,
+    KafkaPartitioner,
+    KafkaProducerMessage,
+    KafkaRecordSerializationSchema,
+    KafkaSink,
+    Semantic,
+)
+from opchain.runtime.connectors.kafka import outbox
+from opchain.runtime.connectors.kafka.client import KafkaConnectorError
+from opchain.runtime.functions.sink import SinkOrigin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from kafka_broker import Kafka
+
+    from opchain.datastream.connectors.kafka import KafkaSinkBuilder
+
+EXACTLY_ONCE = DeliveryGuarantee.EXACTLY_ONCE
+AT_LEAST_ONCE = DeliveryGuarantee.AT_LEAST_ONCE
+
+
+class Field(SerializationSchema[Any]):
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def serialize(self, element: Any) -> bytes:
+        return str(element[self.number]).encode()
+
+
+def serializer(topic: str) -> KafkaRecordSerializationSchema:
+    started = KafkaRecordSerializationSchema.builder().set_topic(topic)
+    return started.set_value_serialization_schema(SimpleStringSchema()).build()
+
+
+def builder(
+    kafka: Kafka, schema: KafkaRecordSerializationSchema, guarantee: DeliveryGuarantee
+) -> KafkaSinkBuilder:
+    started = KafkaSink.builder().set_bootstrap_servers(kafka.servers)
+    started.set_record_serializer(schema).set_transactional_id_prefix("test")
+    return started.set_delivery_guarantee(guarantee)
+
+
+def environment(parallelism: int = 2) -> StreamExecutionEnvironment:
+    configuration = Configuration()
+    configuration.set_string("execution.target", "local")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.set_parallelism(parallelism)
+    return env
+
+
+def written(sink: Any, records: Sequence[Any], parallelism: int = 2) -> None:
+    env = environment(parallelism)
+    env.from_collection(records).rebalance().sink_to(sink)
+    env.execute()
+
+
+@pytest.mark.parametrize("guarantee", list(DeliveryGuarantee))
+def test_every_record_is_written_once_and_in_order(
+    kafka: Kafka, guarantee: DeliveryGuarantee
+) -> None:
+    topic = kafka.topic()
+    records = [str(number) for number in range(1000)]
+    written(builder(kafka, serializer(topic), guarantee).build(), records, 1)
+    assert kafka.values(topic) == records
+
+
+@pytest.mark.parametrize("guarantee", [AT_LEAST_ONCE, EXACTLY_ONCE])
+def test_a_message_has_all_its_parts(kafka: Kafka, guarantee: DeliveryGuarantee) -> None:
+    topic = kafka.topic(3)
+    started = KafkaRecordSerializationSchema.builder().set_topic_selector(lambda record: record[0])
+    started.set_key_serialization_schema(Field(1)).set_value_serialization_schema(Field(2))
+    started.set_header_provider(lambda record: [("source", record[1].encode()), ("none", None)])
+    started.set_timestamp_provider(lambda record: record[3])
+    started.set_partitioner(lambda record, key, value, topic, partitions: partitions - 1)
+    written(builder(kafka, started.build(), guarantee).build(), [(topic, "k", "v", 12_000)])
+    [message] = kafka.messages(topic)
+    assert (message.partition(), message.key(), message.value()) == (2, b"k", b"v")
+    assert message.timestamp()[1] == 12_000
+    assert message.headers() == [("source", b"k"), ("none", None)]
+
+
+def test_messages_get_the_event_times_of_their_records(kafka: Kafka) -> None:
+    topic = kafka.topic()
+    env = environment(1)
+    strategy = WatermarkStrategy.for_monotonous_timestamps()
+    timed = env.from_collection(["4000", "5000"]).assign_timestamps_and_watermarks(
+        strategy.with_timestamp_assigner(lambda record, _: int(record))  # type: ignore[arg-type]
+    )
+    timed.sink_to(builder(kafka, serializer(topic), AT_LEAST_ONCE).build())
+    env.execute()
+    assert [message.timestamp()[1] for message in kafka.messages(topic)] == [4_000, 5_000]
+
+
+def test_keys_go_to_the_partitions_that_javas_producer_chooses(kafka: Kafka) -> None:
+    """By murmur2 of the key: org.apache.kafka.common.utils.Utils.murmur2 & 0x7FFFFFFF, modulo 4."""
+    topic = kafka.topic(4)
+    started = KafkaRecordSerializationSchema.builder().set_topic(topic)
+    started.set_key_serialization_schema(Field(0)).set_value_serialization_schema(Field(0))
+    records = [(key,) for key in ("21", "foobar", "a-little-bit-long-string", "abc")]
+    written(builder(kafka, started.build(), EXACTLY_ONCE).build(), records, 1)
+    # Kafka's own UtilsTest has these hashes.
+    hashes = {"21": -973932308, "foobar": -790332482, "a-little-bit-long-string": -985981536}
+    hashes["abc"] = 479470107
+    expected = {key: (value & 0x7FFFFFFF) % 4 for key, value in hashes.items()}
+    found = {message.key().decode(): message.partition() for message in kafka.messages(topic)}
+    assert found == expected
+
+
+def test_a_schema_may_be_written_whole_and_leave_records_out(kafka: Kafka) -> None:
+    topic = kafka.topic()
+
+    class Even(KafkaRecordSerializationSchema):
+        def to_message(
+            self, record: Any, timestamp: int | None, partitions_of: Callable[[str], int]
+        ) -> KafkaProducerMessage | None:
+            if record % 2:
+                return None
+            return KafkaProducerMessage(topic, None, str(record * partitions_of(topic)).encode())
+
+    written(builder(kafka, Even(), AT_LEAST_ONCE).build(), range(6), 1)
+    assert kafka.values(topic) == ["0", "2", "4"]
+
+
+class Wrong(KafkaPartitioner):
+    def partition(
+        self, record: Any, key: Any, value: Any, target_topic: str, partitions: int
+    ) -> int:
+        return partitions
+
+
+@pytest.mark.parametrize("guarantee", [AT_LEAST_ONCE, EXACTLY_ONCE])
+def test_a_partition_that_is_not_there_is_named(kafka: Kafka, guarantee: DeliveryGuarantee) -> None:
+    topic = kafka.topic(2)
+    started = KafkaRecordSerializationSchema.builder().set_topic(topic).set_partitioner(Wrong())
+    schema = started.set_value_serialization_schema(SimpleStringSchema()).build()
+    with pytest.raises(
+        ValueError, match=f"returned 2 for topic {topic}, which has the partitions 0"
+    ):
+        written(builder(kafka, schema, guarantee).build(), ["x"])
+    assert kafka.messages(topic) == []
+
+
+@pytest.mark.parametrize("guarantee", [AT_LEAST_ONCE, EXACTLY_ONCE])
+def test_a_message_that_is_too_large_fails_the_job_and_is_named(
+    kafka: Kafka, guarantee: DeliveryGuarantee
+) -> None:
+    topic = kafka.topic(**{"max.message.bytes": "1000"})
+    with pytest.raises(KafkaConnectorError, match=rf"topic {topic}.*large.*raise max.request.size"):
+        written(builder(kafka, serializer(topic), guarantee).build(), ["small", "x" * 5000])
+    if guarantee is EXACTLY_ONCE:
+        assert kafka.messages(topic) == []
+
+
+def test_what_is_no_bytes_is_named(kafka: Kafka) -> None:
+    class Text(SerializationSchema[Any]):
+        def serialize(self, element: Any) -> bytes:
+            return element  # type: ignore[no-any-return]
+
+    started = KafkaRecordSerializationSchema.builder().set_topic("t")
+    schema = started.set_value_serialization_schema(Text()).build()
+    with pytest.raises(TypeError, match=r"the value of a message is 'x' \(str\)"):
+        written(builder(kafka, schema, AT_LEAST_ONCE).build(), ["x"])
+
+
+def test_an_unknown_compression_is_named(kafka: Kafka) -> None:
+    sink = builder(kafka, serializer("t"), AT_LEAST_ONCE).set_property("compression.type", "rar")
+    with pytest.raises(KafkaConnectorError, match=r'Invalid value "rar" for .*compression'):
+        written(sink.build(), ["x"])
+
+
+def test_nothing_of_a_failed_job_shows_with_exactly_once(kafka: Kafka) -> None:
+    topic = kafka.topic()
+    env = environment(1)
+
+    def fails(record: str) -> str:
+        if record == "7":
+            raise RuntimeError("seven")
+        return record
+
+    stream = env.from_collection([str(number) for number in range(10)]).map(fails)
+    stream.sink_to(builder(kafka, serializer(topic), EXACTLY_ONCE).build())
+    with pytest.raises(RuntimeError, match="seven"):
+        env.execute()
+    assert kafka.messages(topic) == []
+
+
+# The outbox, step by step
+
+
+def staged(sink: KafkaSink, origin: SinkOrigin, checkpoint: int | None, records: Any) -> list[Any]:
+    context: Any = SimpleNamespace(
+        origin=origin,
+        get_index_of_this_subtask=lambda: 0,
+        get_number_of_parallel_subtasks=lambda: 1,
+    )
+    writer = sink.create_writer(context)
+    for record in records:
+        writer.write(record, None)
+    writer.flush(end_of_input=False)
+    found = list(writer.prepare_commit_of(checkpoint))
+    writer.close()
+    return found
+
+
+def committed(sink: KafkaSink, committables: list[Any]) -> None:
+    committer = sink.create_committer()
+    assert committer is not None
+    committer.commit(committables)
+    committer.close()
+
+
+def origin(folder: Path, operator: str = "operator") -> SinkOrigin:
+    return SinkOrigin(
+        f"lineage-{folder.name}", operator, "'out' (job.py:3)", str(folder / "outbox")
+    )
+
+
+def files(folder: Path) -> int:
+    return sum(path.is_file() for path in folder.rglob("*"))
+
+
+def test_a_checkpoint_that_is_committed_again_is_sent_once(kafka: Kafka, tmp_path: Path) -> None:
+    topic = kafka.topic()
+    sink = builder(kafka, serializer(topic), EXACTLY_ONCE).build()
+    for checkpoint in (1, 2):
+        found = staged(sink, origin(tmp_path), checkpoint, [f"{checkpoint}a", f"{checkpoint}b"])
+        assert files(tmp_path) == 1
+        for _ in range(3):
+            committed(sink, found)
+        assert files(tmp_path) == 0
+    assert kafka.values(topic) == ["1a", "1b", "2a", "2b"]
+
+
+def test_all_pieces_of_a_large_checkpoint_are_sent_once(
+    kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = kafka.topic()
+    monkeypatch.setattr(outbox, "CHUNK_BYTES", 100)
+    monkeypatch.setattr(outbox, "PIECE_BYTES", 1500)
+    sink = builder(kafka, serializer(topic), EXACTLY_ONCE).build()
+    records = [f"{number:04d}" for number in range(1000)]
+    found = staged(sink, origin(tmp_path), 1, records)
+    sent: list[int] = []
+    send_piece = outbox._Sender._send_piece
+
+    def dies_later(self: Any, piece: Any, note: int) -> None:
+        if len(sent) == 3:
+            raise SystemExit("the driver dies")
+        send_piece(self, piece, note)
+        sent.append(note)
+
+    with monkeypatch.context() as dying:
+        dying.setattr(outbox._Sender, "_send_piece", dies_later)
+        with pytest.raises(SystemExit):
+            committed(sink, found)
+    assert 0 < len(kafka.values(topic)) < 1000
+    committed(sink, found)
+    assert kafka.values(topic) == records
+
+
+def test_a_driver_that_dies_in_its_transaction_leaves_nothing_and_sends_all_later(
+    kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = kafka.topic()
+    sink = builder(kafka, serializer(topic), EXACTLY_ONCE).build()
+    found = staged(sink, origin(tmp_path), 1, ["a", "b"])
+
+    def dies(self: Any) -> None:
+        self._producer.flush(10)
+        raise SystemExit("the driver dies before its commit")
+
+    with monkeypatch.context() as dying:
+        dying.setattr(outbox._Sender, "_group", dies)
+        with pytest.raises(SystemExit):
+            committed(sink, found)
+    assert kafka.values(topic, is_open=True) == []
+    assert kafka.values(topic, "read_uncommitted", is_open=True) == ["a", "b"]
+    committed(sink, found)
+    assert kafka.values(topic) == ["a", "b"]
+
+
+def test_an_old_driver_cannot_commit_behind_a_new_one(kafka: Kafka, tmp_path: Path) -> None:
+    topic = kafka.topic()
+    sink = builder(kafka, serializer(topic), EXACTLY_ONCE).build()
+    found = staged(sink, origin(tmp_path), 1, ["a"])
+    name = f"test-operator-{origin(tmp_path).lineage[:16]}"
+    old = outbox._Sender(name, sink.properties, "'out' (old.py:1)")
+    old._producer.init_transactions(30)
+    committed(sink, found)
+    library: Any = pytest.importorskip("confluent_kafka")
+    piece = [outbox.marshal.dumps([(topic, None, b"zombie", 0, (), -1)], 4)]
+    with pytest.raises(library.KafkaException) as failure:
+        old._send_piece(piece, 2_000_001)
+    assert old.is_final(failure.value)
+    assert "another producer has taken over" in str(old.explained(failure.value))
+    assert kafka.values(topic) == ["a"]
+
+
+def test_two_sinks_of_a_job_do_not_share_a_note(kafka: Kafka, tmp_path: Path) -> None:
+    topic = kafka.topic()
+    sink = builder(kafka, serializer(topic), EXACTLY_ONCE).build()
+    both = [
+        *staged(sink, origin(tmp_path, "first"), 1, ["a"]),
+        *staged(sink, origin(tmp_path, "second"), 1, ["b"]),
+    ]
+    committed(sink, both)
+    assert kafka.values(topic) == ["a", "b"]
+
+
+def test_messages_that_are_gone_before_they_were_sent_fail_the_job(
+    kafka: Kafka, tmp_path: Path
+) -> None:
+    sink = builder(kafka, serializer(kafka.topic()), EXACTLY_ONCE).build()
+    found = staged(sink, origin(tmp_path), 1, ["a"])
+    for path in tmp_path.rglob("*"):
+        if path.is_file():
+            path.unlink()
+    with pytest.raises(KafkaConnectorError, match=r"job.py:3\): messages that wait.*is missing"):
+        committed(sink, found)
+
+
+def test_a_note_that_may_have_expired_is_not_guessed(
+    kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink = builder(kafka, serializer(kafka.topic()), EXACTLY_ONCE).build()
+    found = staged(sink, origin(tmp_path), 1, ["a"])
+    now_ms = time.time_ns() // 1_000_000
+    monkeypatch.setattr(outbox, "_now_ms", lambda: now_ms + 8 * 24 * 3600 * 1000)
+    with pytest.raises(KafkaConnectorError, match="brokers forget notes after a week"):
+        committed(sink, found)
+
+
+def test_orphans_of_killed_runs_are_removed(kafka: Kafka, tmp_path: Path) -> None:
+    sink = builder(kafka, serializer("t"), EXACTLY_ONCE).build()
+    staged(sink, origin(tmp_path), 1, ["a"])
+    staged(sink, origin(tmp_path, "other"), 1, ["a"])
+    committer = sink.create_committer()
+    assert committer is not None
+    confirmed: list[None] = []
+    committer.discard_orphans(origin(tmp_path), lambda: confirmed.append(None))
+    assert (files(tmp_path), len(confirmed)) == (1, 1)
+
+
+def test_a_bounded_job_can_stage_in_a_folder(kafka: Kafka, tmp_path: Path) -> None:
+    topic = kafka.topic()
+    started = builder(kafka, serializer(topic), EXACTLY_ONCE)
+    written(started.set_staging_directory(str(tmp_path)).build(), ["a", "b"], 1)
+    assert kafka.values(topic) == ["a", "b"]
+    assert files(tmp_path) == 0
+
+
+# Flink 1.x
+
+
+def test_the_old_consumer_and_producer_work(kafka: Kafka) -> None:
+    source, target = kafka.topic(), kafka.topic()
+    kafka.produce(source, range(5), timestamp=1_000)
+    properties = {"bootstrap.servers": kafka.servers, "group.id": "old"}
+    with pytest.warns(DeprecationWarning, match="use KafkaSource"):
+        consumer = FlinkKafkaConsumer(source, SimpleStringSchema(), properties)
+    consumer.set_start_from_earliest()
+    as_source = consumer.as_source()
+    as_source.stopping = KafkaOffsetsInitializer.latest()
+    consumer.as_source = lambda: as_source  # type: ignore[method-assign]
+    env = environment(1)
+    producer = FlinkKafkaProducer(
+        target,
+        SimpleStringSchema(),
+        {"bootstrap.servers": kafka.servers},
+        semantic=Semantic.EXACTLY_ONCE,
+    )
+    env.add_source(consumer).add_sink(producer.set_write_timestamp_to_kafka(True))
+    env.execute()
+    found = kafka.messages(target)
+    assert [message.value() for message in found] == [b"0", b"1", b"2", b"3", b"4"]
+    assert {message.timestamp()[1] for message in found} == {1_000}
+
+
+@pytest.mark.parametrize(
+    ("build", "problem"),
+    [
+        (lambda: KafkaSink.builder().build(), "call set_bootstrap_servers"),
+        (lambda: KafkaSink.builder().set_bootstrap_servers("a:1").build(), "set_record_serializer"),
+        (
+            lambda: (
+                KafkaSink.builder()
+                .set_bootstrap_servers("a:1")
+                .set_record_serializer(serializer("t"))
+                .set_delivery_guarantee(EXACTLY_ONCE)
+                .build()
+            ),
+            "EXACTLY_ONCE needs set_transactional_id_prefix",
+        ),
+        (lambda: KafkaRecordSerializationSchema.builder().build(), r"call set_topic\(\)"),
+        (
+            lambda: KafkaRecordSerializationSchema.builder().set_topic("t").build(),
+            r"call set_value_serialization_schema\(\)",
+        ),
+        (lambda: KafkaRecordSerializationSchema.builder().set_topic(1), "the name of a topic"),  # type: ignore[arg-type]
+    ],
+)
+def test_mistakes_in_building_are_refused(build: Any, problem: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=problem):
+        build()
