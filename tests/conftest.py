@@ -1,10 +1,12 @@
-"""What holds for all tests: how Hypothesis works, and that no test needs another to run before it."""
+"""Which tests `pytest` runs by default, in what order, and how Hypothesis draws examples."""
 
 from __future__ import annotations
 
 import os
 import random
-from typing import TYPE_CHECKING
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,6 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kafka_broker import Kafka
+
+TESTS = Path(__file__).parent
+
+QUICK_ON_SPARK = {"test_bounded_job.py", "test_equals_in_process.py", "test_collected_records.py"}
+"""Of the tests that start Spark, the files that a default run includes: it ends within five minutes."""
+
+LEFT_OUT = pytest.StashKey[Counter[str]]()
 
 # A deadline would make results depend on what else the machine does, and so would a limit for drawing.
 any_speed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -25,8 +34,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in another order")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist starts its workers, which get these options
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Chooses what to run: without arguments the quick tests, in folders all but clusters, in files all."""
+    options = config.option
+    if options.markexpr or any(Path(arg.split("::")[0]).is_file() for arg in config.args):
+        return
+    is_default = config.args_source is not pytest.Config.ArgsSource.ARGS
+    options.markexpr = "not cluster and not full" if is_default else "not cluster"
+    if is_default and options.numprocesses is None:
+        options.numprocesses, options.dist = min(os.cpu_count() or 1, 4), "loadfile"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[LEFT_OUT] = Counter()
+    if config.pluginmanager.hasplugin("xdist"):
+        config.pluginmanager.register(FromWorkers(config))
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Shuffles files, and the tests in each, so that fixtures of a module still serve it once."""
+    """Marks the tests of the full run; `--shuffle` shuffles files, and the tests in each file."""
+    for item in items:
+        if is_of_the_full_run(item):
+            item.add_marker(pytest.mark.full)
     seed = config.getoption("--shuffle")
     if seed is None:
         return
@@ -35,6 +66,50 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         places.setdefault(item.path, [shuffled.random()])
     items.sort(key=lambda item: (places[item.path], shuffled.random()))
+
+
+def is_of_the_full_run(item: pytest.Item) -> bool:
+    """Whether a test starts Spark, Kafka or a browser, or takes long, and is not among the quick ones."""
+    folder = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
+    if folder == "spark":
+        return item.path.name not in QUICK_ON_SPARK
+    if "kafka" in getattr(item, "fixturenames", ()):
+        return True
+    return any(item.get_closest_marker(name) for name in ("browser", "slow", "spark"))
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    for item in items:
+        kind = "cluster" if item.get_closest_marker("cluster") else "full"
+        if item.get_closest_marker(kind):
+            item.config.stash[LEFT_OUT][kind] += 1
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["left_out"] = dict(session.config.stash[LEFT_OUT])
+
+
+class FromWorkers:
+    """Takes over what a worker of pytest-xdist left out; all workers collect the same tests."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        self._config.stash[LEFT_OUT] = Counter(
+            getattr(node, "workeroutput", {}).get("left_out", {})
+        )
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    for kind, number in sorted(config.stash[LEFT_OUT].items()):
+        what = "on a cluster" if kind == "cluster" else "on Spark, Kafka or a browser, or slow"
+        terminalreporter.write_line(f"left out: {number} tests {what} (pytest -m {kind})")
 
 
 @pytest.fixture(scope="session")
