@@ -16,6 +16,7 @@ from opchain.compiler.commands.code import code
 from opchain.compiler.commands.diff import diff
 from opchain.compiler.commands.explain import explain
 from opchain.compiler.commands.interrupt import INTERRUPTED
+from opchain.compiler.commands.job_operations import cancel, stop
 from opchain.compiler.commands.key_groups import key_groups
 from opchain.compiler.commands.lint import lint_command
 from opchain.compiler.commands.package import package
@@ -54,6 +55,8 @@ def main(traceback: bool) -> None:
 
 for command in (
     *(plan, explain, diff, code, key_groups, run, submit, package, checkpoint, savepoint),
+    stop,
+    cancel,
     replay_command,
     lint_command,
     port,

@@ -13,6 +13,7 @@ from opchain.runtime.connectors.arrow_sink import ArrowSink
 from opchain.runtime.connectors.fed_source import FedSource
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.dependencies import CachedFile, JobDependencies, PythonArchive
+from opchain.runtime.job.restarts import RestartStrategy
 from opchain.runtime.job.run import log_warnings_only
 from opchain.runtime.job.slot_resources import SlotResources
 
@@ -119,13 +120,14 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
     is_endless = has_no_end(job)
     if not is_endless:
         _refuse_restoring(program.settings, job.job_name)
+    restarts = restart_strategy(program.settings)
     if program.settings.target == "local":
         from opchain.runtime.local.job import local_run  # noqa: PLC0415 - only what is used is loaded
 
         refuse_dataframes(job, "this one runs in this process (execution.target = local)")
         if is_endless:
             check_live_job_settings(program, job.job_name)
-        run = local_run(job, dependencies)
+        run = local_run(job, dependencies, restarts)
     elif is_endless:
         from opchain.runtime.spark.streaming.streaming_run import streaming_run  # noqa: PLC0415
 
@@ -139,7 +141,7 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
     else:
         from opchain.runtime.spark.bounded_job import spark_run  # noqa: PLC0415 - likewise
 
-        run = spark_run(job, dependencies, slot_resources(plan))
+        run = spark_run(job, dependencies, slot_resources(plan), restarts)
     job_started(job.job_name, run, plan)
     return run.run_here() if wait else run.start()
 
@@ -151,6 +153,33 @@ def _refuse_restoring(settings: JobSettings, job_name: str) -> None:
             f"{settings.restore_from} (execution.state-recovery.path, --from): leave that out, or give it sources "
             "without end and opchain.streaming.trigger = available-now"
         )
+
+
+def restart_strategy(settings: JobSettings) -> RestartStrategy:
+    """When a job that failed starts again."""
+    name = settings.restart_strategy or "none"
+    if name.startswith("fixed"):
+        return RestartStrategy(
+            "fixed-delay", settings.fixed_delay_attempts, settings.fixed_delay_ms
+        )
+    if name.startswith("failure"):
+        return RestartStrategy(
+            "failure-rate",
+            settings.failure_rate_attempts,
+            settings.failure_rate_delay_ms,
+            settings.failure_rate_interval_ms,
+        )
+    if name.startswith("exponential"):
+        return RestartStrategy(
+            "exponential-delay",
+            settings.exponential_delay_attempts,
+            settings.exponential_delay_initial_ms,
+            most_delay_ms=settings.exponential_delay_most_ms,
+            multiplier=settings.exponential_delay_multiplier,
+            reset_ms=settings.exponential_delay_reset_ms,
+            jitter=settings.exponential_delay_jitter,
+        )
+    return RestartStrategy()
 
 
 def has_no_end(job: JobProgram) -> bool:
@@ -173,6 +202,8 @@ def streaming_settings(settings: JobSettings) -> StreamingSettings:
         interval_ms=settings.checkpoint_interval_ms,
         min_pause_ms=settings.checkpoint_min_pause_ms,
         trigger=Trigger(settings.trigger),
+        savepoint_directory=settings.savepoint_directory,
+        restarts=restart_strategy(settings),
         restore_from=settings.restore_from,
         allow_non_restored_state=settings.allow_non_restored_state,
         retained=settings.retained_checkpoints,

@@ -101,10 +101,15 @@ class EpochRun:
         )
         self._epochs = LocalEpochs(self.job, self.storage, self.processes)
 
-    def run(self, now_ms: int = 0, **deliveries: Records) -> Ran:
+    def run(self, now_ms: int = 0, *, drains: bool = False, **deliveries: Records) -> Ran:
         """Runs an epoch: the records of each source go to its subtasks in contiguous parts."""
         latest = self.latest
-        epoch = Epoch(1 if latest is None else latest.epoch + 1, now_ms, is_first=latest is None)
+        epoch = Epoch(
+            1 if latest is None else latest.epoch + 1,
+            now_ms,
+            is_first=latest is None,
+            drains=drains,
+        )
         by_task: dict[int, list[bytes]] = {}
         for vertex in self.job.vertices:
             records = deliveries.get(vertex.operators[0].uid or "")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-from typing import TYPE_CHECKING, Any
-
 import click
 
+from opchain.compiler.commands.checkpoint_key_option import key_of, takes_key
 from opchain.compiler.commands.failures import CommandError, clear_errors
+from opchain.compiler.commands.job_operations import ask_job
 from opchain.compiler.commands.output import answer, output_width
 from opchain.compiler.commands.program_arguments import (
     PASSES_ARGUMENTS_ON,
@@ -24,10 +23,11 @@ from opchain.compiler.plan.restore_text import (
     program_operators,
     restore_text,
 )
-from opchain.runtime.checkpoint.checkpoint_key import RUNS_PICKLES, CheckpointKey, read_key
+from opchain.runtime.checkpoint.checkpoint_key import RUNS_PICKLES, CheckpointKey
 from opchain.runtime.checkpoint.epoch_files import completed_epochs
 from opchain.runtime.checkpoint.metadata import read_metadata
 from opchain.runtime.checkpoint.restore_plan import plan_restore
+from opchain.runtime.checkpoint.run_lease import running_run
 from opchain.runtime.checkpoint.savepoint import (
     Located,
     find_checkpoint,
@@ -37,31 +37,8 @@ from opchain.runtime.checkpoint.savepoint import (
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.errors import CorruptCheckpointError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 NO = 1
 """The exit code for an answer that is no: a file is broken, or the program can't start."""
-
-
-def takes_key(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds `--key-file`; the command gets the key as `key`."""
-
-    @click.option(
-        "--key-file",
-        metavar="FILE",
-        help="The key that CHECKPOINT is signed by (execution.checkpointing.key-file of the job).",
-    )
-    @functools.wraps(command)
-    def with_key(key_file: str | None, **others: Any) -> None:
-        command(key=_key(key_file), **others)
-
-    return with_key
-
-
-def _key(file: str | None) -> CheckpointKey | None:
-    with clear_errors():
-        return None if file is None else read_key(file)
 
 
 def _signature_line(found: Located) -> str:
@@ -183,26 +160,46 @@ def diff(
         context.exit(NO)
 
 
-@click.command(short_help="Copies CHECKPOINT to TARGET, which needs nothing else.")
+@click.command(short_help="Copies CHECKPOINT to TARGET, or has the job that runs there take one.")
 @click.argument("checkpoint")
-@click.argument("target")
+@click.argument("target", required=False)
 @takes_key
 @click.option(
     "--sign-with",
     metavar="FILE",
     help="Sign TARGET with the key in FILE: for a CHECKPOINT that is not signed, or to change keys.",
 )
+@click.option("--copy", is_flag=True, help="Copy the last checkpoint, also of a job that runs.")
 def savepoint(
-    checkpoint: str, target: str, key: CheckpointKey | None, sign_with: str | None
+    checkpoint: str,
+    target: str | None,
+    key: CheckpointKey | None,
+    sign_with: str | None,
+    copy: bool,
 ) -> None:
-    """Copies CHECKPOINT with all its files to TARGET, which needs nothing else and is never removed.
+    """Takes a savepoint: TARGET gets all files of a checkpoint, needs nothing else, and is never removed.
 
-    CHECKPOINT is as in 'opchain checkpoint'; TARGET a path or URL of a directory that is empty. Nothing of
-    CHECKPOINT is unpickled.
+    Where CHECKPOINT is the folder of a job that runs, the job takes it behind the epoch that runs; TARGET, as its
+    driver sees it, may be left out then for execution.checkpointing.savepoint-dir. Else CHECKPOINT is as in
+    'opchain checkpoint', and is copied. TARGET is a path or URL of a folder that is empty. Nothing of CHECKPOINT is
+    unpickled.
     """
-    new_key = _key(sign_with)
+    new_key = key_of(sign_with)
     with clear_errors():
+        if not copy and new_key is None and is_running(checkpoint, key):
+            path = ask_job(checkpoint, "savepoint", target=target, key=key)
+            answer(f"savepoint {path}\n")
+            return
+        if target is None:
+            raise CommandError(
+                f"no job runs with its checkpoints in {checkpoint}: give TARGET, to copy what is there"
+            )
         found = find_checkpoint(checkpoint, key)
         written = write_savepoint(found, target, new_key)
         answer(checkpoint_text(written))
         answer(_signature_line(Located(checkpoint_storage(target, new_key or key), written)))
+
+
+def is_running(checkpoint: str, key: CheckpointKey | None) -> bool:
+    """Whether a job runs that has its checkpoints in this folder."""
+    return running_run(checkpoint_storage(checkpoint, key)) is not None

@@ -14,6 +14,19 @@ BatchShuffleMode = Literal[
 ]
 
 
+RestartStrategyName = Literal[
+    "none",
+    "off",
+    "disable",
+    "fixed-delay",
+    "fixeddelay",
+    "failure-rate",
+    "failurerate",
+    "exponential-delay",
+    "exponentialdelay",
+]
+
+
 class JobSettings(BaseModel):
     """What shapes the graph, and how it runs. Each field names the configuration key that sets it."""
 
@@ -144,6 +157,64 @@ class JobSettings(BaseModel):
         ge=0,
         json_schema_extra={"key": "execution.checkpointing.tolerable-failed-checkpoints"},
         description="How many times in a row the epoch of a failed checkpoint is retried.",
+    )
+    savepoint_directory: str | None = Field(
+        None,
+        json_schema_extra={"key": "execution.checkpointing.savepoint-dir"},
+        description="where savepoints of unbounded jobs go that name no place",
+    )
+    restart_strategy: RestartStrategyName | None = Field(
+        None,
+        json_schema_extra={"key": "restart-strategy.type"},
+        description="None: one failure ends the job; Flink's default with checkpoints is exponential-delay",
+    )
+    fixed_delay_attempts: int = Field(
+        1, ge=0, json_schema_extra={"key": "restart-strategy.fixed-delay.attempts"}
+    )
+    fixed_delay_ms: int = Field(
+        1000, ge=0, json_schema_extra={"key": "restart-strategy.fixed-delay.delay"}
+    )
+    failure_rate_attempts: int = Field(
+        1,
+        ge=0,
+        json_schema_extra={"key": "restart-strategy.failure-rate.max-failures-per-interval"},
+    )
+    failure_rate_interval_ms: int = Field(
+        60_000,
+        ge=1,
+        json_schema_extra={"key": "restart-strategy.failure-rate.failure-rate-interval"},
+    )
+    failure_rate_delay_ms: int = Field(
+        1000, ge=0, json_schema_extra={"key": "restart-strategy.failure-rate.delay"}
+    )
+    exponential_delay_attempts: int = Field(
+        2**31 - 1,
+        ge=0,
+        json_schema_extra={
+            "key": "restart-strategy.exponential-delay.attempts-before-reset-backoff"
+        },
+    )
+    exponential_delay_initial_ms: int = Field(
+        1000, ge=1, json_schema_extra={"key": "restart-strategy.exponential-delay.initial-backoff"}
+    )
+    exponential_delay_most_ms: int = Field(
+        60_000, ge=1, json_schema_extra={"key": "restart-strategy.exponential-delay.max-backoff"}
+    )
+    exponential_delay_multiplier: float = Field(
+        1.5,
+        gt=1,
+        json_schema_extra={"key": "restart-strategy.exponential-delay.backoff-multiplier"},
+    )
+    exponential_delay_reset_ms: int = Field(
+        3_600_000,
+        ge=1,
+        json_schema_extra={"key": "restart-strategy.exponential-delay.reset-backoff-threshold"},
+    )
+    exponential_delay_jitter: float = Field(
+        0.1,
+        ge=0,
+        le=1,
+        json_schema_extra={"key": "restart-strategy.exponential-delay.jitter-factor"},
     )
     restore_from: str | None = Field(
         None,

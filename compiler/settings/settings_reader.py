@@ -10,7 +10,15 @@ from pydantic import ValidationError
 
 from opchain.compiler.settings import pipeline_options
 from opchain.compiler.settings.job_settings import JobSettings
-from opchain.runtime.configuration.options import BOOLEAN, DURATION, INT, MAP, STRING, ConfigOption
+from opchain.runtime.configuration.options import (
+    BOOLEAN,
+    DOUBLE,
+    DURATION,
+    INT,
+    MAP,
+    STRING,
+    ConfigOption,
+)
 from opchain.runtime.configuration.options import ValueType as OfType
 
 if TYPE_CHECKING:
@@ -29,6 +37,8 @@ _FALLBACK_KEYS = {
     "execution.checkpointing.dir": ("state.checkpoints.dir",),
     "execution.checkpointing.num-retained": ("state.checkpoints.num-retained",),
     "state.backend.type": ("state.backend",),
+    "restart-strategy.type": ("restart-strategy",),
+    "execution.checkpointing.savepoint-dir": ("state.savepoints.dir",),
     "execution.state-recovery.path": ("execution.savepoint.path",),
     "execution.state-recovery.ignore-unclaimed-state": (
         "execution.savepoint.ignore-unclaimed-state",
@@ -105,6 +115,8 @@ def _value_type(name: str, field: FieldInfo) -> OfType[Any]:
         return OfType("known value", _OneOf(choices))
     if field.annotation is bool:
         return BOOLEAN
+    if field.annotation is float:
+        return DOUBLE
     if field.annotation is int:
         return DURATION if name.endswith("_ms") else INT
     return MAP if get_origin(field.annotation) is dict else STRING

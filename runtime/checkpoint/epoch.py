@@ -23,6 +23,7 @@ class Epoch:
             bounded sources are read now. One that comes to a job later is read in its own first epoch.
         is_recorded: Whether tasks keep what it takes to run the epoch again.
         aborted: The checkpoints that failed since the last complete one; an epoch that is run again has its own.
+        drains: Whether event time ends with it: no other epoch follows in this run.
     """
 
     checkpoint_id: int
@@ -30,6 +31,7 @@ class Epoch:
     is_first: bool = False
     is_recorded: bool = False
     aborted: tuple[int, ...] = ()
+    drains: bool = False
 
 
 @dataclass(frozen=True, slots=True)

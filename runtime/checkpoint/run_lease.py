@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import CheckpointInUseError, CorruptCheckpointError, short_repr
+from opchain.runtime.mailbox.timer_service import wall_clock_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 _FOLDER = "runs"
+
+LEASE_MS = 60_000
+"""How long a run of another machine counts as alive that gives no sign of life."""
 _RUN_FILE = re.compile(r"([0-9]{1,18})\.run")
 _PROCESS = re.compile(r"[0-9]{1,18}(@[0-9]+)?")
 _LEASE = {"renewed_ms": int, "is_closed": bool, "is_settled": bool}
@@ -178,6 +182,16 @@ class RunLease:
             "is_settled": is_closed and self.is_settled,
         }
         self._storage.write(_name(self.run.number, "lease"), json.dumps(lease).encode())
+
+
+def running_run(
+    storage: CheckpointStorage,
+    now_ms: Callable[[], int] = wall_clock_ms,
+    lease_ms: int = LEASE_MS,
+) -> Run | None:
+    """The run that has a place and is alive; None if there is none."""
+    owner = _owner(storage)
+    return owner if owner is not None and _is_alive(storage, owner, now_ms(), lease_ms) else None
 
 
 def machine() -> str:

@@ -27,6 +27,7 @@ def source_input(
     deliveries: Iterable[Buffer],
     *,
     is_first: bool,
+    drains: bool = False,
 ) -> SourceInput:
     """What a source reads in an epoch.
 
@@ -35,12 +36,15 @@ def source_input(
         chain: What is fed.
         deliveries: What the driver has sent to this subtask, in order.
         is_first: Whether it is the source's first epoch: a bounded one is read now.
+        drains: Whether event time ends behind it.
     """
     if operator.source.is_bounded and is_first:
         return SourceInput(operator.batches(), chain)
     payloads = (delivery.payload for delivery in deliveries)
     source = operator.source
-    return SourceInput(operator.delivered_batches(payloads), chain, ends=lambda: source.has_ended)
+    return SourceInput(
+        operator.delivered_batches(payloads), chain, ends=lambda: drains or source.has_ended
+    )
 
 
 class EpochGateInput(GateInput):

@@ -242,6 +242,8 @@ class EpochTask(StreamTask):
     def _take_checkpoint(self, epoch: Epoch, storage: CheckpointStorage, attempt_id: str) -> None:
         """Flink: `StreamTask.performCheckpoint`, which sends the barrier before it writes."""
         self.chain.on_batch_end()
+        if epoch.drains:
+            self._finish_operators()
         self.chain.prepare_snapshot(epoch.checkpoint_id)
         self.processor.drain()  # what is due already; timers that come again and again wait
         self.chain.flush()
@@ -249,6 +251,12 @@ class EpochTask(StreamTask):
         barrier = CheckpointBarrier(epoch.checkpoint_id, epoch.timestamp_ms)
         for writer in self.writers:
             writer.emit_barrier(barrier)
+
+    def _finish_operators(self) -> None:
+        """Ends the operators, which emit what they hold back; sinks commit with the checkpoint. Flink: `endData`."""
+        for number in range(max(1, len(self.chain.head.program.keys))):
+            self.chain.end_input(number)
+        self.chain.finish(self.processor.drain)
 
     def _begin(self, epoch: Epoch, buffers: Iterator[Buffer]) -> None:
         self.processor.measure_anew()
@@ -268,7 +276,7 @@ class EpochTask(StreamTask):
         if isinstance(head, SourceOperator):
             awaited = self._awaited(buffers)
             is_first = epoch.is_first or not self._has_run
-            return source_input(head, self.chain, awaited, is_first=is_first)
+            return source_input(head, self.chain, awaited, is_first=is_first, drains=epoch.drains)
         self._gate = InputGate(
             vertex.inputs,
             self.info.subtask,

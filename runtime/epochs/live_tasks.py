@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from opchain.runtime.task.stream_task import TaskEnvironment
 
 
+_LOG = logging.getLogger("opchain.epochs")
+
+
 @dataclass(frozen=True, slots=True)
 class RestoredVertex:
     """What a checkpoint has of a vertex.
@@ -104,7 +107,7 @@ _runs: dict[str, LiveTasks] = {}
 
 
 def live_tasks(run_id: str) -> LiveTasks:
-    """Those of a run; the tasks of other runs, which must have ended, are closed."""
+    """Those of a run, or of a restart within one; the tasks of others, which must have ended, are closed."""
     found = _runs.get(run_id)
     if found is None:
         others = list(_runs.values())

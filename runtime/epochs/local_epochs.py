@@ -115,5 +115,8 @@ class LocalEpochs:
                         yield buffer
                     else:
                         waiting.setdefault(buffer.target, []).append(buffer)
-                live.keep(running)
+                if epoch.drains:
+                    running.close()
+                else:
+                    live.keep(running)
         assert not waiting, f"buffers are left for tasks {sorted(waiting)}"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from opchain.runtime.epochs.epoch_history import EpochHistory
     from opchain.runtime.epochs.epoch_progress import EpochProgress
     from opchain.runtime.job.progress import JobProgress
+    from opchain.runtime.job.restarts import Restarts
     from opchain.runtime.shipping.outcome import JobOutcome
 
 
@@ -53,6 +54,7 @@ class JobRun(JobClient):
         name: The job's name, for the log.
         progress: Who knows how far the job is; None where nobody does.
         history: The epochs of an unbounded job that has some.
+        restarts: Those of the job, for its status.
     """
 
     def __init__(
@@ -64,10 +66,12 @@ class JobRun(JobClient):
         name: str = "",
         progress: JobProgress | None = None,
         history: EpochHistory | None = None,
+        restarts: Restarts | None = None,
     ) -> None:
         log_warnings_only()
         self.progress = progress
         self.history = history
+        self.restarts = restarts
         self._name = name
         self._run = run
         self._stop = stop
@@ -161,6 +165,9 @@ class JobRun(JobClient):
 
     def get_job_status(self) -> CompletableFuture[JobStatus]:
         """The status as of now."""
+        is_waiting = self.restarts is not None and self.restarts.is_waiting
+        if is_waiting and self._status is JobStatus.RUNNING:
+            return CompletableFuture.completed(JobStatus.RESTARTING)
         return CompletableFuture.completed(self._status)
 
     def cancel(self) -> CompletableFuture[None]:

@@ -7,12 +7,14 @@ here as well.
 
 from __future__ import annotations
 
+import threading
 import uuid
 from typing import TYPE_CHECKING
 
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
 from opchain.runtime.job.orphans import discarded_on_failure
 from opchain.runtime.job.progress import CountedProgress
+from opchain.runtime.job.restarts import Restarts, RestartStrategy
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.local.files import local_files
 from opchain.runtime.local.live_run import LiveRun, endless_sources
@@ -34,48 +36,69 @@ if TYPE_CHECKING:
     from opchain.runtime.shipping.outcome import JobOutcome
 
 
-def local_run(job: JobProgram, dependencies: JobDependencies = NO_DEPENDENCIES) -> JobRun:
+def local_run(
+    job: JobProgram,
+    dependencies: JobDependencies = NO_DEPENDENCIES,
+    restarts: RestartStrategy | None = None,
+) -> JobRun:
     """The run of a job in this process; it can be stopped between two batches.
+
+    A job that starts again does so from the beginning, since nothing was committed before.
 
     Raises:
         UnpicklableFunctionError: A function cannot be pickled.
     """
-    if endless_sources(job):
-        return _live_run(job, dependencies)
-    shipped = ship_vertices(job)
-    switch = StopSwitch()
+    is_endless = bool(endless_sources(job))
+    shipped = () if is_endless else ship_vertices(job)
     progress = CountedProgress(job)
+    attempts = _Attempts()
+    counted = Restarts(restarts or RestartStrategy(), job.job_name)
 
-    def run() -> JobOutcome:
-        lineage = uuid.uuid4().hex
+    def attempt(number: int) -> JobOutcome:
+        switch, lineage = attempts.begin(), uuid.uuid4().hex
         with discarded_on_failure(job, lineage):
             with local_files(dependencies) as files:
-                environment = TaskEnvironment(files=files, lineage=lineage)
-                buffers = run_tasks(
-                    job, shipped, environment=environment, switch=switch, progress=progress
-                )
+                environment = TaskEnvironment(attempt=number, files=files, lineage=lineage)
+                if is_endless:
+                    buffers = LiveRun(job, environment, switch).buffers()
+                else:
+                    buffers = run_tasks(
+                        job, shipped, environment=environment, switch=switch, progress=progress
+                    )
                 outcome = read_outcome(job, buffers)
             commit(job, outcome)
         LateRecordWarnings(job).look_at(outcome.metrics)
         return outcome
 
-    return JobRun(run, switch.stop, name=job.job_name, progress=progress)
-
-
-def _live_run(job: JobProgram, dependencies: JobDependencies) -> JobRun:
-    """The run of a job that never ends by itself."""
-    switch = StopSwitch()
-
     def run() -> JobOutcome:
-        lineage = uuid.uuid4().hex
-        with discarded_on_failure(job, lineage):
-            with local_files(dependencies) as files:
-                live = LiveRun(job, TaskEnvironment(files=files, lineage=lineage), switch)
-                outcome = read_outcome(job, live.buffers())
-            commit(job, outcome)
-        return outcome
+        return counted.run(attempt, attempts.stopped)
 
-    return _WithoutCheckpoints(run, switch.stop, name=job.job_name)
+    if is_endless:
+        return _WithoutCheckpoints(run, attempts.stop, name=job.job_name, restarts=counted)
+    return JobRun(run, attempts.stop, name=job.job_name, progress=progress, restarts=counted)
+
+
+class _Attempts:
+    """The attempts of one run, of which each has a switch of its own."""
+
+    def __init__(self) -> None:
+        self.stopped = threading.Event()
+        self._lock = threading.Lock()
+        self._switch = StopSwitch()
+
+    def begin(self) -> StopSwitch:
+        """The switch of the next attempt."""
+        with self._lock:
+            self._switch = StopSwitch()
+            if self.stopped.is_set():
+                self._switch.stop()
+            return self._switch
+
+    def stop(self) -> None:
+        """Stops the attempt that runs, and lets no other follow."""
+        with self._lock:
+            self.stopped.set()
+            self._switch.stop()
 
 
 class _WithoutCheckpoints(JobRun):

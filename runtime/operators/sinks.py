@@ -59,8 +59,9 @@ class SinkWriterOperator(StreamOperator):
         self.writer.write_batch(values, timestamps)
 
     def finish(self) -> None:
-        """Flushes, and emits the committables."""
-        self._pre_commit(None)
+        """Flushes, and emits the committables; in epochs the checkpoint behind it does."""
+        if not self.context.runs_in_epochs:
+            self._pre_commit(None)
 
     def prepare_snapshot(self, checkpoint_id: int) -> None:
         """Likewise: what was written becomes part of the checkpoint, and is committed with it."""

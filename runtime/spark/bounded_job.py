@@ -15,6 +15,7 @@ from opchain.runtime.job.orphans import (
     discard_orphans,
     discarded_on_failure,
 )
+from opchain.runtime.job.restarts import Restarts, RestartStrategy
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.measurements.late_records import LateRecordWarnings
 from opchain.runtime.shipping.functions import ship_vertices
@@ -50,6 +51,7 @@ def spark_run(
     job: JobProgram,
     dependencies: JobDependencies = NO_DEPENDENCIES,
     resources: Sequence[SlotResources | None] = (),
+    restarts: RestartStrategy | None = None,
 ) -> JobRun:
     """The run of a job on the active session, or a new one.
 
@@ -57,6 +59,7 @@ def spark_run(
         job: The job.
         dependencies: The files that it needs.
         resources: What a slot of each vertex needs, None where nothing was said; empty for no resources.
+        restarts: When the job starts again that failed: from the beginning, since nothing was committed.
 
     Raises:
         UnpicklableFunctionError: A function cannot be pickled.
@@ -65,17 +68,19 @@ def spark_run(
     shipped = ship_vertices(job)
     session = active_or_new_session()
     bounded = BoundedJob(session, job, shipped, dependencies, resources)
+    counted = Restarts(restarts or RestartStrategy(), job.job_name)
     return JobRun(
-        bounded.run,
+        lambda: counted.run(bounded.run, bounded.cancelled),
         bounded.cancel,
         waits_for_others=True,
         name=job.job_name,
         progress=bounded.progress,
+        restarts=counted,
     )
 
 
 class BoundedJob:
-    """One job on a session. `run` may be called once, `cancel` at any time, from any thread.
+    """One job on a session. `run` is an attempt, one at a time; `cancel` may come at any time, from any thread.
 
     The job runs in the scheduler pool of the thread that makes it.
     """
@@ -97,18 +102,23 @@ class BoundedJob:
         self._resources = resources
         self.progress = SparkProgress(self._context, self.group, job)
         self._pool = self._context.getLocalProperty(SCHEDULER_POOL)
-        self._cancelled = threading.Event()
+        self.cancelled = threading.Event()
         self._lineage = uuid.uuid4().hex
+        self._restarts = 0
         self._seal = ErrorSeal()
 
-    def run(self) -> JobOutcome:
+    def run(self, restarts: int = 0) -> JobOutcome:
         """Runs all stages, then commits and prints.
+
+        Args:
+            restarts: How many attempts there were before.
 
         Raises:
             Exception: What a user's function raised, with notes that say where; its cause is the traceback
                 of the executor.
             StreamError: The job failed for another reason.
         """
+        self._restarts = restarts
         with naming_a_lost_jvm(self._context, self.job.job_name, ""):
             return self._run()
 
@@ -116,7 +126,7 @@ class BoundedJob:
         with discarded_on_failure(self.job, self._lineage):
             with job_group(self._context, self.group, self._description(), self._pool):
                 outcome = self._outcome()
-            if self._cancelled.is_set():
+            if self.cancelled.is_set():
                 outcome.close()
                 raise TaskFailedError("the job was cancelled before its results were committed")
             commit(self.job, outcome)
@@ -127,7 +137,7 @@ class BoundedJob:
 
     def cancel(self) -> None:
         """Ends the job's tasks, also if they are to start yet; other jobs of the session continue."""
-        self._cancelled.set()
+        self.cancelled.set()
         self._context._jsc.sc().cancelJobGroupAndFutureJobs(self.group)  # noqa: SLF001 - not in Python yet
 
     def _discard_lost_attempts(self, outcome: JobOutcome) -> None:
@@ -139,7 +149,9 @@ class BoundedJob:
         """
         if not can_have_orphans(self.job):
             return
-        has_lost_attempts = any(report.attempt for report in outcome.reports.values())
+        has_lost_attempts = any(
+            report.attempt > self._restarts for report in outcome.reports.values()
+        )
         if not has_lost_attempts and not self.progress.has_repeated_stages():
             return
         try:
@@ -174,7 +186,7 @@ class BoundedJob:
         with kept(last) as frames:
             outcome = read_outcome(self.job, map(from_frame, frames_for_driver(frames)))
             try:
-                if not self._cancelled.is_set():
+                if not self.cancelled.is_set():
                     write_dataframes(frames, ends.sinks, self._session)
             except BaseException:
                 outcome.close()
@@ -200,6 +212,7 @@ class BoundedJob:
             self._seal,
             self.progress.finished,
             self._lineage,
+            restarts=self._restarts,
         )
 
         def make_tasks(

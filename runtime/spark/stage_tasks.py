@@ -57,7 +57,8 @@ class ShippedJob:
 
     `import_path` are folders and files that modules can be imported from on this machine; `files` gives the
     names under which Spark knows the cached files. `finished` takes what each task has counted.
-    `lineage` is what the job's hidden output is known by, `staging` where it may wait for its commit. `seal` signs the exceptions of tasks.
+    `lineage` is what the job's hidden output is known by, `staging` where it may wait for its commit, `restarts` how
+    often the job has started again. `seal` signs the exceptions of tasks.
     """
 
     job_name: str
@@ -68,6 +69,7 @@ class ShippedJob:
     finished: Accumulator[dict[int, TaskMetrics]] | None = None
     lineage: str = NO_LINEAGE
     staging: str | None = None
+    restarts: int = 0
 
     def count(self, task: StreamTask) -> None:
         """Tells the driver what a task has counted, if somebody wants to know."""
@@ -172,7 +174,7 @@ class StageTasks:
 
         attempt: Any = TaskContext.get()
         return TaskEnvironment(
-            attempt=attempt.attemptNumber(),
+            attempt=self.job.restarts + attempt.attemptNumber(),
             attempt_id=str(attempt.taskAttemptId()),
             files={name: Path(SparkFiles.get(file)) for name, file in self.job.files.items()},
             prints_on_driver=True,

@@ -61,5 +61,8 @@ class EpochStageTasks(StageTasks):
             self.epoch.timestamp_ms,
         )
         yield from running.run_epoch(self.epoch, buffers, self.storage, environment.attempt_id)
-        tasks.keep(running)
+        if self.epoch.drains:
+            running.close()
+        else:
+            tasks.keep(running)
         self.job.count(running)

@@ -106,6 +106,7 @@ class Epochs:
     Attributes:
         outcome: That of the last epoch; None before it.
         sources: Its unbounded sources, in the order of Spark's log.
+        restarts: How often the job has started again; its tasks are made anew then.
     """
 
     def __init__(
@@ -140,6 +141,7 @@ class Epochs:
         self._plan = plan
         self._allows_non_restored = allow_non_restored_state
         self.outcome: JobOutcome | None = None
+        self.restarts = 0
         self._latest = coordinator.latest()
         if self._latest is not None:
             match_state(self._latest, job, allow_non_restored_state=allow_non_restored_state)
@@ -167,8 +169,21 @@ class Epochs:
         """When the first processing-time timer is due."""
         return None if self._latest is None else position(self._latest, TIMER)
 
-    def run(self, rows: DataFrame, batch: int) -> None:
+    @property
+    def latest(self) -> CheckpointMetadata | None:
+        """The last checkpoint."""
+        return self._latest
+
+    def run(self, rows: DataFrame, batch: int, *, drains: bool = False) -> bool:
         """Runs the epoch of a micro-batch; only commits where its checkpoint is complete already.
+
+        Args:
+            rows: What the micro-batch brings.
+            batch: Its number.
+            drains: Whether event time ends with the epoch.
+
+        Returns:
+            Whether the epoch ran.
 
         Raises:
             CheckpointError: The checkpoint before is not that of the micro-batch before.
@@ -178,7 +193,7 @@ class Epochs:
         if batch <= done:
             assert latest is not None
             self._commit_again(latest)
-            return
+            return False
         if batch != done + 1:
             raise CheckpointError(
                 f"{self._storage.url}: Spark's log continues with micro-batch {batch}, but the "
@@ -193,7 +208,11 @@ class Epochs:
         replaced = replaced_checkpoint(self._storage, checkpoint_id) if was_dropped else None
         now_ms = epoch_time_ms(time.time_ns() // 1_000_000, latest, replaced)
         epoch = Epoch(
-            checkpoint_id, now_ms, is_first=latest is None, is_recorded=self._records_epochs
+            checkpoint_id,
+            now_ms,
+            is_first=latest is None,
+            is_recorded=self._records_epochs,
+            drains=drains,
         )
         outcome = self._completed(rows, epoch, batch, replaced)
         while outcome is None:
@@ -226,6 +245,7 @@ class Epochs:
             ),
             outcome,
         )
+        return True
 
     def are_over(self) -> bool:
         """Whether all sources have ended: no epoch will have anything to read."""
@@ -312,11 +332,11 @@ class Epochs:
         last = self._line.last_stage(
             self._delivered(rows),
             lambda stage, following, vertices: EpochStageTasks(
-                self._shipped,
+                replace(self._shipped, restarts=self.restarts),
                 stage,
                 following,
                 tuple(map(self._writers.with_writers, vertices)),
-                run_id=self._run_id,
+                run_id=f"{self._run_id}.{self.restarts}",
                 epoch=epoch,
                 storage=self._storage,
                 restored=restored,

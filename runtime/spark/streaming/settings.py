@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+
+from opchain.runtime.job.restarts import RestartStrategy
 
 
 class Trigger(Enum):
@@ -25,6 +27,8 @@ class StreamingSettings:
             processing-time trigger: epochs begin at multiples of it.
         min_pause_ms: At least so long from the end of an epoch to the begin of the next.
         trigger: When epochs begin.
+        savepoint_directory: Where savepoints go that name no place.
+        restarts: When a job that failed starts again, from its last checkpoint.
         restore_from: A checkpoint or savepoint to start from, where `checkpoints` holds none yet; or one of
             those that it holds, to resume from where later ones are damaged.
         allow_non_restored_state: Whether state may be dropped that no operator of the program takes.
@@ -40,6 +44,8 @@ class StreamingSettings:
     interval_ms: int = 0
     min_pause_ms: int = 0
     trigger: Trigger = Trigger.PROCESSING_TIME
+    savepoint_directory: str | None = None
+    restarts: RestartStrategy = field(default_factory=RestartStrategy)
     restore_from: str | None = None
     allow_non_restored_state: bool = False
     retained: int = 1

@@ -26,6 +26,7 @@ from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.epochs.progress_log import ProgressLog
 from opchain.runtime.errors import TaskFailedError, one_line_name
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
+from opchain.runtime.job.restarts import Restarts
 from opchain.runtime.shipping.outcome import JobOutcome
 from opchain.runtime.spark.bounded_job import python_executable
 from opchain.runtime.spark.job_failure import failure_of, naming_a_lost_jvm
@@ -40,6 +41,7 @@ from opchain.runtime.spark.streaming.collected_records import CollectedRecords
 from opchain.runtime.spark.streaming.delivered_sources import delivered_rows, unbounded_sources
 from opchain.runtime.spark.streaming.epochs import Epochs
 from opchain.runtime.spark.streaming.go_back import go_back
+from opchain.runtime.spark.streaming.job_control import JobControl
 from opchain.runtime.spark.streaming.lost_input import require_input, require_log
 from opchain.runtime.spark.streaming.saved_input import InputRestoredError, SavedInput
 from opchain.runtime.spark.streaming.settings import StreamingSettings, Trigger
@@ -74,6 +76,8 @@ class StreamingJob:
     Attributes:
         records: What its collecting sinks give.
         history: Its epochs.
+        restarts: How often it has started again.
+        control: Takes its savepoints, and stops it.
 
     Raises:
         OSError: The progress log can't be written.
@@ -109,6 +113,17 @@ class StreamingJob:
         self._is_started = threading.Event()
         self._failure: BaseException | None = None
         self.records = CollectedRecords()
+        self._due: Path | None = None
+        self._due_lock = threading.Lock()
+        self.control = JobControl(
+            self.run_id,
+            self._between_epochs,
+            stop_query=self._stop_started_query,
+            cancel=self.cancel,
+            wake=self._begin_epoch_soon,
+            default_directory=settings.savepoint_directory,
+        )
+        self.restarts = Restarts(settings.restarts, job.job_name)
         self.history = EpochHistory(job, listeners)
         if settings.progress_log is not None:
             self.history.listen(ProgressLog(settings.progress_log))
@@ -177,13 +192,22 @@ class StreamingJob:
             records_epochs=self._settings.records_epochs,
             accepts_duplicates=self._settings.accepts_duplicates,
         )
+        self._due = folder / "due"
+        self.control.begin(storage, epochs.latest)
+        stack.callback(self.control.end)
         require_log(storage, epochs.last_batch)
         require_input(self._session, storage, epochs.last_batch)
         kept = SavedInput(storage)
-        while not epochs.are_over() and self._run_query(
-            epochs, kept, folder, f"{storage.url}/{OFFSETS}"
-        ):
-            pass
+
+        def attempt(number: int) -> None:
+            self._failure = None
+            epochs.restarts = number
+            while not (self.control.is_stopped or epochs.are_over()) and self._run_query(
+                epochs, kept, folder, f"{storage.url}/{OFFSETS}"
+            ):
+                pass
+
+        self.restarts.run(attempt, self._cancelled)
         outcome = epochs.outcome or JobOutcome()
         outcome.metrics = self.history.totals()
         return outcome
@@ -215,30 +239,25 @@ class StreamingJob:
         """Runs the query to its end; whether it is to be started again, as its log was mended."""
         from pyspark.errors import StreamingQueryException  # noqa: PLC0415 - comes with pyspark
 
-        due = folder / "due"
-        write_due(due, epochs.next_timer_ms)
-        rows = delivered_rows(self._session, epochs.sources, folder, due, offsets)
+        self._write_due(epochs)
+        assert self._due is not None
+        rows = delivered_rows(self._session, epochs.sources, folder, self._due, offsets)
         writer = (
             rows.writeStream.queryName(f"{one_line_name(self.job.job_name)} {self.run_id[:8]}")
             .option("checkpointLocation", offsets)
-            .foreachBatch(partial(self._run_epoch, epochs, kept, due))
+            .foreachBatch(partial(self._run_epoch, epochs, kept))
         )
-        trigger = self._settings.trigger
-        if trigger is Trigger.AVAILABLE_NOW:
-            writer = writer.trigger(availableNow=True)
-        elif trigger is Trigger.ONCE:
-            writer = writer.trigger(once=True)
-        elif self._settings.interval_ms:
-            writer = writer.trigger(processingTime=f"{self._settings.interval_ms} milliseconds")
-        self._query = query = writer.start()
+        self._query = query = self._triggered(writer).start()
         self._is_started.set()
-        if self._cancelled.is_set():
+        if self._cancelled.is_set() or self.control.is_stopped:
             query.stop()
         try:
             query.awaitTermination()
         except StreamingQueryException as error:
             if self._cancelled.is_set():
                 raise TaskFailedError("the job was cancelled within an epoch") from error
+            if self.control.is_stopped:
+                return False
             if isinstance(self._failure, InputRestoredError):
                 self._failure = None
                 return True
@@ -250,9 +269,17 @@ class StreamingJob:
             raise TaskFailedError("the job was cancelled between two epochs")
         return False
 
-    def _run_epoch(
-        self, epochs: Epochs, kept: SavedInput, due: Path, rows: DataFrame, batch: int
-    ) -> None:
+    def _triggered(self, writer: Any) -> Any:
+        trigger = self._settings.trigger
+        if trigger is Trigger.AVAILABLE_NOW:
+            return writer.trigger(availableNow=True)
+        if trigger is Trigger.ONCE:
+            return writer.trigger(once=True)
+        if self._settings.interval_ms:
+            return writer.trigger(processingTime=f"{self._settings.interval_ms} milliseconds")
+        return writer
+
+    def _run_epoch(self, epochs: Epochs, kept: SavedInput, rows: DataFrame, batch: int) -> None:
         """What `foreachBatch` calls."""
         try:
             with (
@@ -260,10 +287,15 @@ class StreamingJob:
                 job_group(self._context, self.group, self._description(), self._pool),
                 python_executable(self._context, self._dependencies.python_executable),
             ):
+                self.control.require_going_on()
                 kept.require(batch)
-                epochs.run(rows, batch)
+                drains = self.control.drains
+                has_run = epochs.run(rows, batch, drains=drains)
                 kept.forget(batch)
-            write_due(due, epochs.next_timer_ms)
+                self.control.checkpointed(epochs.latest)
+                if drains and has_run:
+                    self.control.drained()
+            self._write_due(epochs)
         except BaseException as error:
             self._failure = error
             raise
@@ -279,6 +311,21 @@ class StreamingJob:
         self._is_started.wait()
         assert self._query is not None
         self._query.stop()
+
+    def _write_due(self, epochs: Epochs) -> None:
+        """Says when the next epoch begins, though there may be no input."""
+        assert self._due is not None
+        with self._due_lock:
+            write_due(self._due, 0 if self.control.drains else epochs.next_timer_ms)
+
+    def _begin_epoch_soon(self) -> None:
+        assert self._due is not None
+        with self._due_lock:
+            write_due(self._due, 0)
+
+    def _stop_started_query(self) -> None:
+        if self._query is not None:
+            self._query.stop()
 
     def _description(self) -> str:
         return f"{self.job.job_name}: {'; '.join(stage_name(self.job, stage) for stage in self.job.stages)}"

@@ -5,8 +5,12 @@ from __future__ import annotations
 import logging
 import signal
 import threading
+import uuid
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.checkpoint.job_requests import JobRequest
+from opchain.runtime.errors import CheckpointError
+from opchain.runtime.job.completable_future import CompletableFuture
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
 from opchain.runtime.job.held_interrupts import HeldInterrupts
 from opchain.runtime.job.run import CANCELLING_S, JobRun
@@ -18,6 +22,7 @@ from opchain.runtime.spark.streaming.streaming_job import NO_LIMIT, StreamingJob
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from opchain.runtime.checkpoint.job_requests import Kind
     from opchain.runtime.epochs.epoch_history import EpochListener
     from opchain.runtime.job.dependencies import JobDependencies
     from opchain.runtime.job.slot_resources import SlotResources
@@ -38,9 +43,11 @@ class StreamingRun(JobRun):
             waits_for_others=True,
             name=streaming.job.job_name,
             history=streaming.history,
+            restarts=streaming.restarts,
         )
         self._streaming = streaming
         self._records = streaming.records
+        streaming.control.cancel = self.cancel
 
     def end_on_interrupt(self) -> None:
         """Lets the epoch that runs end, however long it takes; Ctrl-C again breaks it off.
@@ -75,12 +82,26 @@ class StreamingRun(JobRun):
             return "no epoch of this run has ended: started again, it goes on where this run began"
         return f"started again, it goes on from {last.checkpoint}"
 
-    def why_no_savepoint(self) -> str:
-        """Each of its checkpoints is one, once it is copied."""
-        return (
-            "each epoch ends with a checkpoint, which holds what a savepoint would: cancel the job, and "
-            "`opchain savepoint CHECKPOINT TARGET` copies its last one"
-        )
+    def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
+        """Keeps the job's state as of the end of the epoch that runs; see JobClient."""
+        return self._asked("savepoint", savepoint_directory)
+
+    def stop_with_savepoint(
+        self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
+    ) -> CompletableFuture[str]:
+        """Stops the job behind the epoch that runs; drained, behind one more; see JobClient."""
+        return self._asked("stop", savepoint_directory, drain=advance_to_end_of_event_time)
+
+    def _asked(
+        self, kind: Kind, directory: str | None, *, drain: bool = False
+    ) -> CompletableFuture[str]:
+        request = JobRequest(uuid.uuid4().hex, kind, directory=directory, drain=drain)
+        try:
+            return self._streaming.control.ask(request)
+        except CheckpointError as refused:
+            future: CompletableFuture[str] = CompletableFuture()
+            future.set_exception(refused)
+            return future
 
     def collected(self, sink_uid: str) -> Iterator[Any]:
         """The records of a collecting sink as they come; behind the last of a job that failed, its error."""

@@ -1,0 +1,180 @@
+"""What is asked of a job that runs, through the folder of its checkpoints: by other processes, on other machines.
+
+Who asks publishes `requests/ID.json`; the run that has the folder answers in `requests/ID.answer`, which who asked
+removes. Both are JSON, signed where checkpoints are. A run answers what it finds when it starts with a refusal: that
+was meant for the run before it.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from opchain.runtime.checkpoint.run_lease import running_run
+from opchain.runtime.errors import CheckpointError, CorruptCheckpointError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
+
+FOLDER = "requests"
+_LOOK_EVERY_S = 0.5
+
+Kind = Literal["savepoint", "stop", "cancel"]
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """One request.
+
+    Attributes:
+        request_id: What tells it from all others, in hexadecimal digits.
+        kind: A savepoint; one, and then the end of the job; or the end alone.
+        target: Where the savepoint goes; None for a folder of its own in `directory`.
+        directory: Where that folder goes; None for the job's default directory.
+        drain: Whether event time ends before the job stops: all windows fire.
+    """
+
+    request_id: str
+    kind: Kind
+    target: str | None = None
+    directory: str | None = None
+    drain: bool = False
+
+
+def post(storage: CheckpointStorage, request: JobRequest) -> None:
+    """Asks the run that has a place.
+
+    Raises:
+        CheckpointError: No run has it that is alive.
+    """
+    _require_running(storage)
+    storage.publish(_name(request.request_id, "json"), _signed(storage, asdict(request), "request"))
+
+
+def await_answer(
+    storage: CheckpointStorage, request: JobRequest, timeout_s: float
+) -> dict[str, Any]:
+    """What the run says; its request and answer are removed.
+
+    Raises:
+        CheckpointError: It refuses, has ended without an answer, or takes too long.
+    """
+    name = _name(request.request_id, "answer")
+    until = time.monotonic() + timeout_s
+    try:
+        while True:
+            with suppress(FileNotFoundError):
+                answer = _verified(storage, name, storage.read(name), "answer")
+                break
+            if running_run(storage) is None:
+                with suppress(FileNotFoundError):
+                    answer = _verified(storage, name, storage.read(name), "answer")
+                    break
+                raise CheckpointError(f"the job at {storage.url} ended before it answered")
+            if time.monotonic() >= until:
+                raise CheckpointError(
+                    f"the job at {storage.url} has not answered within {timeout_s:g} s; the request is "
+                    "withdrawn: an epoch that runs so long, or a driver that hangs, is the usual reason"
+                )
+            time.sleep(_LOOK_EVERY_S)
+    finally:
+        storage.delete(_name(request.request_id, "json"))
+    storage.delete(name)
+    if answer.get("request_id") != request.request_id:
+        raise CorruptCheckpointError(storage.full_name(name), "is the answer to another request")
+    if answer.get("error") is not None:
+        raise CheckpointError(f"the job at {storage.url} refused: {answer['error']}")
+    return answer
+
+
+def pending_requests(storage: CheckpointStorage) -> Iterator[JobRequest]:
+    """Those that wait for an answer, by id.
+
+    Raises:
+        CorruptCheckpointError: One is damaged, or not signed by the key.
+    """
+    names = storage.children(FOLDER)
+    for name in names:
+        request_id, _, kind = name.partition(".")
+        if kind == "json" and f"{request_id}.answer" not in names:
+            try:
+                data = storage.read(f"{FOLDER}/{name}")
+            except FileNotFoundError:  # withdrawn just now
+                continue
+            values = _verified(storage, f"{FOLDER}/{name}", data, "request")
+            yield _request(storage, request_id, values)
+
+
+def _request(storage: CheckpointStorage, request_id: str, values: dict[str, Any]) -> JobRequest:
+    places = (values.get("target"), values.get("directory"))
+    if (
+        set(values) == {item.name for item in fields(JobRequest)}
+        and values["request_id"] == request_id
+        and values["kind"] in get_args(Kind)
+        and all(place is None or isinstance(place, str) for place in places)
+    ):
+        return JobRequest(**values)
+    raise CorruptCheckpointError(
+        storage.full_name(_name(request_id, "json")), "is no request that this version knows"
+    )
+
+
+def answer_request(
+    storage: CheckpointStorage, request_id: str, path: str | None = None, error: str | None = None
+) -> None:
+    """Says what came of a request."""
+    answer = {"request_id": request_id, "path": path, "error": error}
+    with suppress(FileExistsError):
+        storage.publish(_name(request_id, "answer"), _signed(storage, answer, "answer"))
+
+
+def refuse_old_requests(storage: CheckpointStorage, reason: str) -> None:
+    """Refuses what was asked of a run before; removes answers that nobody has read."""
+    names = storage.children(FOLDER)
+    for name in names:
+        request_id, _, kind = name.partition(".")
+        if kind == "answer" and f"{request_id}.json" not in names:
+            storage.delete(f"{FOLDER}/{name}")
+        elif kind == "json":
+            answer_request(storage, request_id, error=reason)
+
+
+def _require_running(storage: CheckpointStorage) -> None:
+    if running_run(storage) is None:
+        raise CheckpointError(
+            f"no job runs with its checkpoints in {storage.url}: give the folder that its "
+            "execution.checkpointing.dir names"
+        )
+
+
+def _name(request_id: str, kind: str) -> str:
+    return f"{FOLDER}/{request_id}.{kind}"
+
+
+def _signed(storage: CheckpointStorage, values: dict[str, Any], purpose: str) -> bytes:
+    text = json.dumps(values, sort_keys=True)
+    signature = None if storage.key is None else storage.key.signature(text.encode(), purpose)
+    return json.dumps({purpose: text, "signature": signature}).encode()
+
+
+def _verified(storage: CheckpointStorage, name: str, data: bytes, purpose: str) -> dict[str, Any]:
+    try:
+        found = json.loads(data)
+        text, signature = found[purpose], found["signature"]
+        values: dict[str, Any] = json.loads(text)
+    except (ValueError, TypeError, KeyError) as error:
+        raise CorruptCheckpointError(storage.full_name(name), f"is no {purpose}") from error
+    key = storage.key
+    if key is not None:
+        expected = key.signature(text.encode(), purpose)
+        if not hmac.compare_digest(str(signature), expected):
+            raise CorruptCheckpointError(
+                storage.full_name(name), f"is not signed by the key {key.identity}"
+            )
+    return values

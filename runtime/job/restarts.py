@@ -1,0 +1,198 @@
+"""What happens when a job fails: whether, how often and when it starts again.
+
+Flink: `RestartBackoffTimeStrategy` and its kinds. Jitter is drawn from the job's name and the number of the
+restart, so that jobs that failed together start apart, and each the same way every time.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from opchain.runtime.errors import (
+    CheckpointError,
+    CheckpointFailedError,
+    GraphError,
+    InternalError,
+    MissingLibraryError,
+    TaskFailedError,
+    add_note,
+)
+from opchain.runtime.mailbox.timer_service import wall_clock_ms
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+_LOG = logging.getLogger("opchain.job")
+
+NO_LIMIT = 2**31 - 1
+
+_LASTING = (
+    CheckpointError,
+    GraphError,
+    InternalError,
+    MissingLibraryError,
+)
+"""What another attempt would meet again: somebody else has the checkpoints, say. Flink: `NonRecoverableError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestartStrategy:
+    """When a job that failed starts again.
+
+    Attributes:
+        kind: How restarts are counted and spaced.
+        attempts: How many there may be: in all with a fixed delay, within `interval_ms` with a failure rate,
+            without a long time between them with an exponential delay.
+        delay_ms: How long the job waits before one; before the first one with an exponential delay.
+        interval_ms: The span in which failures are counted, with a failure rate.
+        most_delay_ms: The longest wait, with an exponential delay.
+        multiplier: How much longer each wait is, with an exponential delay.
+        reset_ms: After so long without a failure counting begins anew, with an exponential delay.
+        jitter: The share of a wait by which it is longer or shorter, with an exponential delay.
+    """
+
+    kind: Literal["none", "fixed-delay", "failure-rate", "exponential-delay"] = "none"
+    attempts: int = 1
+    delay_ms: int = 1000
+    interval_ms: int = 60_000
+    most_delay_ms: int = 60_000
+    multiplier: float = 1.5
+    reset_ms: int = 3_600_000
+    jitter: float = 0.1
+
+    def __str__(self) -> str:
+        if self.kind == "fixed-delay":
+            return f"fixed delay: {self.attempts} restarts, {self.delay_ms} ms apart"
+        if self.kind == "failure-rate":
+            return (
+                f"failure rate: {self.attempts} failures in {self.interval_ms} ms, restarts after "
+                f"{self.delay_ms} ms"
+            )
+        if self.kind == "exponential-delay":
+            how_many = "" if self.attempts >= NO_LIMIT else f", at most {self.attempts} in a row"
+            return f"exponential delay: restarts after {self.delay_ms} to {self.most_delay_ms} ms{how_many}"
+        return "no restart"
+
+
+class Restarts:
+    """The restarts of one run of a job.
+
+    Args:
+        strategy: When there are some.
+        job_name: For the log.
+        now_ms: The clock.
+
+    Attributes:
+        count: How many there were.
+        is_waiting: Whether the job has failed and is about to start again.
+    """
+
+    def __init__(
+        self,
+        strategy: RestartStrategy,
+        job_name: str = "",
+        now_ms: Callable[[], int] = wall_clock_ms,
+    ) -> None:
+        self.strategy = strategy
+        self.count = 0
+        self.is_waiting = False
+        self._job_name = job_name
+        self._now_ms = now_ms
+        self._in_a_row = 0
+        self._next_delay_ms = float(strategy.delay_ms)
+        self._restarted_at_ms: float | None = None
+        self._failed_at_ms: deque[int] = deque(maxlen=strategy.attempts + 1 if self._counts else 1)
+
+    @property
+    def _counts(self) -> bool:
+        return self.strategy.kind == "failure-rate"
+
+    def run(self, attempt: Callable[[int], T], cancelled: threading.Event) -> T:
+        """Runs the job, again and again as the strategy has it.
+
+        Args:
+            attempt: Runs it once; gets the number of restarts before.
+            cancelled: Set when the job is, which then starts no more.
+
+        Raises:
+            Exception: What the last attempt raised.
+            TaskFailedError: The job was cancelled while it was to start again.
+        """
+        while True:
+            try:
+                return attempt(self.count)
+            except Exception as failure:  # noqa: BLE001, PERF203 - that is what the loop is for
+                self._prepare_next(failure, cancelled)
+
+    def _prepare_next(self, failure: Exception, cancelled: threading.Event) -> None:
+        """Waits until the job may start again; raises the failure where it may not."""
+        if cancelled.is_set():
+            raise failure
+        delay_ms = self.delay_after(failure)
+        if delay_ms is None:
+            if self.count:
+                add_note(
+                    failure,
+                    f"the job was restarted {self.count} times; its restart strategy allows no more "
+                    f"({self.strategy})",
+                )
+            raise failure
+        self.count += 1
+        _LOG.warning(
+            "job '%s' failed (%s: %s); restart %d follows in %d ms (%s)",
+            self._job_name,
+            type(failure).__name__,
+            failure,
+            self.count,
+            delay_ms,
+            self.strategy,
+            exc_info=failure,
+        )
+        self.is_waiting = True
+        try:
+            if cancelled.wait(delay_ms / 1000):
+                raise TaskFailedError(
+                    "the job was cancelled while it was to start again"
+                ) from failure
+        finally:
+            self.is_waiting = False
+        self._restarted_at_ms = self._now_ms()
+
+    def delay_after(self, failure: Exception) -> float | None:
+        """How many milliseconds the job waits after a failure; None where it does not start again."""
+        strategy, now_ms = self.strategy, self._now_ms()
+        is_lasting = isinstance(failure, _LASTING) and not isinstance(
+            failure, CheckpointFailedError
+        )
+        if is_lasting or strategy.kind == "none":
+            return None
+        if strategy.kind == "fixed-delay":
+            return strategy.delay_ms if self.count < strategy.attempts else None
+        if strategy.kind == "failure-rate":
+            failed = self._failed_at_ms
+            failed.append(now_ms)
+            is_too_often = len(failed) > strategy.attempts
+            if is_too_often and now_ms - failed[0] <= strategy.interval_ms:
+                return None
+            return strategy.delay_ms
+        return self._exponential_delay(now_ms)
+
+    def _exponential_delay(self, now_ms: int) -> float | None:
+        strategy = self.strategy
+        started_ms = self._restarted_at_ms
+        if started_ms is not None and now_ms - started_ms >= strategy.reset_ms:
+            self._in_a_row, self._next_delay_ms = 0, strategy.delay_ms
+        self._in_a_row += 1
+        if self._in_a_row > strategy.attempts:
+            return None
+        delay_ms = self._next_delay_ms
+        self._next_delay_ms = min(delay_ms * strategy.multiplier, strategy.most_delay_ms)
+        draw = random.Random(f"restart {self._job_name} {self.count}").uniform(-1, 1)  # noqa: S311
+        return min(delay_ms * (1 + strategy.jitter * draw), strategy.most_delay_ms)

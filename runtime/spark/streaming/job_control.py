@@ -1,0 +1,270 @@
+"""Savepoints and stops of a job that runs: its client asks, or somebody through the folder of its checkpoints.
+
+Requests queue, and one is served after the other, between two epochs: there the last checkpoint is all of the
+job's state. To drain takes one more epoch, in which event time ends.
+
+Flink: `CheckpointCoordinator.triggerSavepoint`, `StopWithSavepointTerminationManager`.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from typing import TYPE_CHECKING
+
+from opchain.runtime.checkpoint.job_requests import (
+    JobRequest,
+    answer_request,
+    pending_requests,
+    refuse_old_requests,
+)
+from opchain.runtime.checkpoint.local_storage import LocalStorage
+from opchain.runtime.checkpoint.savepoint import Located, write_savepoint
+from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.errors import CheckpointError, TaskFailedError
+from opchain.runtime.job.completable_future import CompletableFuture
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
+
+_LOG = logging.getLogger("opchain.job")
+
+_LOOK_EVERY_S, _LOOK_FAR_EVERY_S = 1.0, 10.0
+"""How often a folder on a disk, and in an object store, is looked at for requests."""
+
+
+class JobControl:
+    """Serves the requests of one run, from a thread of its own between `begin` and `end`.
+
+    Args:
+        run_id: What tells the run from all others.
+        between_epochs: Held by whoever runs an epoch, or looks at what is between two.
+        stop_query: Ends the epochs, for a job that is stopped.
+        cancel: Cancels the job, and may be replaced.
+        wake: Lets an epoch begin, though there may be nothing to do.
+        default_directory: Where savepoints go that name no place.
+    """
+
+    def __init__(
+        self,
+        run_id: str,
+        between_epochs: threading.Lock,
+        *,
+        stop_query: Callable[[], None],
+        cancel: Callable[[], object],
+        wake: Callable[[], None],
+        default_directory: str | None = None,
+    ) -> None:
+        self._run_id = run_id
+        self._between_epochs = between_epochs
+        self._stop_query = stop_query
+        self.cancel = cancel
+        self._wake = wake
+        self._default_directory = default_directory
+        self._storage: CheckpointStorage | None = None
+        self._latest: CheckpointMetadata | None = None
+        self._requests: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
+        self._known: set[str] = set()
+        self._lock = threading.Lock()
+        self._stop: _Asked | None = None
+        self._has_ended = threading.Event()
+        self._has_checkpoint = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self.is_stopped = False
+
+    # From any thread
+
+    def ask(self, request: JobRequest) -> CompletableFuture[str]:
+        """Has a request served; its future gives the savepoint, "" where it is for none.
+
+        Raises:
+            CheckpointError: It can't be served: the job has ended, or is about to stop.
+        """
+        asked = _Asked(request)
+        with self._lock:
+            if self._has_ended.is_set():
+                raise CheckpointError("the job has ended")
+            if self._stop is not None:
+                raise CheckpointError(
+                    f"the job stops already, as request {self._stop.request.request_id} has it "
+                    f"({self._stop.request.kind}{', drained' if self._stop.request.drain else ''})"
+                )
+            if request.kind != "cancel":
+                self._place(request)  # a place that is missing is told at once
+            if request.kind != "savepoint":
+                self._stop = asked
+        if request.kind == "cancel":  # waits for nobody
+            threading.Thread(target=self.cancel, name="cancel", daemon=True).start()
+        else:
+            self._requests.put(asked)
+        return asked.answer
+
+    # From the thread that runs the job
+
+    def begin(self, storage: CheckpointStorage, latest: CheckpointMetadata | None) -> None:
+        """Serves requests from now on.
+
+        Args:
+            storage: Where the checkpoints are.
+            latest: The last one.
+        """
+        self._storage = storage
+        refuse_old_requests(storage, "the job was started again; ask again")
+        self.checkpointed(latest)
+        for target, name in ((self._serve, "savepoints"), (self._watch, "requests")):
+            thread = threading.Thread(target=target, name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def checkpointed(self, latest: CheckpointMetadata | None) -> None:
+        """Takes note of the last checkpoint; by whoever runs the epoch."""
+        self._latest = latest
+        if latest is not None:
+            self._has_checkpoint.set()
+
+    def end(self) -> None:
+        """Answers all that still waits, and serves no more."""
+        with self._lock:
+            self._has_ended.set()
+        self._has_checkpoint.set()
+        self._requests.put(None)
+        stop = self._stop
+        if stop is not None:
+            stop.is_served.set()
+        for thread in self._threads:
+            thread.join()
+        while not self._requests.empty():
+            asked = self._requests.get()
+            if asked is not None:
+                asked.answer.set_exception(CheckpointError("the job has ended"))
+        if stop is not None and (stop.path is not None or stop.request.kind == "cancel"):
+            stop.answer.set_result(stop.path or "")
+        elif stop is not None:
+            stop.answer.set_exception(CheckpointError("the job ended before it was stopped"))
+
+    @property
+    def drains(self) -> bool:
+        """Whether the next epoch is to end event time."""
+        return self._stop is not None and self._stop.request.drain and not self.is_stopped
+
+    def require_going_on(self) -> None:
+        """Lets no epoch begin behind the savepoint that the job was stopped with.
+
+        Raises:
+            TaskFailedError: It was.
+        """
+        if self.is_stopped:
+            raise TaskFailedError("the job was stopped before this epoch")
+
+    def drained(self) -> None:
+        """Takes the savepoint behind the epoch that has drained the job; by whoever runs the epoch."""
+        asked = self._stop
+        assert asked is not None
+        self._serve_between_epochs(asked)
+
+    # The threads
+
+    def _serve(self) -> None:
+        while (asked := self._requests.get()) is not None:
+            self._has_checkpoint.wait()
+            if self._has_ended.is_set():
+                asked.answer.set_exception(CheckpointError("the job has ended"))
+                return
+            if asked.request.drain:
+                self._wake()
+                asked.is_served.wait()
+            else:
+                with self._between_epochs:
+                    self._serve_between_epochs(asked)
+            if self.is_stopped:
+                self._stop_query()
+
+    def _watch(self) -> None:
+        storage = self._storage
+        assert storage is not None
+        pause_s = _LOOK_EVERY_S if isinstance(storage, LocalStorage) else _LOOK_FAR_EVERY_S
+        while not self._has_ended.wait(pause_s):
+            self._look(storage)
+
+    def _look(self, storage: CheckpointStorage) -> None:
+        try:
+            for request in pending_requests(storage):
+                self._take(request)
+        except (OSError, CheckpointError):
+            _LOG.exception("requests in %s can't be read", storage.url)
+
+    def _take(self, request: JobRequest) -> None:
+        storage = self._storage
+        assert storage is not None
+        if request.request_id in self._known:
+            return
+        self._known.add(request.request_id)
+        try:
+            answer = self.ask(request)
+        except CheckpointError as refused:
+            answer_request(storage, request.request_id, error=str(refused))
+            return
+
+        def write(done: CompletableFuture[str]) -> None:
+            failure = done.exception()
+            if failure is None:
+                answer_request(storage, request.request_id, path=done.result())
+            else:
+                answer_request(storage, request.request_id, error=str(failure))
+
+        answer.add_done_callback(write)
+
+    # Savepoints
+
+    def _serve_between_epochs(self, asked: _Asked) -> None:
+        assert self._storage is not None
+        assert self._latest is not None
+        stops = asked.request.kind == "stop"
+        try:
+            target = self._place(asked.request)
+            write_savepoint(Located(self._storage, self._latest), target)
+        except Exception as error:  # noqa: BLE001 - who asked gets it
+            _LOG.warning("a savepoint failed, and the job goes on: %s", error)
+            if stops:
+                with self._lock:
+                    self._stop = None  # another may follow
+            asked.answer.set_exception(error)
+        else:
+            _LOG.info("savepoint of checkpoint %d: %s", self._latest.epoch, target)
+            if stops:
+                asked.path, self.is_stopped = target, True  # told when the job has ended
+            else:
+                asked.answer.set_result(target)
+        asked.is_served.set()
+
+    def _place(self, request: JobRequest) -> str:
+        """Where a savepoint goes: a folder of its own, which is named by run and checkpoint."""
+        if request.target is not None:
+            return request.target
+        directory = request.directory or self._default_directory
+        if directory is None:
+            raise CheckpointError(
+                "no place for the savepoint is given, and there is no default one: give a directory, or set "
+                "execution.checkpointing.savepoint-dir"
+            )
+        epoch = 0 if self._latest is None else self._latest.epoch
+        name = f"{directory.rstrip('/')}/savepoint-{self._run_id[:6]}-{epoch}"
+        number, target = 1, name
+        while checkpoint_storage(target).children():
+            number += 1
+            target = f"{name}-{number}"
+        return target
+
+
+class _Asked:
+    """A request, and who waits for it."""
+
+    def __init__(self, request: JobRequest) -> None:
+        self.request = request
+        self.answer: CompletableFuture[str] = CompletableFuture()
+        self.path: str | None = None
+        self.is_served = threading.Event()

@@ -1,0 +1,113 @@
+"""Requests to a job that runs, through the folder of its checkpoints."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from opchain.runtime.checkpoint.checkpoint_key import CheckpointKey
+from opchain.runtime.checkpoint.job_requests import (
+    JobRequest,
+    answer_request,
+    await_answer,
+    pending_requests,
+    post,
+    refuse_old_requests,
+)
+from opchain.runtime.checkpoint.run_lease import RunLease
+from opchain.runtime.checkpoint.storage import CheckpointStorage, checkpoint_storage
+from opchain.runtime.errors import CheckpointError, CorruptCheckpointError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+REQUEST = JobRequest("a1", "savepoint", target="/somewhere")
+
+
+@pytest.fixture(params=[None, b"a key of more than 16 bytes"])
+def storage(tmp_path: Path, request: pytest.FixtureRequest) -> CheckpointStorage:
+    return checkpoint_storage(
+        str(tmp_path), None if request.param is None else CheckpointKey.of(request.param)
+    )
+
+
+@pytest.fixture
+def lease(storage: CheckpointStorage) -> Iterator[RunLease]:
+    lease = RunLease.take(storage, "clicks", "run-1", 60_000, lambda: 2**60)
+    yield lease
+    lease.close()
+
+
+@pytest.fixture(autouse=True)
+def stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "opchain.runtime.checkpoint.job_requests.running_run",
+        lambda storage: running_run(storage, lambda: 2**60),
+    )
+
+
+from opchain.runtime.checkpoint.run_lease import running_run  # noqa: E402 - the one that is wrapped
+
+
+@pytest.mark.usefixtures("lease")
+def test_a_request_is_found_and_its_answer_comes_back(storage: CheckpointStorage) -> None:
+    post(storage, REQUEST)
+    assert list(pending_requests(storage)) == [REQUEST]
+    answer_request(storage, "a1", path="/somewhere")
+    assert list(pending_requests(storage)) == []
+    assert await_answer(storage, REQUEST, 10)["path"] == "/somewhere"
+    assert storage.children("requests") == []
+
+
+@pytest.mark.usefixtures("lease")
+def test_who_asks_waits_for_the_answer(storage: CheckpointStorage) -> None:
+    post(storage, REQUEST)
+    answers = threading.Timer(0.1, lambda: answer_request(storage, "a1", error="no room"))
+    answers.start()
+    with pytest.raises(CheckpointError, match="no room"):
+        await_answer(storage, REQUEST, 60)
+    answers.join()
+
+
+@pytest.mark.usefixtures("lease")
+def test_a_request_that_nobody_answers_is_withdrawn(storage: CheckpointStorage) -> None:
+    post(storage, REQUEST)
+    with pytest.raises(CheckpointError, match="not answered within 0 s"):
+        await_answer(storage, REQUEST, 0)
+    assert list(pending_requests(storage)) == []
+
+
+def test_where_no_job_runs_nobody_is_asked(storage: CheckpointStorage) -> None:
+    with pytest.raises(CheckpointError, match="no job runs"):
+        post(storage, REQUEST)
+
+
+def test_who_asks_hears_that_the_job_has_ended(storage: CheckpointStorage, lease: RunLease) -> None:
+    post(storage, REQUEST)
+    lease.close()
+    with pytest.raises(CheckpointError, match="ended before it answered"):
+        await_answer(storage, REQUEST, 60)
+
+
+@pytest.mark.usefixtures("lease")
+def test_a_run_refuses_what_was_asked_of_the_one_before(storage: CheckpointStorage) -> None:
+    post(storage, REQUEST)
+    post(storage, replace(REQUEST, request_id="b2"))
+    answer_request(storage, "b2", path="/elsewhere")
+    answer_request(storage, "c3", path="who asked is gone")
+    refuse_old_requests(storage, "started again")
+    assert storage.children("requests") == ["a1.answer", "a1.json", "b2.answer", "b2.json"]
+    with pytest.raises(CheckpointError, match="started again"):
+        await_answer(storage, REQUEST, 60)
+
+
+@pytest.mark.usefixtures("lease")
+def test_a_request_without_the_key_is_not_served(storage: CheckpointStorage) -> None:
+    post(storage, REQUEST)
+    other = checkpoint_storage(storage.url, CheckpointKey.of(b"another key with 16 bytes"))
+    with pytest.raises(CorruptCheckpointError, match="not signed by the key"):
+        list(pending_requests(other))

@@ -1,0 +1,147 @@
+"""When a job that failed starts again."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from opchain.common import Configuration
+from opchain.datastream import StreamExecutionEnvironment
+from opchain.datastream.functions import MapFunction
+from opchain.runtime.errors import CheckpointInUseError, TaskFailedError
+from opchain.runtime.job.restarts import Restarts, RestartStrategy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Job:
+    """Fails at the times that a test gives, by a clock that its pauses move; then it succeeds."""
+
+    def __init__(self, strategy: RestartStrategy, runs_ms: list[int]) -> None:
+        self.now_ms = 0
+        self.pauses_ms: list[int] = []
+        self._runs_ms = runs_ms
+        self.restarts = Restarts(strategy, "job", lambda: self.now_ms)
+
+    def run(self) -> int:
+        return self.restarts.run(self._attempt, self)  # type: ignore[arg-type]  # an Event whose time it is
+
+    def is_set(self) -> bool:
+        return False
+
+    def _attempt(self, number: int) -> int:
+        if number == len(self._runs_ms):
+            return number
+        self.now_ms += self._runs_ms[number]
+        raise OSError(f"failure {number}")
+
+    def wait(self, seconds: float) -> bool:
+        assert self.restarts.is_waiting
+        self.pauses_ms.append(round(seconds * 1000))
+        self.now_ms += round(seconds * 1000)
+        return False
+
+
+def test_without_a_strategy_the_first_failure_ends_a_job() -> None:
+    with pytest.raises(OSError, match="failure 0"):
+        Job(RestartStrategy(), [1]).run()
+
+
+def test_a_fixed_delay_is_the_same_before_each_restart_up_to_their_number() -> None:
+    strategy = RestartStrategy("fixed-delay", attempts=3, delay_ms=20)
+    job = Job(strategy, [5, 5, 5])
+    assert job.run() == 3
+    assert job.pauses_ms == [20, 20, 20]
+    assert not job.restarts.is_waiting
+    with pytest.raises(OSError, match="failure 3") as raised:
+        Job(strategy, [5, 5, 5, 5]).run()
+    assert "restarted 3 times" in raised.value.__notes__[0]
+
+
+def test_a_failure_rate_lets_a_job_fail_for_ever_but_not_often() -> None:
+    strategy = RestartStrategy("failure-rate", attempts=2, delay_ms=10, interval_ms=100)
+    assert Job(strategy, [41] * 50).run() == 50  # every 51 ms
+    with pytest.raises(OSError, match="failure 2"):
+        Job(strategy, [40] * 50).run()
+
+
+def test_an_exponential_delay_grows_to_its_limit_and_is_reset() -> None:
+    strategy = RestartStrategy(
+        "exponential-delay",
+        attempts=10,
+        delay_ms=100,
+        most_delay_ms=1000,
+        multiplier=2,
+        reset_ms=5000,
+        jitter=0,
+    )
+    job = Job(strategy, [1, 1, 1, 1, 1, 4999, 5000, 1])
+    assert job.run() == 8
+    assert job.pauses_ms == [100, 200, 400, 800, 1000, 1000, 100, 200]
+    with pytest.raises(OSError, match="failure 10"):
+        Job(strategy, [1] * 11).run()
+
+
+def test_jitter_is_within_its_share_and_the_same_every_time() -> None:
+    strategy = RestartStrategy("exponential-delay", attempts=99, most_delay_ms=1000, jitter=0.1)
+    first, second = Job(strategy, [1] * 20), Job(strategy, [1] * 20)
+    assert first.run() == second.run() == 20
+    assert first.pauses_ms == second.pauses_ms
+    assert len(set(first.pauses_ms)) > 5
+    assert all(900 <= pause <= 1000 for pause in first.pauses_ms)
+
+
+def test_what_another_attempt_would_meet_again_ends_the_job() -> None:
+    def attempt(_: int) -> int:
+        raise CheckpointInUseError("somebody else has the place")
+
+    with pytest.raises(CheckpointInUseError):
+        Restarts(RestartStrategy("fixed-delay", attempts=5)).run(attempt, threading.Event())
+
+
+def test_a_job_that_waits_to_start_again_can_be_cancelled() -> None:
+    cancelled = threading.Event()
+    restarts = Restarts(RestartStrategy("fixed-delay", attempts=5, delay_ms=10**9))
+
+    def attempt(_: int) -> int:
+        threading.Timer(0.05, cancelled.set).start()
+        raise OSError("no connection")
+
+    with pytest.raises(TaskFailedError, match="cancelled"):
+        restarts.run(attempt, cancelled)
+    with pytest.raises(OSError, match="no connection"):  # one that was cancelled before it failed
+        restarts.run(attempt, cancelled)
+    assert restarts.count == 1
+
+
+class FailsThreeTimes(MapFunction[int, Any]):
+    def open(self, runtime_context: Any) -> None:
+        self.attempt = runtime_context.get_attempt_number()
+
+    def map(self, value: int) -> Any:
+        if value == 7 and self.attempt < 3:
+            raise ValueError(f"attempt {self.attempt}")
+        return value, self.attempt
+
+
+def restarting(attempts: int) -> StreamExecutionEnvironment:
+    configuration = Configuration()
+    configuration.set_string("execution.target", "local")
+    configuration.set_string("restart-strategy.type", "fixed-delay")
+    configuration.set_string("restart-strategy.fixed-delay.attempts", str(attempts))
+    configuration.set_string("restart-strategy.fixed-delay.delay", "1 ms")
+    return StreamExecutionEnvironment.get_execution_environment(configuration)
+
+
+def test_a_bounded_job_starts_again_from_the_beginning(tmp_path: Path) -> None:
+    env = restarting(3)
+    found = env.from_collection(list(range(10))).map(FailsThreeTimes()).execute_and_collect()
+    assert sorted(found) == [(number, 3) for number in range(10)]
+    env = restarting(2)
+    found = env.from_collection([7]).map(FailsThreeTimes()).execute_and_collect()
+    with pytest.raises(ValueError, match="attempt 2") as raised:
+        list(found)
+    assert any("restarted 2 times" in note for note in raised.value.__notes__)

@@ -1,0 +1,153 @@
+"""Savepoints of a job that runs: from other processes, by its client, and what is resumed from them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from opchain.common import Configuration, Types, WatermarkStrategy
+from opchain.datastream import StreamExecutionEnvironment
+from opchain.datastream.functions import KeyedProcessFunction
+from opchain.datastream.state import ValueStateDescriptor
+from opchain.runtime.connectors.data_generator import DataGeneratorSource
+from opchain.runtime.errors import CheckpointError
+from opchain.runtime.job.status import JobStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("session")]
+
+LONGEST_S = 400
+FEW = 100
+
+
+class Count(KeyedProcessFunction[int, int, tuple[int, int]]):
+    def open(self, runtime_context: Any) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value: int, ctx: Any) -> Iterator[tuple[int, int]]:
+        self.count.update((self.count.value() or 0) + 1)
+        yield value, self.count.value()
+
+
+def counts(
+    checkpoints: Path, parallelism: int, restore_from: Path | str | None = None, **settings: str
+) -> Any:
+    configuration = Configuration()
+    configuration.set_string("execution.checkpointing.dir", str(checkpoints))
+    if restore_from is not None:
+        configuration.set_string("execution.state-recovery.path", str(restore_from))
+    for key, value in settings.items():
+        configuration.set_string(key, value)
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.set_parallelism(parallelism)
+    env.set_max_parallelism(16)
+    numbers: DataGeneratorSource[int] = DataGeneratorSource(lambda n: n, records_per_second=100)
+    stream = env.from_source(numbers, WatermarkStrategy.no_watermarks(), "numbers").uid("numbers")
+    return stream.key_by(lambda n: n % 5).process(Count()).uid("counts")
+
+
+def resumed(folder: Path, parallelism: int, savepoint: Path) -> list[tuple[int, int]]:
+    """The first records of a job that starts from a savepoint."""
+    found = []
+    with counts(folder, parallelism, savepoint).execute_and_collect() as records:
+        for record in records:
+            found.append(record)
+            if len(found) >= FEW:
+                break
+    return found
+
+
+def counts_on_from(records: list[tuple[int, int]], position: int) -> bool:
+    """Whether these are the first records behind a position, each counted once."""
+    by_key: dict[int, list[int]] = {}
+    for value, count in records:
+        by_key.setdefault(value % 5, []).append(count)
+    return (
+        len({value for value, _ in records}) == len(records)
+        and min(value for value, _ in records) >= position
+        and all(
+            sorted(found) == list(range(before + 1, before + 1 + len(found)))
+            for key, found in by_key.items()
+            for before in [len(range(key, position, 5))]
+        )
+    )
+
+
+def command(*arguments: object) -> subprocess.Popen[str]:
+    """The command line in a process of its own, which knows the job's folder and nothing else."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "opchain", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def test_savepoints_that_another_process_takes_resume_exactly_at_another_parallelism(
+    tmp_path: Path,
+) -> None:
+    job, running, stopped = tmp_path / "job", tmp_path / "running", tmp_path / "stopped"
+    found: list[tuple[int, int]] = []
+    taken = ended = None
+    with counts(job, 2).execute_and_collect("counts") as records:
+        for record in records:
+            found.append(record)
+            if len(found) >= FEW and taken is None:
+                taken = command("savepoint", job, running)
+            if taken is not None and taken.poll() is not None and ended is None:
+                ended = command("stop", job, stopped)
+    assert taken is not None
+    assert ended is not None
+    assert (taken.communicate()[0], taken.returncode) == (f"savepoint {running}\n", 0)
+    assert (ended.communicate()[0], ended.returncode) == (f"stopped with savepoint {stopped}\n", 0)
+    behind = len(found)
+    assert sorted(value for value, _ in found) == list(range(behind))
+    assert counts_on_from(found, 0)
+    assert counts_on_from(resumed(tmp_path / "second", 3, stopped), behind)
+    from_running = resumed(tmp_path / "third", 1, running)
+    assert any(counts_on_from(from_running, position) for position in range(FEW, behind + 1))
+
+
+def test_the_client_takes_savepoints_and_a_second_stop_is_refused(tmp_path: Path) -> None:
+    stream = counts(
+        tmp_path / "job", 1, **{"execution.checkpointing.savepoint-dir": str(tmp_path / "saved")}
+    )
+    stream.print()
+    client = stream.get_execution_environment().execute_async("client")
+    first = client.trigger_savepoint().result(LONGEST_S)
+    second = client.trigger_savepoint(str(tmp_path / "elsewhere")).result(LONGEST_S)
+    assert first.startswith(str(tmp_path / "saved" / "savepoint-"))
+    assert second.startswith(str(tmp_path / "elsewhere" / "savepoint-"))
+    stop = client.stop_with_savepoint(True)
+    with pytest.raises(
+        CheckpointError, match=r"stops already, as request \w+ has it \(stop, drained\)"
+    ):
+        client.stop_with_savepoint(False).result(LONGEST_S)
+    assert stop.result(LONGEST_S).startswith(str(tmp_path / "saved" / "savepoint-"))
+    client.get_job_execution_result().result(LONGEST_S)
+    assert client.get_job_status().result() is JobStatus.FINISHED
+    assert client.last_progress is not None
+    assert client.last_progress.watermark == "end"
+    with pytest.raises(CheckpointError, match="has ended"):
+        client.trigger_savepoint().result(LONGEST_S)
+    for savepoint in (first, second, stop.result()):
+        shown = command("checkpoint", "verify", savepoint)
+        assert "whole" in shown.communicate()[0]
+
+
+def test_another_process_cancels_a_job(tmp_path: Path) -> None:
+    stream = counts(tmp_path / "job", 1)
+    stream.print()
+    client = stream.get_execution_environment().execute_async("cancelled")
+    with pytest.raises(CheckpointError, match="no place for the savepoint"):
+        client.trigger_savepoint().result(LONGEST_S)
+    cancelled = command("cancel", tmp_path / "job")
+    assert cancelled.communicate()[0] == "cancelled\n"
+    assert client.get_job_execution_result().exception() is not None
+    assert client.get_job_status().result() is JobStatus.CANCELED
