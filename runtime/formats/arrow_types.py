@@ -100,7 +100,7 @@ def arrow_array(kind: TypeInformation[Any], column: Sequence[Any]) -> Any:
         TypeError,
         AttributeError,
     ) as error:
-        raise ValueError(f"a value is not a {kind!r}: {error}") from error
+        raise ValueError(f"a value is not of type {kind!r}: {error}") from error
 
 
 def python_values(array: Any, kind: TypeInformation[Any] | None, *, in_utc: bool) -> list[Any]:

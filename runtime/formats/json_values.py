@@ -181,7 +181,7 @@ def _scalar(kind: TypeInformation[Any], read: Callable[[str], Any], value: Any) 
         made = _OF_NUMBER
     convert = made.get(kind.basic_type) if isinstance(kind, BasicTypeInfo) else None
     if convert is None:
-        raise ValueError(f"{short_repr(value)} is not a {kind!r}")
+        raise ValueError(f"{short_repr(value)} is not of type {kind!r}")
     return convert(value)
 
 

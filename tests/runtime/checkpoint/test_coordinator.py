@@ -284,7 +284,7 @@ def test_a_broken_checkpoint_can_be_left_behind(
 def test_a_second_run_is_refused_while_the_first_lives(
     storage: CheckpointStorage, coordinator: CheckpointCoordinator
 ) -> None:
-    with pytest.raises(CheckpointInUseError, match="belongs to run run-1 of 'clicks'"):
+    with pytest.raises(CheckpointInUseError, match="is in use by run run-1 of 'clicks'"):
         open_(storage, "run-2")
     coordinator.close()
     open_(storage, "run-2").close()

@@ -153,7 +153,7 @@ def test_a_setting_that_is_left_behind_undoes_nothing(
     assert fall_back(run.storage, coordinator, f"{tmp_path}/elsewhere/chk-1") is None
     assert fall_back(run.storage, coordinator, str(tmp_path)) is None
     assert completed_epochs(run.storage) == [1, 2, 3]
-    assert "checkpoint 3 behind it is whole" in caplog.text
+    assert "the later checkpoint 3 is intact" in caplog.text
 
 
 def test_damaged_metadata_is_passed_over_as_well(

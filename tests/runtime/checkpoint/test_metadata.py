@@ -93,7 +93,9 @@ def test_a_flipped_bit_is_found(place: int, bit: int) -> None:
 
 @given(st.integers(0, len(encode(SAMPLE)) - 2))
 def test_a_cut_is_found(length: int) -> None:
-    with pytest.raises(CorruptCheckpointError, match="checkpoint file x is no metadata"):
+    with pytest.raises(
+        CorruptCheckpointError, match="checkpoint file x is not checkpoint metadata"
+    ):
         decode(encode(SAMPLE)[:length], "x")
 
 
@@ -125,7 +127,9 @@ def test_what_does_not_hold_together_is_named(monkeypatch: pytest.MonkeyPatch) -
     document["checkpoint"]["tasks"][1]["subtask"] = "one"
     monkeypatch.setattr("opchain.runtime.checkpoint.metadata._checksum", lambda *_: "same")
     document["checksum"] = "same"
-    with pytest.raises(CorruptCheckpointError, match=r"together: tasks\.1\.subtask: Input should"):
+    with pytest.raises(
+        CorruptCheckpointError, match=r"is inconsistent: tasks\.1\.subtask: Input should"
+    ):
         decode(json.dumps(document).encode(), "x")
 
 

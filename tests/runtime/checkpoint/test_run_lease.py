@@ -44,7 +44,7 @@ def test_a_second_run_is_refused_and_told_by_whom(
     lease.require()
     with pytest.raises(
         CheckpointInUseError,
-        match=rf"{any_storage.url} belongs to run run-1 of 'clicks' \(process {os.getpid()} on .*, "
+        match=rf"{any_storage.url} is in use by run run-1 of 'clicks' \(process {os.getpid()} on .*, "
         r"since 2023-11-14 22:13:20 UTC\)",
     ):
         take(any_storage, clock, "run-2")

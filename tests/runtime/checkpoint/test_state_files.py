@@ -302,7 +302,7 @@ def test_files_are_merged_from_memory_where_they_are_recent(storage: CheckpointS
     recent.keep(large, b"y" * large.size)
     storage.delete("a/1")
     assert recent.read(storage, small) == decode(data, "a/1")
-    with pytest.raises(CorruptCheckpointError, match="a/2 is no state file"):
+    with pytest.raises(CorruptCheckpointError, match="a/2 is not a state file"):
         recent.read(storage, large)
 
 

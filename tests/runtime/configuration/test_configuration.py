@@ -63,10 +63,10 @@ def test_types_are_converted_through_text() -> None:
 @pytest.mark.parametrize(
     ("read", "error"),
     [
-        (lambda c: c.get_integer("s", 0), "key 's' is no long: 'hello' is not a whole number"),
-        (lambda c: c.get_integer("f", 0), "key 'f' is no long: '1.0' is not a whole number"),
-        (lambda c: c.get_boolean("i", False), "key 'i' is no boolean"),
-        (lambda c: c.get_float("s", 0.0), "key 's' is no double"),
+        (lambda c: c.get_integer("s", 0), "key 's' is not a long: 'hello' is not a whole number"),
+        (lambda c: c.get_integer("f", 0), "key 'f' is not a long: '1.0' is not a whole number"),
+        (lambda c: c.get_boolean("i", False), "key 'i' is not a boolean"),
+        (lambda c: c.get_float("s", 0.0), "key 's' is not a double"),
         (lambda c: c.get_bytearray("s", bytearray()), "key 's' does not hold bytes"),
     ],
 )
@@ -173,7 +173,7 @@ def test_secrets_are_not_printed() -> None:
 
 
 def test_a_secret_is_not_in_the_error_about_it() -> None:
-    with pytest.raises(ValueError, match="key 'api-key' is no long") as caught:
+    with pytest.raises(ValueError, match="key 'api-key' is not a long") as caught:
         Configuration.from_dict({"api-key": "hunter2"}).get_integer("api-key", 0)
     assert "hunter2" not in str(caught.value)
     assert caught.value.__cause__ is None

@@ -55,7 +55,7 @@ REFUSED: list[tuple[ConfigOption[Any], Any, str]] = [
     (BUILDER.double_type().no_default_value(), "x", "'x' is not a number"),
     (BUILDER.duration_type().no_default_value(), "10 parsec", "'parsec' is not a unit"),
     (BUILDER.memory_type().no_default_value(), "10 parsec", "is not a memory size"),
-    (BUILDER.enum_type(Mode).no_default_value(), "both", "'both' is none of STREAMING, BATCH"),
+    (BUILDER.enum_type(Mode).no_default_value(), "both", "'both' is not one of STREAMING, BATCH"),
     (BUILDER.int_type().as_list().no_default_value(), "1;x", "'x' is not a whole number"),
 ]
 

@@ -29,7 +29,7 @@ def test_the_declared_type_is_the_schema_where_there_is_none() -> None:
 
 
 def test_a_type_without_columns() -> None:
-    with pytest.raises(GraphError, match="says nothing of columns"):
+    with pytest.raises(GraphError, match="which has no columns"):
         DataFrameSink().for_type(Types.PICKLED_BYTE_ARRAY())
 
 

@@ -59,7 +59,7 @@ def test_a_rate_is_shared_by_the_subtasks() -> None:
 
 @pytest.mark.parametrize(
     ("count", "rate", "message"),
-    [(-1, None, "the count of a data generator is -1"), (1, 0, "gives 0 records per second")],
+    [(-1, None, "the count of a data generator is -1"), (1, 0, "emits 0 records per second")],
 )
 def test_wrong_numbers_are_refused(count: int, rate: float | None, message: str) -> None:
     with pytest.raises(ValueError, match=message):

@@ -67,7 +67,7 @@ def test_a_dataframe_of_a_stopped_context() -> None:
 
 
 def test_nobody_asks_for_splits() -> None:
-    with pytest.raises(InternalError, match="was asked for splits"):
+    with pytest.raises(InternalError, match="does not create splits"):
         DataFrameSource(dataframe()).splits(2)
 
 

@@ -83,7 +83,7 @@ def test_an_instant_becomes_a_datetime_without_zone_as_asked() -> None:
     ],
 )
 def test_a_value_of_another_type_is_refused(kind: Any, value: Any) -> None:
-    with pytest.raises(ValueError, match="a value is not a "):
+    with pytest.raises(ValueError, match="a value is not of type "):
         arrow_array(kind, [value])
 
 

@@ -47,5 +47,7 @@ def test_a_message_that_is_none_is_refused() -> None:
 def test_a_schema_is_needed_and_no_class(kind: Any) -> None:
     with pytest.raises(TypeError, match="needs avro_schema_string"):
         kind()
-    with pytest.raises(UnsupportedFeatureError, match=r"the record class 'org\.Click' is Java's"):
+    with pytest.raises(
+        UnsupportedFeatureError, match=r"the record class 'org\.Click' is a Java class"
+    ):
         kind("org.Click")

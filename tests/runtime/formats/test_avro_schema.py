@@ -56,7 +56,7 @@ def test_a_named_type_is_known_from_then_on() -> None:
     ("schema", "message"),
     [
         (record(a=["int", "string"]), "the Avro union"),
-        (record(a="Unknown"), "the Avro type 'Unknown' is not known"),
+        (record(a="Unknown"), "the Avro type 'Unknown' is not supported"),
         (AvroSchema.parse_string('"int"'), "not an Avro schema of records"),
     ],
 )

@@ -68,7 +68,7 @@ def test_near_types_are_converted(kind: TypeInformation[Any], value: Any, expect
     ],
 )
 def test_other_values_are_refused(kind: TypeInformation[Any], value: Any) -> None:
-    with pytest.raises(ValueError, match=r" is no | has more than "):
+    with pytest.raises(ValueError, match=r" is not | has more than "):
         from_json(kind)([value])
 
 

@@ -83,7 +83,8 @@ def test_names_that_differ_in_case_only_must_be_written_as_in_the_file(tmp_path:
 def test_a_column_of_another_type_is_named(file: Path) -> None:
     of = Types.ROW_NAMED(["Name"], [Types.INT()])
     with pytest.raises(
-        ValueError, match=r"column 'Name' of '.*a.parquet' is of type string, and Int"
+        ValueError,
+        match=r"column 'Name' of '.*a.parquet' is of type string, but the declared type is Int",
     ):
         read(source_of(ParquetColumnarRowInputFormat(of), file))
 

@@ -161,7 +161,7 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
     "a coroutine function": (
         MapFunction,
         look_up,
-        r"'look_up' is a coroutine function, and MapFunction functions are called without waiting",
+        r"'look_up' is a coroutine function, and MapFunction functions are not awaited",
     ),
     "no coroutine function": (AsyncFunction, parse, r"'parse' is not a coroutine function"),
     "too many parameters": (

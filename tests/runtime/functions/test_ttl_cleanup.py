@@ -43,7 +43,7 @@ def test_without_the_background_only_what_is_named_runs() -> None:
 
 @pytest.mark.parametrize("size", [0, -1])
 def test_incremental_clean_up_looks_at_something(size: int) -> None:
-    with pytest.raises(ValueError, match=rf"looks at {size} entries .* at least 1"):
+    with pytest.raises(ValueError, match=rf"checks {size} entries .* at least 1"):
         INCREMENTAL(size, False)
 
 

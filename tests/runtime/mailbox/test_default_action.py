@@ -187,7 +187,7 @@ def test_only_the_first_resume_counts(
 def test_suspending_twice_is_an_error() -> None:
     processor = MailboxProcessor(list)  # type: ignore[arg-type]
     processor.suspend_default_action()
-    with pytest.raises(InternalError, match="suspended already"):
+    with pytest.raises(InternalError, match="already suspended"):
         processor.suspend_default_action()
 
 

@@ -92,7 +92,7 @@ def test_only_states_given_to_broadcast_are_there(descriptor: Any, side: str) ->
     with (
         harness_of(Asks()) as harness,
         pytest.raises(
-            StateError, match=r"'Co-Process-Broadcast' \(test harness\) asks .* was given"
+            StateError, match=r"'Co-Process-Broadcast' \(test harness\) uses .* broadcast\(\) got"
         ),
     ):
         (harness.process_element1 if side == "element" else harness.process_element2)("a")
@@ -199,7 +199,7 @@ def test_the_broadcast_side_has_no_key(does: str) -> None:
 
     with keyed_harness(Uses()) as harness:
         harness.process_element1(("a", 1))
-        with pytest.raises(StateError, match="no current key"):
+        with pytest.raises(StateError, match="without a current key"):
             harness.process_element2(7)
 
 
@@ -208,7 +208,10 @@ def test_the_time_domain_belongs_to_timers() -> None:
         def process_element(self, value: Any, ctx: Any) -> Any:
             ctx.time_domain()
 
-    with keyed_harness(Asks()) as harness, pytest.raises(RuntimeError, match="no timer"):
+    with (
+        keyed_harness(Asks()) as harness,
+        pytest.raises(RuntimeError, match="only available in on_timer"),
+    ):
         harness.process_element1(("a", 1))
 
 

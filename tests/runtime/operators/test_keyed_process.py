@@ -102,7 +102,7 @@ def test_the_time_domain_belongs_to_timers() -> None:
 
     with (
         KeyedOneInputOperatorHarness(Asks(), itemgetter(0)) as harness,
-        pytest.raises(RuntimeError, match="no timer is firing"),
+        pytest.raises(RuntimeError, match="only available in on_timer"),
     ):
         harness.process_element(("a", 1))
 
@@ -140,7 +140,7 @@ def test_state_cannot_be_used_in_open() -> None:
             runtime_context.get_state(COUNT).value()
 
     with pytest.raises(
-        StateError, match=r"'KeyedProcess' \(test harness\) .* no current key.*open"
+        StateError, match=r"'KeyedProcess' \(test harness\) .* without a current key.*open"
     ):
         KeyedOneInputOperatorHarness(TooEarly(), itemgetter(0)).open()
 

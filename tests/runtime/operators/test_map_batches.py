@@ -96,8 +96,8 @@ def test_columns(form: str, output_type: Any, expected: list[Any]) -> None:
     [
         (lambda _: 5, {}, "gave 5 of type int; a function of map_batches returns a list"),
         (lambda batch: (n for n in batch), {}, "gave 1 of type int"),
-        (lambda _: [1], {"one_to_one": True}, "made 1 of a batch of 2 records"),
-        (lambda batch: batch * 2, {"one_to_one": True}, "made at least 4 of a batch of 2"),
+        (lambda _: [1], {"one_to_one": True}, "returned 1 for a batch of 2 records"),
+        (lambda batch: batch * 2, {"one_to_one": True}, "returned at least 4 for a batch of 2"),
         (
             lambda _: [1],
             {"batch_format": "arrow"},
@@ -106,7 +106,7 @@ def test_columns(form: str, output_type: Any, expected: list[Any]) -> None:
         (
             lambda _: pa.record_batch({"a": [1], "b": [2]}),
             {"batch_format": "arrow", "output_type": Types.LONG()},
-            "and its output type is no row's",
+            "but its output type is not a row type",
         ),
         (lambda batch: batch[0] / 0, {}, "division by zero"),
     ],

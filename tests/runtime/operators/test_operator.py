@@ -177,5 +177,5 @@ class YieldsInOpen(MapFunction[int, int]):
 def test_a_method_that_cannot_emit_must_not_yield(function: Any, method: str) -> None:
     error = failure_of(lambda env: env.from_collection([1]).map(function).print())
     assert type(error) is TypeError
-    assert f"{method}() yields" in str(error)
+    assert f"{method}() contains a yield" in str(error)
     assert "'Map' (test_operator.py:" in str(error)

@@ -26,7 +26,7 @@ def test_connection_options_say_what_they_were_given() -> None:
 
 
 def test_another_driver_is_refused() -> None:
-    with pytest.raises(UnsupportedFeatureError, match=r"com\.mysql.*PostgreSQL alone"):
+    with pytest.raises(UnsupportedFeatureError, match=r"com\.mysql.*supports only PostgreSQL"):
         Builder().with_driver_name("com.mysql.cj.jdbc.Driver")
 
 

@@ -82,7 +82,7 @@ def test_after_clear_current_key_there_is_none(backend: HashMapKeyedStateBackend
     state.update(1)
     backend.clear_current_key()
     assert backend.current_key is None
-    with pytest.raises(StateError, match="no current key"):
+    with pytest.raises(StateError, match="without a current key"):
         state.value()
 
 
@@ -134,7 +134,7 @@ def test_apply_to_all_keys_sees_each_key_and_may_clear_it(
     backend.apply_to_all_keys(COUNT, visit)
     assert seen == [("b", 1), (True, 2), ("a", 3)]
     assert list(backend.keys("count")) == [True, "a"]
-    with pytest.raises(StateError, match="no current key"):
+    with pytest.raises(StateError, match="without a current key"):
         state.value()
 
 

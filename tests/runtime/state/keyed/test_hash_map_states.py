@@ -176,7 +176,7 @@ def test_state_without_a_key_is_an_error_that_says_so(descriptor: Any, call: str
     arguments = {"read": (), "write": (1, 2)[: 1 + (write == "put")], "clear": ()}[call]
     method = {"read": read, "write": write, "clear": "clear"}[call]
     with pytest.raises(
-        StateError, match=r"'count' \(job.py:3\) uses keyed state .* no current key"
+        StateError, match=r"'count' \(job.py:3\) uses keyed state .* without a current key"
     ):
         getattr(state, method)(*arguments)
 

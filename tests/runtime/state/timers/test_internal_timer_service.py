@@ -134,7 +134,7 @@ def test_the_last_watermark_fires_everything() -> None:
 
 def test_timers_need_a_key() -> None:
     operator = Operator()
-    with pytest.raises(StateError, match="no current key"):
+    with pytest.raises(StateError, match="without a current key"):
         operator.timers.register_event_time_timer(VOID, 5)
 
 
