@@ -33,6 +33,7 @@ from opchain.datastream.state import ListStateDescriptor, ValueStateDescriptor
 from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
 from opchain.runtime.checkpoint.epoch import Epoch
+from opchain.runtime.checkpoint.fall_back import fall_back
 from opchain.runtime.checkpoint.lineage import lineage_of
 from opchain.runtime.checkpoint.metadata import latest_checkpoint
 from opchain.runtime.checkpoint.storage import checkpoint_storage
@@ -243,6 +244,8 @@ class CrashRun:
         parallelism: Of all operators.
         tolerable_failures: How many checkpoints in a row may fail within a run.
         accepts_duplicates: Whether output that is later than the last checkpoint may be written again.
+        retained: How many checkpoints are kept.
+        restore_from: The checkpoint to go back to, where later ones are damaged.
         noted: How many micro-batches Spark has noted as done.
         runs: How many runs there were.
     """
@@ -251,6 +254,8 @@ class CrashRun:
     parallelism: int = 2
     tolerable_failures: int = 0
     accepts_duplicates: bool = False
+    retained: int = 1
+    restore_from: str | None = None
     noted: int = 0
     runs: int = 0
 
@@ -274,10 +279,13 @@ class CrashRun:
                 "crashing",
                 f"run-{self.runs}",
                 tolerable_failures=self.tolerable_failures,
+                retained=self.retained,
                 lease_ms=LEASE_MS,
                 keeps_alive=False,
                 now_ms=lambda began=self.runs: began * LEASE_MS,  # type: ignore[misc]
             )
+            if self.restore_from is not None:
+                fall_back(storage, coordinator, self.restore_from)
             epochs = InProcessEpochs(
                 job, coordinator, storage, accepts_duplicates=self.accepts_duplicates
             )

@@ -11,6 +11,7 @@ Flink: a job that is started with `-s` and the path of a retained checkpoint.
 from __future__ import annotations
 
 import logging
+import re
 from typing import TYPE_CHECKING
 
 from opchain.runtime.checkpoint.epoch_files import checkpoint_name, completed_epochs, last_file
@@ -115,6 +116,20 @@ def replaced_checkpoint(storage: CheckpointStorage, epoch: int) -> CheckpointMet
 def is_dropped(storage: CheckpointStorage, epoch: int) -> bool:
     """Whether the checkpoint of an epoch was dropped and its epoch has not been run again."""
     return _REPLACED in storage.children(checkpoint_name(epoch))
+
+
+def dropped_checkpoints(storage: CheckpointStorage, last: int) -> list[CheckpointMetadata]:
+    """The checkpoints after the last one that were dropped and can be read, in order.
+
+    The driver of such a checkpoint may have died before its sinks committed: they are to commit it now, before what
+    is staged is removed. Its state is damaged; its output is not.
+    """
+    folders = storage.children()
+    epochs = (
+        int(name.removeprefix("chk-")) for name in folders if re.fullmatch(r"chk-\d{1,18}", name)
+    )
+    later = sorted(epoch for epoch in epochs if epoch > last and is_dropped(storage, epoch))
+    return [found for epoch in later if (found := replaced_checkpoint(storage, epoch)) is not None]
 
 
 def forget_replaced(storage: CheckpointStorage, epoch: int) -> None:

@@ -14,6 +14,7 @@ from opchain.runtime.checkpoint.coordinator import Acknowledgement
 from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.checkpoint.epoch_files import checkpoint_name
 from opchain.runtime.checkpoint.fall_back import (
+    dropped_checkpoints,
     forget_replaced,
     is_dropped,
     offering_earlier,
@@ -156,6 +157,10 @@ class Epochs:
         )
         if self._latest is not None:
             self._commit_again(self._latest)
+        for dropped in dropped_checkpoints(
+            storage, 0 if self._latest is None else self._latest.epoch
+        ):
+            self._commit_again(dropped)
         self._discard_orphans()  # of runs that were killed
 
     @property

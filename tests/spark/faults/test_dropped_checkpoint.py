@@ -1,0 +1,43 @@
+"""A checkpoint is damaged before its sinks have committed: its output is whole, and is committed all the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from crash_runs import BATCHES, CrashRun, DriverDiedError, Steps
+
+from opchain.runtime.errors import CorruptCheckpointError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    "dies_at",
+    [r"rename .*\.inprogress", r"note 1$", None],
+    ids=["uncommitted", "committed", "ended"],
+)
+def test_the_output_of_a_dropped_checkpoint_is_committed_once(
+    tmp_path: Path, dies_at: str | None
+) -> None:
+    undisturbed = CrashRun(tmp_path / "undisturbed")
+    undisturbed.run()
+    run = CrashRun(tmp_path / "damaged", retained=2)
+    run.run(until=1)
+    if dies_at is None:
+        run.run(until=2)
+        run.noted = 1  # as go_back() has Spark's log
+    else:
+        with pytest.raises(DriverDiedError):
+            run.run(Steps(dies_at))
+    (file, *_) = [name for name in run.storage.names("shared") if name.startswith("shared/2/")]
+    (run.folder / "checkpoints" / file).write_bytes(b"")
+    if dies_at is None:
+        with pytest.raises(CorruptCheckpointError):
+            run.run()
+    run.restore_from = f"{run.storage.url}/chk-1"
+    run.noted = 1
+    run.run()
+    assert run.noted == len(BATCHES)
+    assert (run.output(), run.state()) == (undisturbed.output(), undisturbed.state())
