@@ -1,37 +1,118 @@
-"""StreamExecutionEnvironment: where a program starts, and from where it runs."""
+"""StreamExecutionEnvironment: the settings of a program, its sources, and how it is compiled and run."""
+# ruff: noqa: PLC0415 - settings that a program does not touch are not loaded.
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, overload
 
 from opchain.compiler import interception
-from opchain.compiler.dsl.argument_checks import at_call, checked
-from opchain.compiler.dsl.environment_sources import EnvironmentSources
+from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function, type_of
+from opchain.compiler.dsl.data_stream import DataStream
+from opchain.compiler.graph.call_site import user_call_site
+from opchain.compiler.graph.transformation import (
+    MAX_PARALLELISM_LIMIT,
+    UNSET,
+    ChainingStrategy,
+    OperatorTransformation,
+)
 from opchain.compiler.interception import CapturedJobClient
-from opchain.runtime.errors import GraphError
+from opchain.compiler.settings import pipeline_options
+from opchain.compiler.settings.old_spellings import OldEnvironmentCalls, warn_of_old_spelling
+from opchain.runtime.configuration.configuration import Configuration
+from opchain.runtime.connectors.collection import CollectionSource
+from opchain.runtime.connectors.fed_source import DataFrameSource
+from opchain.runtime.connectors.file_inputs import TextLineSource
+from opchain.runtime.connectors.sequence import NumberSequenceSource
+from opchain.runtime.errors import GraphError, UnsupportedFeatureError
+from opchain.runtime.functions.source import Source
+from opchain.runtime.functions.source_sink_functions import (
+    ParallelSourceFunction,
+    SourceBackedFunction,
+    SourceFunction,
+)
 from opchain.runtime.java_objects import no_java_attribute
+from opchain.runtime.program.operator_specs import (
+    InputFormatSourceSpec,
+    LegacySourceSpec,
+    SourceSpec,
+)
+from opchain.runtime.time import Duration
+from opchain.runtime.watermarks.strategy import WatermarkStrategy
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from types import TracebackType
 
     from typing_extensions import Self
 
+    from opchain.compiler.dsl.argument_checks import DeclaredType
     from opchain.compiler.dsl.collected import CloseableIterator
     from opchain.compiler.graph.job_graph import JobGraph
     from opchain.compiler.graph.plan import Program
     from opchain.compiler.graph.stream_graph import StreamGraph
     from opchain.compiler.graph.transformation import Transformation
     from opchain.compiler.plan.page.render import ShownPlan, ShownText
-    from opchain.runtime.configuration.configuration import Configuration
+    from opchain.compiler.settings.checkpoint_config import CheckpointConfig, CheckpointingMode
+    from opchain.compiler.settings.execution_config import ExecutionConfig, RuntimeExecutionMode
+    from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
+    from opchain.compiler.settings.state_backend import StateBackend
     from opchain.runtime.epochs.epoch_history import EpochListener
     from opchain.runtime.job.client import JobClient
     from opchain.runtime.job.execution_result import JobExecutionResult
+    from opchain.runtime.types.type_information import TypeInformation
 
 
-class StreamExecutionEnvironment(EnvironmentSources):
+_FLUSH_WHEN_FULL = -1
+
+
+_FILES = "python.files"
+_ARCHIVES = "python.archives"
+_BETWEEN_FILES = ","
+_BETWEEN_PARAMETERS = "#"
+
+
+def _joined(path: str, second: str | None, call: str) -> str:
+    if second is None:
+        return path
+    return f"{path}{_BETWEEN_PARAMETERS}{checked(second, str, call, 'the folder')}"
+
+
+T = TypeVar("T")
+
+
+def _records(collection: Any, record_type: TypeInformation[Any] | None, call: str) -> Sequence[Any]:
+    if isinstance(collection, (str, bytes)):
+        raise TypeError(
+            f"{at_call(call)} got the text {collection!r}, which would become a stream of "
+            f"characters; pass a list"
+        )
+    try:
+        records = list(collection)
+    except TypeError as error:
+        raise TypeError(
+            f"{at_call(call)}: {collection!r} is not a collection of records"
+        ) from error
+    if record_type is None:
+        return records
+    from opchain.runtime.types.declared_form import converter_to
+
+    convert = converter_to(record_type)
+    return records if convert is None else [convert(record) for record in records]
+
+
+def _require_records(records: Sequence[Any], call: str) -> Sequence[Any]:
+    if not records:
+        raise ValueError(f"{at_call(call)} needs at least one record")
+    return records
+
+
+class StreamExecutionEnvironment(OldEnvironmentCalls):
     """The context of a program: its settings, its sources, and what was drawn so far.
+
+    Setters return the environment. Every setting is stored in one Configuration, under the key that Flink has for it:
+    a setter and its key are the same setting, and the last call counts.
 
     >>> env = StreamExecutionEnvironment.get_execution_environment()
     >>> _ = env.from_collection(["a", "b"]).map(str.upper).print()
@@ -39,12 +120,536 @@ class StreamExecutionEnvironment(EnvironmentSources):
     ['Map', 'Print to Std. Out']
     """
 
+    _default_local_parallelism: ClassVar[int] = 1
+
     def __init__(self, configuration: Configuration | None = None) -> None:
-        super().__init__(configuration)
+        self._configuration = Configuration()
+        self._local_parallelism = StreamExecutionEnvironment._default_local_parallelism
+        self._slot_sharing_groups: dict[str, SlotSharingGroup] = {}
+        self._cached_files: dict[str, tuple[str, str, bool]] = {}
+        self._transformations: list[Transformation] = []
+        self._last_id = 0
         self._has_run = False
         self._collecting: list[CloseableIterator[Any]] = []
         self._epoch_listeners: list[EpochListener] = []
+        if configuration is not None:
+            self.configure(configuration)
         interception.environment_made(self)
+
+    # -- settings
+
+    def get_configuration(self) -> Configuration:
+        """The settings as configuration keys; not a copy."""
+        return self._configuration
+
+    def get_config(self) -> ExecutionConfig:
+        """The settings as PyFlink's ExecutionConfig; a view, not a copy."""
+        from opchain.compiler.settings.execution_config import ExecutionConfig
+
+        return ExecutionConfig(self._configuration)
+
+    def get_checkpoint_config(self) -> CheckpointConfig:
+        """The settings of checkpoints; a view, not a copy."""
+        from opchain.compiler.settings.checkpoint_config import CheckpointConfig
+
+        return CheckpointConfig(self._configuration)
+
+    def configure(self, configuration: Configuration) -> None:
+        """Takes over all keys of a configuration; keys it lacks keep their values.
+
+        Keys that are known are checked here; unknown ones are kept for others to read.
+
+        Raises:
+            ValueError: A known key has a value that does not fit; nothing is taken over then.
+        """
+        checked(configuration, Configuration, "configure", "the configuration")
+        # Imported late: pydantic takes its time, and a program without configuration needs none.
+        from opchain.compiler.settings.settings_reader import read_settings
+
+        read_settings(configuration)
+        self._configuration.add_all(configuration)
+
+    def set_parallelism(self, parallelism: int) -> Self:
+        """Sets the parallelism of operators made from now on that have none of their own."""
+        if checked(parallelism, int, "set_parallelism", "the parallelism") < 1:
+            raise ValueError(
+                f"{at_call('set_parallelism')}: the parallelism is {parallelism}; "
+                "it must be at least 1"
+            )
+        self._configuration.set(pipeline_options.PARALLELISM, parallelism)
+        return self
+
+    def get_parallelism(self) -> int:
+        """The parallelism of operators that have none of their own; 1 unless set.
+
+        PyFlink takes the number of processors of the machine. Here the same program has the same
+        plan on every machine.
+        """
+        parallelism = self._configuration.get(pipeline_options.PARALLELISM, self._local_parallelism)
+        # Flink's word for "not set" is -1, and ExecutionConfig.set_parallelism takes it.
+        return self._local_parallelism if parallelism < 1 else parallelism
+
+    def set_max_parallelism(self, max_parallelism: int) -> Self:
+        """Sets the number of key groups of operators that have none of their own, 1 to 32768."""
+        value = checked(max_parallelism, int, "set_max_parallelism", "the max parallelism")
+        if not 1 <= value <= MAX_PARALLELISM_LIMIT:
+            raise ValueError(
+                f"{at_call('set_max_parallelism')}: the max parallelism is {value}; "
+                f"it must be between 1 and {MAX_PARALLELISM_LIMIT}"
+            )
+        self._configuration.set(pipeline_options.MAX_PARALLELISM, value)
+        return self
+
+    def get_max_parallelism(self) -> int:
+        """The number of key groups, or -1 where each operator gets one by its parallelism."""
+        return self._configuration.get(pipeline_options.MAX_PARALLELISM, UNSET)
+
+    def get_default_local_parallelism(self) -> int:
+        """The parallelism of environments where none is set: 1, unless changed."""
+        return StreamExecutionEnvironment._default_local_parallelism
+
+    def set_default_local_parallelism(self, parallelism: int) -> None:
+        """Sets the parallelism of environments made from now on where none is set."""
+        call = "set_default_local_parallelism"
+        if checked(parallelism, int, call, "the parallelism") < 1:
+            raise ValueError(
+                f"{at_call(call)}: the parallelism is {parallelism}; it must be at least 1"
+            )
+        StreamExecutionEnvironment._default_local_parallelism = parallelism
+
+    def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> Self:
+        """Chooses STREAMING (the default), BATCH, or AUTOMATIC: BATCH if all sources are bounded."""
+        from opchain.compiler.settings.execution_config import RuntimeExecutionMode
+
+        checked(execution_mode, RuntimeExecutionMode, "set_runtime_mode", "the mode")
+        self._configuration.set(pipeline_options.RUNTIME_MODE, execution_mode.name)
+        return self
+
+    def set_buffer_timeout(self, timeout_millis: int) -> Self:
+        """Sets how long a record may wait in a buffer: 0 flushes each, -1 only full buffers."""
+        timeout = checked(timeout_millis, int, "set_buffer_timeout", "the timeout")
+        if timeout < _FLUSH_WHEN_FULL:
+            raise ValueError(
+                f"{at_call('set_buffer_timeout')}: the timeout is {timeout} ms; "
+                "it must be -1 or more"
+            )
+        self._configuration.set(
+            pipeline_options.BUFFER_TIMEOUT_ENABLED, timeout != _FLUSH_WHEN_FULL
+        )
+        if timeout != _FLUSH_WHEN_FULL:
+            self._configuration.set(pipeline_options.BUFFER_TIMEOUT, Duration.of_millis(timeout))
+        return self
+
+    def get_buffer_timeout(self) -> int:
+        """How long a record may wait in a buffer, in milliseconds; -1 for only full buffers."""
+        if not self._configuration.get(pipeline_options.BUFFER_TIMEOUT_ENABLED):
+            return _FLUSH_WHEN_FULL
+        timeout = self._configuration.get(pipeline_options.BUFFER_TIMEOUT)
+        return _FLUSH_WHEN_FULL if timeout is None else timeout.to_millis()
+
+    def disable_operator_chaining(self) -> Self:
+        """Gives every operator a vertex of its own."""
+        self._configuration.set(pipeline_options.OPERATOR_CHAINING, False)
+        return self
+
+    def is_chaining_enabled(self) -> bool:
+        """Whether operators may share a vertex."""
+        return bool(self._configuration.get(pipeline_options.OPERATOR_CHAINING))
+
+    def is_chaining_of_operators_with_different_max_parallelism_enabled(self) -> bool:
+        """Whether operators may share a vertex though their max parallelisms differ."""
+        return bool(self._configuration.get(pipeline_options.CHAIN_DIFFERENT_MAX_PARALLELISM))
+
+    def register_slot_sharing_group(self, slot_sharing_group: SlotSharingGroup) -> Self:
+        """Registers a slot sharing group with its resources; operators join it by its name.
+
+        A group that names no resources is no more than its name, and is not kept.
+
+        Raises:
+            GraphError: A group of that name has other resources.
+        """
+        from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
+
+        call = "register_slot_sharing_group"
+        checked(slot_sharing_group, SlotSharingGroup, call, "the group")
+        if slot_sharing_group.get_cpu_cores() is None:
+            return self
+        name = slot_sharing_group.get_name()
+        known = self._slot_sharing_groups.setdefault(name, slot_sharing_group)
+        if known != slot_sharing_group:
+            raise GraphError(
+                f"{at_call(call)}: slot sharing group '{name}' is already registered with other "
+                f"resources: {known!r}, not {slot_sharing_group!r}; use one of the two"
+            )
+        return self
+
+    def slot_sharing_group_name(self, group: str | SlotSharingGroup) -> str:
+        """The name of a group as the operators' setters take it; registers one with resources."""
+        if isinstance(group, str):
+            if not group:
+                raise ValueError(f"{at_call('slot_sharing_group')}: the group's name is empty")
+            return group
+        self.register_slot_sharing_group(group)
+        return group.get_name()
+
+    def enable_checkpointing(self, interval: int, mode: CheckpointingMode | None = None) -> Self:
+        """Draws a checkpoint every `interval` milliseconds."""
+        config = self.get_checkpoint_config()
+        config.set_checkpoint_interval(interval)
+        if mode is not None:
+            config.set_checkpointing_mode(mode)
+        return self
+
+    def get_checkpoint_interval(self) -> int:
+        """Milliseconds between checkpoints; -1 where there are none."""
+        return self.get_checkpoint_config().get_checkpoint_interval()
+
+    def get_checkpointing_mode(self) -> CheckpointingMode:
+        """Exactly once, or at least once."""
+        return self.get_checkpointing_consistency_mode()
+
+    def get_checkpointing_consistency_mode(self) -> CheckpointingMode:
+        """Exactly once, or at least once."""
+        return self.get_checkpoint_config().get_checkpointing_mode()
+
+    def is_unaligned_checkpoints_enabled(self) -> bool:
+        """Whether checkpoints may overtake buffers. They never do here: all are aligned."""
+        return self.get_checkpoint_config().is_unaligned_checkpoints_enabled()
+
+    def is_force_unaligned_checkpoints(self) -> bool:
+        """Whether unaligned checkpoints are forced; see `is_unaligned_checkpoints_enabled`."""
+        return self.get_checkpoint_config().is_force_unaligned_checkpoints()
+
+    def set_state_backend(self, state_backend: StateBackend) -> Self:
+        """Chooses where keyed state is kept: in memory, unless set, or on the executors' disks.
+
+        PyFlink 2 has the configuration key `state.backend.type` alone; this is as in PyFlink 1.
+        """
+        from opchain.compiler.settings.state_backend import (
+            EmbeddedRocksDBStateBackend,
+            StateBackend,
+        )
+
+        warn_of_old_spelling("set_state_backend()", "set 'state.backend.type' in the Configuration")
+        checked(state_backend, StateBackend, "set_state_backend", "the backend")
+        folder = getattr(state_backend, "checkpoint_path", None)  # of PyFlink 1's backends
+        if folder is not None:
+            self._configuration.set_string("execution.checkpointing.dir", folder)
+        if isinstance(state_backend, EmbeddedRocksDBStateBackend):
+            self._configuration.set(pipeline_options.STATE_BACKEND, "rocksdb")
+            folders = state_backend.get_db_storage_paths()
+            if folders:
+                self._configuration.set(pipeline_options.STATE_FOLDERS, ",".join(folders))
+        else:
+            self._configuration.set(pipeline_options.STATE_BACKEND, "hashmap")
+        return self
+
+    def get_state_backend(self) -> StateBackend:
+        """The backend that the configuration names; as in PyFlink 1."""
+        from opchain.compiler.settings.state_backend import (
+            EmbeddedRocksDBStateBackend,
+            HashMapStateBackend,
+        )
+
+        warn_of_old_spelling(
+            "get_state_backend()", "read 'state.backend.type' of the Configuration"
+        )
+        kind = self._configuration.get(pipeline_options.STATE_BACKEND)
+        return EmbeddedRocksDBStateBackend() if kind == "rocksdb" else HashMapStateBackend()
+
+    def enable_changelog_state_backend(self, enabled: bool) -> Self:
+        """Asks for a changelog of keyed state; see `is_changelog_state_backend_enabled`."""
+        checked(enabled, bool, "enable_changelog_state_backend", "the switch")
+        self._configuration.set(pipeline_options.CHANGELOG_ENABLED, enabled)
+        return self
+
+    def is_changelog_state_backend_enabled(self) -> bool | None:
+        """What was asked for, or None. Checkpoints here hold changes anyway, so it does nothing."""
+        return self._configuration.get(pipeline_options.CHANGELOG_ENABLED)
+
+    def set_default_savepoint_directory(self, directory: str) -> Self:
+        """Sets where savepoints go that name no directory."""
+        checked(directory, str, "set_default_savepoint_directory", "the directory")
+        self._configuration.set(pipeline_options.SAVEPOINT_DIRECTORY, directory)
+        return self
+
+    def get_default_savepoint_directory(self) -> str | None:
+        """Where savepoints go that name no directory; None where that is not set."""
+        return self._configuration.get(pipeline_options.SAVEPOINT_DIRECTORY)
+
+    # -- files and packages that executors need
+
+    def add_python_file(self, file_path: str) -> None:
+        """Puts a .py file, a package folder or a zip on the executors' Python path."""
+        self._append(_FILES, checked(file_path, str, "add_python_file", "the path"))
+
+    def set_python_requirements(
+        self, requirements_file_path: str, requirements_cache_dir: str | None = None
+    ) -> None:
+        """Names a requirements.txt that executors install, maybe from a folder of packages."""
+        call = "set_python_requirements"
+        checked(requirements_file_path, str, call, "the path")
+        self._configuration.set_string(
+            "python.requirements", _joined(requirements_file_path, requirements_cache_dir, call)
+        )
+
+    def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> None:
+        """Unpacks an archive for the executors, into `target_dir` or a folder of its own name."""
+        checked(archive_path, str, "add_python_archive", "the path")
+        self._append(_ARCHIVES, _joined(archive_path, target_dir, "add_python_archive"))
+
+    def set_python_executable(self, python_exec: str) -> None:
+        """Sets the executors' Python interpreter."""
+        checked(python_exec, str, "set_python_executable", "the path")
+        self._configuration.set_string("python.executable", python_exec)
+
+    def add_jars(self, *jars_path: str) -> None:
+        """Adds jars, such as a JDBC driver, to the Spark application."""
+        self._extend("pipeline.jars", jars_path, "add_jars")
+
+    def add_classpaths(self, *classpaths: str) -> None:
+        """Adds URLs to the class path of the Spark application."""
+        self._extend("pipeline.classpaths", classpaths, "add_classpaths")
+
+    def register_cached_file(self, file_path: str, name: str, executable: bool = False) -> None:
+        """Copies a file or folder to every executor, where functions find it under a name.
+
+        Raises:
+            ValueError: The name is taken by another file.
+        """
+        for what, value in (("the path", file_path), ("the name", name)):
+            checked(value, str, "register_cached_file", what)
+        entry = (file_path, name, executable)
+        known = self._cached_files.setdefault(name, entry)
+        if known != entry:
+            raise ValueError(
+                f"{at_call('register_cached_file')}: the name '{name}' already refers to "
+                f"{known[0]!r}; choose another name for {file_path!r}"
+            )
+
+    def _append(self, key: str, path: str) -> None:
+        known = self._configuration.get_string(key, "")
+        self._configuration.set_string(key, f"{known}{_BETWEEN_FILES}{path}" if known else path)
+
+    def _extend(self, key: str, paths: tuple[str, ...], call: str) -> None:
+        for path in paths:
+            checked(path, str, call, "a path")
+        known = self._configuration.parse_list_value(self._configuration.get_string(key, ""))
+        self._configuration.set_string(key, ";".join([*known, *paths]))
+
+    # -- sources; a source that no operator reads is not part of the program, as in Flink
+
+    def from_source(
+        self,
+        source: Source[T],
+        watermark_strategy: WatermarkStrategy[Any],
+        source_name: str,
+        type_info: DeclaredType = None,
+    ) -> DataStream[T]:
+        """A stream of a Source, with its timestamps and watermarks.
+
+        Without a declared type the records have the source's, if it knows one.
+        """
+        call = "from_source"
+        checked_function(source, Source, call)
+        checked(watermark_strategy, WatermarkStrategy, call, "the watermark strategy")
+        checked(source_name, str, call, "the source's name")
+        if type_info is None:
+            type_info = source.get_produced_type()
+        return self._begin(SourceSpec(source, watermark_strategy), source_name, type_info, call)
+
+    def from_dataframe(
+        self,
+        dataframe: Any,
+        watermark_strategy: WatermarkStrategy[Any] | None = None,
+        source_name: str = "DataFrame",
+    ) -> DataStream[Any]:
+        """The rows of a Spark DataFrame, as Rows with its columns' names and types; without end if it is streaming.
+
+        Its partitions go to the subtasks in contiguous runs: set the source's parallelism to theirs to keep
+        them apart. Whatever the DataFrame computes runs in the job's own first stage; only an adaptive plan
+        runs its shuffles before.
+
+        Flink: `StreamTableEnvironment.toDataStream` of a table.
+
+        Args:
+            dataframe: One of a classic session; nothing of it runs yet.
+            watermark_strategy: Event time of the rows; None for none.
+            source_name: What plans call it.
+
+        Raises:
+            GraphError: It is no such DataFrame.
+            UnsupportedFeatureError: It has a column whose type records cannot hold.
+        """
+        call = "from_dataframe"
+        checked(source_name, str, call, "the source's name")
+        strategy = WatermarkStrategy.no_watermarks()
+        if watermark_strategy is not None:
+            strategy = checked(
+                watermark_strategy, WatermarkStrategy, call, "the watermark strategy"
+            )
+        try:
+            source = DataFrameSource(dataframe)
+        except GraphError as error:
+            raise type(error)(f"{at_call(call)}: {error}") from error
+        record_type = source.get_produced_type()
+        return self._begin(SourceSpec(source, strategy), source_name, record_type, call)
+
+    def add_source(
+        self,
+        source_func: SourceFunction[T],
+        source_name: str = "Custom Source",
+        type_info: DeclaredType = None,
+    ) -> DataStream[T]:
+        """A stream of a SourceFunction, unbounded to the planner.
+
+        Runs in one subtask, unless it is a ParallelSourceFunction.
+        """
+        checked_function(source_func, SourceFunction, "add_source")
+        checked(source_name, str, "add_source", "the source's name")
+        if isinstance(source_func, SourceBackedFunction):
+            return self.from_source(
+                source_func.as_source(), WatermarkStrategy.no_watermarks(), source_name, type_info
+            )
+        is_parallel = isinstance(source_func, ParallelSourceFunction)
+        spec = LegacySourceSpec(source_func, is_parallel)
+        return self._begin(spec, source_name, type_info, "add_source")
+
+    def from_collection(
+        self, collection: Sequence[T] | Iterable[T], type_info: DeclaredType = None
+    ) -> DataStream[T]:
+        """A bounded stream of the records, in order, from one subtask.
+
+        The records are read now and are sent with the program. As in PyFlink a declared type converts
+        them: tuples become rows where it is a row's.
+
+        Flink: a legacy source, as PyFlink makes it; `from_data` makes a new-style one.
+        """
+        call = "from_collection"
+        record_type = type_of(type_info, call)
+        source = CollectionSource(_records(collection, record_type, call))
+        spec = InputFormatSourceSpec(source, is_parallel=True, is_bounded=True)
+        return self._begin(spec, "Collection Source", record_type, call).force_non_parallel()
+
+    def from_elements(self, *data: T) -> DataStream[T]:
+        """A bounded stream of the arguments; see `from_collection`. Flink has it in Java only."""
+        _require_records(data, "from_elements")
+        return self.from_collection(data)
+
+    def from_data(self, *data: T, type_info: DeclaredType = None) -> DataStream[T]:
+        """A bounded stream of the arguments, or of one list of records.
+
+        Unlike `from_collection` it may be given a higher parallelism: each subtask then emits a
+        contiguous part. Flink has it in Java only: a DataGeneratorSource.
+        """
+        records: Any = data[0] if len(data) == 1 and isinstance(data[0], (list, range)) else data
+        record_type = type_of(type_info, "from_data")
+        found = _require_records(_records(records, record_type, "from_data"), "from_data")
+        source = CollectionSource(found)
+        # Flink gives it a strategy too, but to records without timestamps, so that it does nothing.
+        return self._begin(
+            SourceSpec(source), "Collection Source", type_info, "from_data"
+        ).set_parallelism(1)
+
+    def from_sequence(self, start: int, end: int) -> DataStream[int]:
+        """The numbers from `start` to `end`, both included; each subtask emits a contiguous part.
+
+        Flink has it in Java only.
+        """
+        source = NumberSequenceSource(start, end)
+        return self._begin(SourceSpec(source), "Sequence Source", None, "from_sequence")
+
+    def generate_sequence(self, start: int, end: int) -> DataStream[int]:
+        """The numbers from `start` to `end`, as a legacy source: subtask i of n emits every n-th.
+
+        Flink has it in Java only, and calls it deprecated: use `from_sequence`.
+        """
+        from opchain.runtime.connectors.sequence import StatefulSequenceSource
+
+        return self.add_source(StatefulSequenceSource(start, end), "Sequence Source (Deprecated)")
+
+    def read_text_file(self, file_path: str, charset_name: str = "UTF-8") -> DataStream[str]:
+        """The lines of a file, of all files of a folder, or of those that a pattern matches.
+
+        Large files are read in parts by several subtasks. Flink's method of this name is gone since
+        2.0; this is `from_source` of a file source.
+        """
+        warn_of_old_spelling(
+            "read_text_file()",
+            "call from_source() with FileSource.for_record_stream_format(StreamFormat.text_line_format(), path)",
+        )
+        source = TextLineSource(file_path, charset_name=charset_name)
+        return self._begin(SourceSpec(source), "Text File Source", None, "read_text_file")
+
+    def create_input(self, input_format: Any, type_info: DeclaredType = None) -> DataStream[Any]:
+        """A bounded stream of an AvroInputFormat, or of any other bounded Source, as a legacy source.
+
+        Flink has two operators for files: one that looks for them, and one that reads.
+
+        Raises:
+            UnsupportedFeatureError: It is an InputFormat of Java.
+        """
+        call = "create_input"
+        if not isinstance(input_format, Source) or not input_format.is_bounded:
+            raise UnsupportedFeatureError(
+                f"{at_call(call)}: {input_format!r} cannot be read; pass an AvroInputFormat, or write a "
+                "Source and use from_source()"
+            )
+        spec = InputFormatSourceSpec(input_format, is_parallel=True, is_bounded=True)
+        record_type = input_format.get_produced_type() if type_info is None else type_info
+        return self._begin(spec, "Custom File Source", record_type, call)
+
+    def socket_text_stream(
+        self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0
+    ) -> DataStream[str]:
+        """The texts between delimiters that a server sends, read by one subtask.
+
+        Ends when the server closes the connection and `max_retry` attempts to connect again (-1 for no
+        end of them) are over. Flink has it in Java only.
+        """
+        from opchain.runtime.connectors.socket_source import (
+            SocketTextStreamFunction,
+        )
+
+        function = SocketTextStreamFunction(hostname, port, delimiter, max_retry)
+        return self.add_source(function, "Socket Stream")
+
+    def _begin(
+        self, spec: SourceSpec | LegacySourceSpec, name: str, type_info: DeclaredType, call: str
+    ) -> DataStream[Any]:
+        transformation = OperatorTransformation(
+            self.next_transformation_id(),
+            name,
+            (),
+            spec=spec,
+            parallelism=self.get_parallelism(),
+            call_site=user_call_site(),
+            output_type=type_of(type_info, call),
+        )
+        if isinstance(spec, LegacySourceSpec):
+            transformation.chaining_strategy = ChainingStrategy.HEAD
+            if not spec.is_parallel:
+                transformation.set_parallelism(1)
+                transformation.is_parallel = False
+        return DataStream(self, transformation)
+
+    # -- the program and its plans
+
+    def add_operator(self, transformation: Transformation) -> None:
+        """Registers a transformation: it is part of the program, with all that it reads.
+
+        Flink: `StreamExecutionEnvironment.addOperator`; the DSL's methods call it.
+        """
+        self._transformations.append(transformation)
+
+    def get_transformations(self) -> list[Transformation]:
+        """The registered operators and sinks in the order of the calls; a copy."""
+        return list(self._transformations)
+
+    def next_transformation_id(self) -> int:
+        """A new id; Flink counts them per JVM, here they count per environment, from 1."""
+        self._last_id += 1
+        return self._last_id
 
     if not TYPE_CHECKING:
 
@@ -89,8 +694,8 @@ class StreamExecutionEnvironment(EnvironmentSources):
 
     def program(self, job_name: str | None = None) -> Program:
         """What is registered now, with the settings, as the compiler takes it."""
-        from opchain.compiler.graph.plan import Program  # noqa: PLC0415 - drawing needs no compiler
-        from opchain.compiler.settings.settings_reader import read_settings  # noqa: PLC0415
+        from opchain.compiler.graph.plan import Program
+        from opchain.compiler.settings.settings_reader import read_settings
 
         settings = read_settings(self._configuration)
         fixed: dict[str, Any] = {"parallelism": self.get_parallelism()}
@@ -120,8 +725,8 @@ class StreamExecutionEnvironment(EnvironmentSources):
         Args:
             stage: `stream-graph`, `job-graph`, `execution` or `generated`.
         """
-        from opchain.compiler.plan.explain import explain  # noqa: PLC0415 - as for program()
-        from opchain.compiler.plan.page.render import shown  # noqa: PLC0415
+        from opchain.compiler.plan.explain import explain
+        from opchain.compiler.plan.page.render import shown
 
         program = self.program()
         return shown(explain(program, stage), stage, program)
@@ -131,7 +736,7 @@ class StreamExecutionEnvironment(EnvironmentSources):
 
         The plan of what they are chained to is `opchain plan --format flink-json`.
         """
-        from opchain.compiler.plan.flink_json import streaming_plan  # noqa: PLC0415 - as for program()
+        from opchain.compiler.plan.flink_json import streaming_plan
 
         return json.dumps(streaming_plan(self.get_stream_graph()), indent=2)
 
@@ -140,8 +745,8 @@ class StreamExecutionEnvironment(EnvironmentSources):
 
         The environment keeps what was drawn. PyFlink has no such call; Java's is `getStreamGraph(false)`.
         """
-        from opchain.compiler.graph.plan import made  # noqa: PLC0415 - as for program()
-        from opchain.compiler.passes.pipeline import compile_program  # noqa: PLC0415
+        from opchain.compiler.graph.plan import made
+        from opchain.compiler.passes.pipeline import compile_program
 
         return made(compile_program(self.program(), "stream-graph").stream_graph)
 
@@ -150,8 +755,8 @@ class StreamExecutionEnvironment(EnvironmentSources):
 
         The environment keeps what was drawn. PyFlink has no such call; Java's is `getStreamGraph(false).getJobGraph()`.
         """
-        from opchain.compiler.graph.plan import made  # noqa: PLC0415 - as for program()
-        from opchain.compiler.passes.pipeline import compile_program  # noqa: PLC0415
+        from opchain.compiler.graph.plan import made
+        from opchain.compiler.passes.pipeline import compile_program
 
         return made(compile_program(self.program(), "job-graph").job_graph)
 
@@ -200,6 +805,6 @@ class StreamExecutionEnvironment(EnvironmentSources):
     def _started(self, program: Program, method: str, *, wait: bool) -> JobClient:
         if interception.job_intercepted(program, method):
             return CapturedJobClient()
-        from opchain.compiler.execution import submit  # noqa: PLC0415 - drawing runs nothing
+        from opchain.compiler.execution import submit
 
         return submit(program, wait=wait)
