@@ -1,10 +1,9 @@
-"""DataStream: the operations on a stream of records."""
-
+"""DataStream: transformations, partitioners and sinks of a stream."""
 # ruff: noqa: PLC0415 - streams make each other (a KeyedStream is a DataStream): those modules are
-# imported where a stream of that kind is made.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from opchain.compiler.dsl.argument_checks import (
@@ -14,16 +13,22 @@ from opchain.compiler.dsl.argument_checks import (
     checked_stream,
     declared_type,
 )
+from opchain.compiler.dsl.collected import CloseableIterator
+from opchain.compiler.dsl.data_stream_sink import DataStreamSink
 from opchain.compiler.dsl.operator_attributes import OperatorAttributes
-from opchain.compiler.dsl.partitioning import Partitioning
-from opchain.compiler.dsl.sink_operations import SinkOperations
 from opchain.compiler.graph.call_site import user_call_site
+from opchain.compiler.graph.partitioner import ExchangeMode, KeyBy, Partitioner, PartitionerKind
 from opchain.compiler.graph.transformation import (
     OperatorTransformation,
+    PartitionTransformation,
     SideOutputTransformation,
+    SinkTransformation,
     UnionTransformation,
 )
+from opchain.runtime.connectors.print_sink import PrintSinkFunction
+from opchain.runtime.connectors.streaming_file_sink import StreamingFileSink
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
+from opchain.runtime.functions import key_selectors
 from opchain.runtime.functions.field_functions import Projection
 from opchain.runtime.functions.key_selectors import KeySelector
 from opchain.runtime.functions.map_functions import (
@@ -33,19 +38,25 @@ from opchain.runtime.functions.map_functions import (
     MapFunction,
 )
 from opchain.runtime.functions.process_functions import KeyedProcessFunction, ProcessFunction
+from opchain.runtime.functions.sink import Sink
+from opchain.runtime.functions.source_sink_functions import SinkFunction, TwoPhaseSinkFunction
 from opchain.runtime.java_objects import no_java_attribute
 from opchain.runtime.program.operator_specs import (
+    CollectSinkSpec,
     FilterSpec,
     FlatMapSpec,
+    LegacySinkSpec,
     MapSpec,
     ProcessSpec,
+    SinkSpec,
     TimestampsWatermarksSpec,
+    TwoPhaseSinkSpec,
 )
 from opchain.runtime.types.output_tag import OutputTag
 from opchain.runtime.types.type_variables import K, T
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from opchain.compiler.dsl.argument_checks import DeclaredType
     from opchain.compiler.dsl.connected_streams import (
@@ -57,10 +68,16 @@ if TYPE_CHECKING:
     from opchain.compiler.dsl.keyed_stream import KeyedStream
     from opchain.compiler.dsl.partition_window import PartitionWindowedStream
     from opchain.compiler.dsl.windowed_stream import AllWindowedStream
+    from opchain.runtime.functions.state_descriptors import MapStateDescriptor
     from opchain.runtime.functions.window import Window
     from opchain.runtime.watermarks.strategy import WatermarkStrategy
     from opchain.runtime.windows.assigners import WindowAssigner
 
+
+_BY_KEY = {PartitionerKind.HASH, PartitionerKind.FORWARD_FOR_CONSECUTIVE_HASH}
+
+
+if TYPE_CHECKING:
     W = TypeVar("W", bound=Window)
 
 R = TypeVar("R")
@@ -81,7 +98,7 @@ _ON_KEYED_STREAMS = frozenset(
 )
 
 
-class DataStream(Partitioning[T], SinkOperations[T], OperatorAttributes[T]):
+class DataStream(OperatorAttributes[T]):
     """A stream of records.
 
     >>> from opchain import StreamExecutionEnvironment
@@ -321,4 +338,255 @@ class DataStream(Partitioning[T], SinkOperations[T], OperatorAttributes[T]):
         raise UnsupportedFeatureError(
             f"{at_call('cache')}: caching a stream between jobs is not supported; "
             "write it to files in one job and read them in the next"
+        )
+
+    # -- partitioners; without one, equal parallelism means forward, else rebalance
+
+    def shuffle(self) -> DataStream[T]:
+        """Sends each record to a random subtask; the choice is the same in every run."""
+        return self.partition(PartitionerKind.SHUFFLE)
+
+    def rebalance(self) -> DataStream[T]:
+        """Deals the records out to all subtasks in turn."""
+        return self.partition(PartitionerKind.REBALANCE)
+
+    def rescale(self) -> DataStream[T]:
+        """Deals the records out in turn to a share of the subtasks: each has its own producers."""
+        return self.partition(PartitionerKind.RESCALE)
+
+    def forward(self) -> DataStream[T]:
+        """Keeps each record in its subtask; the next operator must have the same parallelism."""
+        return self.partition(PartitionerKind.FORWARD)
+
+    def global_(self) -> DataStream[T]:
+        """Sends all records to the first subtask.
+
+        Flink: `DataStream.global`, a word that Python keeps for itself; PyFlink has no such method.
+        """
+        return self.partition(PartitionerKind.GLOBAL)
+
+    @overload
+    def broadcast(self) -> DataStream[T]: ...
+
+    @overload
+    def broadcast(
+        self,
+        broadcast_state_descriptor: MapStateDescriptor[Any, Any],
+        *other_broadcast_state_descriptors: MapStateDescriptor[Any, Any],
+    ) -> BroadcastStream[T]: ...
+
+    def broadcast(
+        self,
+        broadcast_state_descriptor: MapStateDescriptor[Any, Any] | None = None,
+        *other_broadcast_state_descriptors: MapStateDescriptor[Any, Any],
+    ) -> DataStream[T] | BroadcastStream[T]:
+        """Sends every record to every subtask.
+
+        With descriptors the result is a BroadcastStream: connect a stream to it, and process both
+        with these broadcast states.
+        """
+        descriptors = (broadcast_state_descriptor, *other_broadcast_state_descriptors)
+        if descriptors == (None,):
+            return self.partition(PartitionerKind.BROADCAST)
+        from opchain.compiler.dsl.connected_streams import BroadcastStream
+
+        return BroadcastStream(self.partition(PartitionerKind.BROADCAST), descriptors)
+
+    def partition_custom(
+        self,
+        partitioner: key_selectors.Partitioner[K] | Callable[[K, int], int],
+        key_selector: KeySelector[T, K] | Callable[[T], K],
+    ) -> DataStream[T]:
+        """Sends each record to the subtask that `partitioner(key, number_of_subtasks)` chooses."""
+        call = "partition_custom"
+        checked_function(partitioner, key_selectors.Partitioner, call, callables=True)
+        checked_function(key_selector, KeySelector, call, callables=True)
+        return self.partition(
+            PartitionerKind.CUSTOM, key_by=KeyBy(key_selector), custom=partitioner
+        )
+
+    def partition(
+        self,
+        kind: PartitionerKind,
+        *,
+        exchange_mode: ExchangeMode = ExchangeMode.UNDEFINED,
+        key_by: KeyBy | None = None,
+        custom: Any = None,
+    ) -> DataStream[T]:
+        """Sets any partitioner, with an exchange mode.
+
+        Flink keeps this internal: a PartitionTransformation made directly, as its table planner does
+        for FORWARD_FOR_UNSPECIFIED and FORWARD_FOR_CONSECUTIVE_HASH. Unlike the methods above it
+        also works on a keyed stream.
+
+        Args:
+            kind: The partitioner.
+            exchange_mode: PIPELINED or BATCH force that kind of exchange.
+            key_by: The key, for HASH and FORWARD_FOR_CONSECUTIVE_HASH; a keyed stream's by default.
+            custom: The function behind CUSTOM.
+        """
+        checked(kind, PartitionerKind, "partition", "the kind")
+        checked(exchange_mode, ExchangeMode, "partition", "the exchange mode")
+        if key_by is None and kind in _BY_KEY:
+            key_by = self.state_key
+            if key_by is None:
+                raise ValueError(
+                    f"{at_call('partition')}: a {kind.value} partitioner needs a key; "
+                    "pass key_by=KeyBy(selector), or call it on a keyed stream"
+                )
+        transformation = PartitionTransformation(
+            self._environment.next_transformation_id(),
+            self.transformation,
+            Partitioner(kind, key_by, custom),
+            exchange_mode,
+            call_site=user_call_site(),
+        )
+        return self._stream_of(transformation)
+
+    # -- sinks
+
+    def add_sink(self, sink_func: SinkFunction[T]) -> DataStreamSink[T]:
+        """Ends the stream in a SinkFunction."""
+        checked_function(sink_func, SinkFunction, "add_sink")
+        if isinstance(sink_func, StreamingFileSink):
+            return self.sink_to(sink_func.file_sink)
+        is_two_phase = isinstance(sink_func, TwoPhaseSinkFunction)
+        return self._legacy_sink((TwoPhaseSinkSpec if is_two_phase else LegacySinkSpec)(sink_func))
+
+    def sink_to(self, sink: Sink[T]) -> DataStreamSink[T]:
+        """Ends the stream in a Sink: a writer, and a committer where the sink has one."""
+        checked_function(sink, Sink, "sink_to")
+        record_type = declared_type(self.transformation)
+        if record_type is not None:
+            sink = sink.for_type(record_type)
+        transformation = SinkTransformation(
+            self._environment.next_transformation_id(),
+            SinkSpec.default_name,
+            self.transformation,
+            spec=SinkSpec(sink),
+            parallelism=self._environment.get_parallelism(),
+            key_by=self.state_key,
+            call_site=user_call_site(),
+        )
+        self._environment.add_operator(transformation)
+        return DataStreamSink(self._environment, transformation)
+
+    def print(self, sink_identifier: str | None = None) -> DataStreamSink[T]:
+        """Prints each record on its executor's standard output.
+
+        With several subtasks each line begins with the subtask's number, counted from 1: `3> text`;
+        with an identifier `id:3> text`, or `id> text` from a single subtask.
+        """
+        return self._print(sink_identifier, "print", to_stderr=False).name("Print to Std. Out")
+
+    def print_to_err(self, sink_identifier: str | None = None) -> DataStreamSink[T]:
+        """Prints like `print`, to standard error."""
+        return self._print(sink_identifier, "print_to_err", to_stderr=True).name(
+            "Print to Std. Err"
+        )
+
+    @overload
+    def execute_and_collect(
+        self, job_execution_name: str | None = None, limit: None = None
+    ) -> CloseableIterator[T]: ...
+
+    @overload
+    def execute_and_collect(
+        self, job_execution_name: str | None = None, *, limit: int
+    ) -> list[T]: ...
+
+    @overload
+    def execute_and_collect(self, job_execution_name: str | None, limit: int) -> list[T]: ...
+
+    def execute_and_collect(
+        self, job_execution_name: str | None = None, limit: int | None = None
+    ) -> CloseableIterator[T] | list[T]:
+        """Runs the program and gives this stream's records: an iterator, or a list of `limit`.
+
+        Close the iterator, or use it in a `with` statement: that ends the job. A keyed stream gives
+        rows of key and record, as PyFlink's does.
+        """
+        if limit is not None and checked(limit, int, "execute_and_collect", "the limit") < 1:
+            raise ValueError(
+                f"{at_call('execute_and_collect')}: the limit is {limit}; it must be at least 1"
+            )
+        collected = self._collected().collect_async()
+        name = "DataStream Collect" if job_execution_name is None else job_execution_name
+        self._environment.execute_async(name)
+        if limit is None:
+            return collected
+        with collected:
+            return list(islice(collected, limit))
+
+    def collect_async(self) -> CloseableIterator[T]:
+        """Adds a sink whose records can be read from the iterator once the job runs.
+
+        Flink: `DataStream.collectAsync`. The iterator waits for `env.execute_async()`.
+        """
+        sink = self._legacy_sink(CollectSinkSpec(), parallelism=1).transformation
+        sink.uid = f"dataStreamCollect_{sink.id}"
+        collected: CloseableIterator[T] = CloseableIterator(sink)
+        self._environment.register_collect_iterator(collected)
+        return collected
+
+    def _collected(self) -> DataStream[T]:
+        """The stream whose records `execute_and_collect` gives."""
+        return self
+
+    def to_dataframe(
+        self,
+        schema: Any = None,
+        *,
+        path: str | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """This stream as a DataFrame of Spark.
+
+        That of a bounded stream is lazy as any other. It is the part of the program that leads here, run as
+        one Spark job by each action on it (so cache it before several). Sinks of the program are not part of
+        it: `execute()` runs them, once, and what leads to the DataFrame alone is not a part of that.
+        Accumulators, metrics and what operators print are lost, since no job of opchain's ends.
+
+        That of an unbounded stream is a streaming one, to be read by any number of queries (`writeStream`),
+        each record exactly once in each. The stream stays part of the program: the job of `execute()` commits
+        its records to a folder of Parquet files, epoch by epoch, and the queries read these.
+        So start queries, then the job; or let another program read the folder.
+
+        Args:
+            schema: A StructType, or DDL text; a single type for records that are not rows, which become the
+                column `value`. None takes what the stream's declared type says.
+            path: Of an unbounded stream: the folder, or its URL. None is a folder of the stream's uid below
+                `execution.checkpointing.dir`; without checkpoints, one that goes with this process.
+            options: Of an unbounded stream: those of Spark's file stream. Files stay, unless they say
+                `cleanSource`; `maxFilesPerTrigger` says how much a micro-batch reads.
+
+        Flink: `StreamTableEnvironment.fromDataStream`, and a table. Timestamps of records and watermarks
+        end here; a field that holds the time goes along.
+
+        Raises:
+            GraphError: The columns are unknown; the stream is bounded and has a path; it is unbounded and
+                has checkpoints, and neither a uid nor a path.
+            UnsupportedFeatureError: The job is to run in this process.
+        """
+        from opchain.compiler.dsl.stream_dataframe import dataframe_of_stream
+
+        return dataframe_of_stream(self, schema, path, options)
+
+    def _print(
+        self, sink_identifier: str | None, call: str, *, to_stderr: bool
+    ) -> DataStreamSink[T]:
+        if sink_identifier is not None:
+            checked(sink_identifier, str, call, "the sink identifier")
+        record_type = declared_type(self.transformation)
+        function = PrintSinkFunction(sink_identifier, to_stderr, record_type)
+        return self._legacy_sink(LegacySinkSpec(function))
+
+    def _legacy_sink(
+        self, spec: LegacySinkSpec, parallelism: int | None = None
+    ) -> DataStreamSink[T]:
+        return DataStreamSink(
+            self._environment,
+            self.transform(
+                spec, parallelism=parallelism, parallelism_configured=parallelism is not None
+            ).transformation,
         )
