@@ -368,7 +368,7 @@ class CheckpointCoordinator:
         try:
             self.lease.require()
         except CheckpointInUseError:
-            if completed_epochs(self._storage)[-1] > epoch:
+            if max(completed_epochs(self._storage), default=0) > epoch:
                 self._storage.delete(name)  # nobody resumes from it
             raise
 

@@ -1,0 +1,444 @@
+"""Drivers of one job under a scheduler that decides everything by a seed: the real code on a storage in memory.
+
+A driver runs on a thread of its own and stops before each call to the storage, the output's file system and the clock.
+The scheduler lets one driver make one step at a time. It may also let a driver die, have a call fail, do the call and
+lose its answer, or do the call much later. In between readers move committed files away, and clocks jump. A driver
+that is not scheduled for a while is frozen.
+
+At the end one driver runs without faults, then the frozen ones wake. Each record must be in the output once.
+
+    python tests/simulated_drivers.py --seeds 100000 --first 0     # with the project and tests/ in PYTHONPATH
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import random
+import sys
+import threading
+import uuid
+from collections import Counter
+from contextlib import ExitStack, suppress
+from io import BytesIO
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+from crash_runs import DriverDiedError, InProcessEpochs, delivered
+from epoch_runs import given
+from forms import job_of
+
+from opchain.common import Encoder, WatermarkStrategy
+from opchain.datastream.connectors.file_system import BucketAssigner, FileSink
+from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
+from opchain.runtime.checkpoint.storage import CheckpointStorage
+from opchain.runtime.errors import CheckpointError
+from opchain.runtime.files.file_systems import FileStatus, FileSystem, FolderContent, joined
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opchain.runtime.program.vertex_program import JobProgram
+
+OUTPUT = "simulated://output"
+BATCHES = 3
+LEASE_MS = 60_000
+MOST_DRIVERS = 6
+_REFUSALS = (errno.ENOSPC, errno.EIO, errno.ETIMEDOUT)
+
+
+def simulated_job() -> JobProgram:
+    """Numbers into files, by two subtasks."""
+
+    def drawn(env: Any) -> None:
+        rows = given(env, "rows", WatermarkStrategy.no_watermarks()).set_parallelism(1)
+        sink = FileSink.for_row_format(OUTPUT, Encoder.simple_string_encoder())
+        sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
+        rows.rebalance().map(lambda row: str(row[2])).sink_to(sink.build()).uid("numbers")
+
+    return job_of(drawn, parallelism=2, max_parallelism=2)
+
+
+def rows_of(batch: int) -> list[tuple[str, int, int]]:
+    """What a micro-batch reads."""
+    return [("k", 0, 10 * batch + n) for n in range(3)]
+
+
+class Driver:
+    """A run of the job on a thread of its own, one step at a time."""
+
+    def __init__(self, world: World, number: int) -> None:
+        self.world, self.number = world, number
+        self.is_over = self.is_dead = False
+        self.failure: BaseException | None = None
+        self.action = "go"
+        self.may_fail = False
+        self._turn, self._yielded = threading.Semaphore(0), threading.Semaphore(0)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def step(self, action: str = "go") -> None:
+        """Lets it go on to its next call."""
+        self.action = action
+        self._turn.release()
+        self._yielded.acquire()
+
+    def pause(self, *, may_fail: bool) -> str:
+        """Waits for the scheduler; on the driver's own thread."""
+        self.may_fail = may_fail
+        self._yielded.release()
+        self._turn.acquire()
+        if self.action == "die" and not self.is_dead:
+            self.world.trace.append(f"{self.number} die")
+            self.is_dead = True
+        if self.is_dead:
+            raise DriverDiedError
+        return self.action
+
+    def _run(self) -> None:
+        self._turn.acquire()
+        self.world.drivers_of_threads[threading.get_ident()] = self
+        try:
+            self.world.run_job(f"run-{self.number}")
+        except BaseException as error:  # noqa: BLE001 - the judge looks at it
+            self.failure = error
+        finally:
+            self.is_over = True
+            self._yielded.release()
+
+
+class World:
+    """Storage, output, clock and drivers of one seed.
+
+    Attributes:
+        seed: Decides everything.
+        trace: What happened, in order.
+    """
+
+    def __init__(self, seed: int, job: JobProgram) -> None:
+        self.seed, self.job = seed, job
+        self.draw = random.Random(seed)
+        self.files: dict[str, bytes] = {}
+        self.output: dict[str, bytes] = {}
+        self.archive: dict[str, bytes] = {}
+        self.late: list[Callable[[], Any]] = []
+        self.trace: list[str] = []
+        self.now_ms = 1_000_000
+        self.noted = 0
+        self.is_disk_full = False
+        self.drivers: list[Driver] = []
+        self.drivers_of_threads: dict[int, Driver] = {}
+
+    def call(self, what: str, effect: Callable[[], Any], *, changes: bool) -> Any:
+        """A call of a driver: the scheduler says what becomes of it."""
+        driver = self.drivers_of_threads.get(threading.get_ident())
+        if driver is None:
+            return effect()
+        action = driver.pause(may_fail=changes)
+        self.trace.append(f"{driver.number} {action} {what}")
+        if action == "fail" or (changes and self.is_disk_full):
+            code = errno.ENOSPC if self.is_disk_full else self.draw.choice(_REFUSALS)
+            raise OSError(code, os.strerror(code))
+        if action == "late":
+            self.late.append(effect)
+            raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+        found = effect()
+        if action == "lost":
+            raise ConnectionError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+        return found
+
+    def run_job(self, run_id: str) -> None:
+        """What a driver does."""
+        storage = SimulatedStorage(self)
+        coordinator = CheckpointCoordinator.open(
+            storage,
+            "simulated",
+            run_id,
+            tolerable_failures=self.seed % 3,
+            retained=1 + self.seed % 2,
+            lease_ms=LEASE_MS,
+            keeps_alive=False,
+            now_ms=lambda: self.now_ms,
+        )
+        try:
+            epochs = InProcessEpochs(self.job, coordinator, storage)
+            for batch in range(self.noted, BATCHES):
+                epochs.run(delivered(self.job, rows_of(batch)), batch)
+                self.call(f"note {batch}", lambda: None, changes=False)
+                self.noted = max(self.noted, batch + 1)
+            coordinator.sweep()
+        finally:
+            coordinator.close()
+
+    def start(self) -> Driver:
+        """Starts another driver."""
+        driver = Driver(self, len(self.drivers) + 1)
+        self.drivers.append(driver)
+        return driver
+
+    def chaos(self) -> None:
+        """Steps and faults, as the seed says."""
+        draw = self.draw
+        faults, switches = draw.choice((0.0, 0.03, 0.1, 0.2)), draw.choice((0.01, 0.05, 0.3))
+        starts = draw.choice((0.01, 0.05))
+        self.start()
+        current: Driver | None = None
+        for _ in range(draw.randrange(20, 600)):
+            event = draw.random()
+            if event < starts and len(self.drivers) < MOST_DRIVERS:
+                self.now_ms += draw.choice((-LEASE_MS, 10, 2 * LEASE_MS, 2 * LEASE_MS))
+                current = self.start()
+            elif event < 0.03 and self.late:
+                self.deliver(draw.randrange(len(self.late)))
+            elif event < 0.04:
+                self.read_output()
+            elif event < 0.043:
+                self.is_disk_full = not self.is_disk_full
+            alive = [driver for driver in self.drivers if not driver.is_over]
+            if not alive:
+                if len(self.drivers) >= MOST_DRIVERS:
+                    return
+                self.now_ms += 2 * LEASE_MS
+                current = self.start()
+                continue
+            if current is None or current.is_over or draw.random() < switches:
+                current = draw.choice(alive)
+            current.step(self._action(current, faults))
+
+    def _action(self, driver: Driver, faults: float) -> str:
+        if self.draw.random() >= (faults if driver.may_fail else faults / 10):
+            return "go"
+        kinds = ("die", "fail", "lost", "late")
+        return self.draw.choice(kinds) if driver.may_fail else "die"
+
+    def settle(self) -> None:
+        """One driver runs without faults; then frozen ones wake, and late calls arrive."""
+        self.is_disk_full = False
+        self._finish()
+        for driver in self.drivers:
+            while not driver.is_over:
+                driver.step()
+        while self.late:
+            self.deliver(0)
+        self._finish()
+
+    def _finish(self) -> None:
+        self.now_ms += 10 * LEASE_MS
+        driver = self.start()
+        while not driver.is_over:
+            driver.step()
+        if driver.failure is not None:
+            raise AssertionError(
+                f"seed {self.seed}: the last driver failed: {driver.failure!r}"
+            ) from driver.failure
+
+    def deliver(self, number: int) -> None:
+        """A late call takes effect."""
+        self.trace.append(f"late call {number} arrives")
+        with suppress(OSError):
+            self.late.pop(number)()
+
+    def read_output(self) -> None:
+        """A reader moves a committed file to its archive, where none may have its name."""
+        shown = sorted(path for path in self.output if "/." not in path)
+        if shown:
+            path = self.draw.choice(shown)
+            assert path not in self.archive, f"seed {self.seed}: {path} came a second time"
+            self.archive[path] = self.output.pop(path)
+            self.trace.append(f"reader moves {path}")
+
+    def judge(self) -> None:
+        """Each record is there once, and no driver failed without a fault.
+
+        Raises:
+            AssertionError: Something was lost, doubled, or failed for no reason.
+        """
+        files = [*self.archive.values()]
+        files += [data for path, data in self.output.items() if "/." not in path]
+        found = sorted(int(line) for data in files for line in data.split())
+        expected = [row[2] for batch in range(BATCHES) for row in rows_of(batch)]
+        assert found == expected, f"seed {self.seed}: {found} and not {expected}"
+        for driver in self.drivers:
+            failure = driver.failure
+            assert failure is None or isinstance(
+                failure, (DriverDiedError, OSError, CheckpointError)
+            ), f"seed {self.seed}: driver {driver.number} failed: {failure!r}"
+
+
+class SimulatedStorage(CheckpointStorage):
+    """A place for checkpoints whose every call is a step."""
+
+    def __init__(self, world: World) -> None:
+        self.url = "simulated://checkpoints"
+        self._world = world
+
+    def write(self, name: str, data: bytes) -> None:
+        self._world.call(f"write {name}", lambda: self._files.update({name: data}), changes=True)
+
+    def publish(self, name: str, data: bytes) -> None:
+        def publish() -> None:
+            if name in self._files:
+                raise FileExistsError(name)
+            self._files[name] = data
+
+        self._world.call(f"publish {name}", publish, changes=True)
+
+    def read(self, name: str) -> bytes:
+        def read() -> bytes:
+            if name not in self._files:
+                raise FileNotFoundError(name)
+            return self._files[name]
+
+        found: bytes = self._world.call(f"read {name}", read, changes=False)
+        return found
+
+    def names(self, prefix: str = "") -> list[str]:
+        start = f"{prefix}/" if prefix else ""
+        found: list[str] = self._world.call(
+            f"names {prefix}",
+            lambda: sorted(name for name in self._files if name.startswith(start)),
+            changes=False,
+        )
+        return found
+
+    def children(self, folder: str = "") -> list[str]:
+        start = f"{folder}/" if folder else ""
+        found: list[str] = self._world.call(
+            f"children {folder}",
+            lambda: sorted(
+                {
+                    name[len(start) :].partition("/")[0]
+                    for name in self._files
+                    if name.startswith(start)
+                }
+            ),
+            changes=False,
+        )
+        return found
+
+    def delete(self, name: str) -> None:
+        self._world.call(f"delete {name}", lambda: self._files.pop(name, None), changes=True)
+
+    @property
+    def _files(self) -> dict[str, bytes]:
+        return self._world.files
+
+
+class SimulatedFiles(FileSystem):
+    """The output, whose every call is a step; `complete` makes a file show under its name."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._open: dict[int, str] = {}
+
+    def status(self, path: str) -> FileStatus | None:
+        output = self._world.output
+        found: FileStatus | None = self._world.call(
+            f"status {path}",
+            lambda: FileStatus(path, len(output[path])) if path in output else None,
+            changes=False,
+        )
+        return found
+
+    def content(self, folder: str) -> FolderContent | None:
+        def look() -> FolderContent | None:
+            below = [path for path in self._world.output if path.startswith(f"{folder}/")]
+            own = [path for path in below if "/" not in path[len(folder) + 1 :]]
+            files = [FileStatus(path, len(self._world.output[path])) for path in sorted(own)]
+            return FolderContent(files, []) if below else None
+
+        found: FolderContent | None = self._world.call(f"list {folder}", look, changes=False)
+        return found
+
+    def matches(self, pattern: str) -> list[str]:
+        raise NotImplementedError(pattern)
+
+    def open_input(self, path: str) -> Any:
+        raise NotImplementedError(path)
+
+    def create(self, path: str) -> Any:
+        self._world.call(f"create {path}", lambda: None, changes=True)
+        stream = BytesIO()
+        self._open[id(stream)] = path
+        return stream
+
+    def make_folder(self, path: str) -> None:
+        """Folders are no more than parts of names."""
+
+    def complete(self, stream: Any) -> None:
+        path, data = self._open[id(stream)], stream.getvalue()
+        self._world.call(
+            f"complete {path}", lambda: self._world.output.update({path: data}), changes=True
+        )
+        del self._open[id(stream)]
+        stream.close()
+
+    def delete(self, path: str) -> None:
+        def delete() -> None:
+            if self._world.output.pop(path, None) is None:
+                raise FileNotFoundError(path)
+
+        self._world.call(f"delete {path}", delete, changes=True)
+
+    def move(self, path: str, target: str) -> None:
+        def move() -> None:
+            if path not in self._world.output:
+                raise FileNotFoundError(path)
+            assert target not in self._world.output, f"{target} is overwritten"
+            self._world.output[target] = self._world.output.pop(path)
+
+        self._world.call(f"move {joined(target)}", move, changes=True)
+
+    def touch(self, path: str) -> None:
+        self._world.call(
+            f"touch {path}", lambda: self._world.output.setdefault(path, b""), changes=True
+        )
+
+
+def simulate(seed: int, job: JobProgram) -> World:
+    """Runs a seed, and judges it.
+
+    Raises:
+        AssertionError: Something was lost, doubled, or failed for no reason; the message has the seed.
+    """
+    world = World(seed, job)
+    ids = random.Random(seed)
+    files = SimulatedFiles(world)
+
+    def seeded_id() -> uuid.UUID:
+        return uuid.UUID(int=ids.getrandbits(128), version=4)
+
+    with ExitStack() as patches:
+        for module in ("file_sink", "staged_files"):
+            patches.enter_context(
+                mock.patch(
+                    f"opchain.runtime.connectors.{module}.file_system_of", return_value=files
+                )
+            )
+        patches.enter_context(mock.patch.object(uuid, "uuid4", seeded_id))
+        clock = SimpleNamespace(time_ns=lambda: world.now_ms * 1_000_000)
+        patches.enter_context(mock.patch("opchain.runtime.spark.streaming.epochs.time", clock))
+        world.chaos()
+        world.settle()
+    world.judge()
+    return world
+
+
+def main() -> None:
+    """Runs many seeds."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--seeds", type=int, default=100_000)
+    parser.add_argument("--first", type=int, default=0)
+    options = parser.parse_args()
+    job = simulated_job()
+    faults: Counter[str] = Counter()
+    for seed in range(options.first, options.first + options.seeds):
+        world = simulate(seed, job)
+        faults.update(line.split()[1] for line in world.trace if line[0].isdigit())
+    sys.stdout.write(f"{options.seeds} seeds from {options.first}: right; calls: {dict(faults)}\n")
+
+
+if __name__ == "__main__":
+    main()
