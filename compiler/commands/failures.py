@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import builtins
 import os
-import re
 import sys
 import sysconfig
 import traceback
@@ -29,6 +28,12 @@ import click
 import opchain.compiler
 import opchain.runtime
 from opchain.runtime.errors import StreamError, short_repr
+from opchain.runtime.spark.remote_error import (
+    MOST_LINES,
+    ExecutorTracebackError,
+    failure_lines,
+    showing_whole_tracebacks,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,6 +118,8 @@ def failure_of(error: BaseException, program: Path, *, while_it_ran: bool = Fals
         # These say themselves which operator and line they mean.
         what = "failed" if while_it_ran else "is refused"
         message = f"{program} {what}{_at(place)}: {error}"
+        if while_it_ran:
+            message = "\n  ".join((message, *getattr(error, "__notes__", ())))
     else:
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
@@ -165,18 +172,6 @@ def _exit_text(error: SystemExit) -> str:
     return f"ends itself with {short_repr(error.code)}"
 
 
-# The traceback of an executor comes as text, in the message of a cause.
-_EXECUTORS = re.compile(
-    r"(?<=: on the executor\n)Traceback .*?(?=\n\nThe above exception)", re.DOTALL
-)
-_FRAME = r'^  File "{}", line \d+, in .*\n(?:    .*\n)*'
-_ANY_FRAME = re.compile(_FRAME.format(r"([^\"\n]*)"), re.MULTILINE)
-_GENERATED_THAT_CALLS = re.compile(
-    _FRAME.format(rf"{GENERATED}[^\n]*") + r"(?=  File )", re.MULTILINE
-)
-_OPCHAIN_ELSEWHERE = re.compile(r"[/\\]opchain[/\\](?:compiler|runtime)[/\\]")
-
-
 class UserTraceback(NamedTuple):
     """A traceback as text, and whether frames were left out of it."""
 
@@ -192,14 +187,25 @@ def user_traceback(error: BaseException, program: Path, *, whole: bool = False) 
         program: Its file, as it was passed to Python.
         whole: Leaves no frame of opchain out.
     """
-    summary = TracebackException(type(error), error, _from_file_on(error, program))
+    if isinstance(error.__cause__, ExecutorTracebackError) and not whole:
+        return UserTraceback(_of_a_task(error, program), is_shortened=True)
+    with showing_whole_tracebacks(whole):
+        summary = TracebackException(type(error), error, _from_file_on(error, program))
     is_shortened = not whole and _shorten(summary, program)
     message = "".join(summary.format_exception_only())
     text = "".join(summary.format()).removesuffix(message) + _with_suggestion(message, error)
-    if whole:
-        return UserTraceback(text, is_shortened=False)
-    shortened = _EXECUTORS.sub(_shorten_text, text)
-    return UserTraceback(shortened, is_shortened or shortened != text)
+    return UserTraceback(text, is_shortened)
+
+
+def _of_a_task(error: BaseException, program: Path) -> str:
+    """The line that executed the job, the innermost lines of what failed in its task, and where that was."""
+    kept = _kept(traceback.extract_tb(_from_file_on(error, program)), program)[-1:]
+    called = [
+        line for frame in StackSummary.from_list(kept).format() for line in frame.splitlines()
+    ]
+    lines = ["Traceback (most recent call last):", *(line for line in called if line.strip(" ^~"))]
+    lines += failure_lines(error, MOST_LINES - 1 - len(lines))
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _from_file_on(error: BaseException, program: Path) -> TracebackType | None:
@@ -223,19 +229,6 @@ def _shorten(summary: TracebackException, program: Path) -> bool:
         if other is not None:
             is_shortened |= _shorten(other, program)
     return is_shortened
-
-
-def _shorten_text(found: re.Match[str]) -> str:
-    """The traceback of an executor without opchain's frames, unless there are no others."""
-    shortened = _ANY_FRAME.sub(lambda frame: "" if _is_opchains(frame[1]) else frame[0], found[0])
-    shortened = _GENERATED_THAT_CALLS.sub("", shortened)
-    return shortened if _ANY_FRAME.search(shortened) else found[0]
-
-
-def _is_opchains(name: str) -> bool:
-    if name.startswith(GENERATED):
-        return False
-    return _OPCHAIN_ELSEWHERE.search(name) is not None or whose_file(name, Path()) is Whose.OPCHAIN
 
 
 def _kept(stack: StackSummary, program: Path) -> StackSummary:

@@ -37,6 +37,7 @@ from opchain.compiler.interception import configuring, watching_environments, wa
 from opchain.runtime.errors import StreamError
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.job.status import JobStatus
+from opchain.runtime.spark.remote_error import showing_whole_tracebacks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -221,6 +222,7 @@ def run(
     values = settings | {key: value for key, value in chosen.items() if value is not None}
     with (
         logging_to_stderr(verbose),
+        showing_whole_tracebacks(verbose > 0 or wants_traceback()),
         configuring(values),
         watching_jobs() as jobs,
         watching_environments() as drawn,

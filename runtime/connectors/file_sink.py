@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 import uuid
 from itertools import repeat
@@ -123,7 +124,15 @@ class FileSink(Sink[T]):
 
         def with_bucket_assigner(self, bucket_assigner: BucketAssigner) -> Any:
             """Chooses the folders; by the hour if not given."""
-            self._buckets = _checked(bucket_assigner, BucketAssigner, "with_bucket_assigner")
+            _checked(bucket_assigner, BucketAssigner, "with_bucket_assigner")
+            try:
+                inspect.signature(bucket_assigner.get_bucket_id).bind("element", 0, 0)
+            except TypeError as error:
+                raise TypeError(
+                    f"with_bucket_assigner got {type(bucket_assigner).__name__}, whose get_bucket_id is called with "
+                    f"(element, timestamp, processing_time): {error}"
+                ) from None
+            self._buckets = bucket_assigner
             return self
 
         def with_output_file_config(self, output_file_config: OutputFileConfig) -> Any:

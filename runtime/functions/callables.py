@@ -65,6 +65,9 @@ _METHODS: dict[type[Function], _Method] = {
 }
 
 
+_OF_ONE_RESULT = frozenset({MapFunction, FilterFunction, KeySelector, ReduceFunction})
+
+
 class CallableFunction(Function):
     """A plain callable as a Function of some kind, made by `as_function`.
 
@@ -98,9 +101,11 @@ def as_function(kind: type[F], function: object, where: str = "") -> F:
         TypeError: it is neither, it is a class instead of an object, a coroutine function where
             an ordinary one is needed (or the other way round), or takes other arguments.
     """
-    if isinstance(function, kind):
-        return function
     start = f"{where}: " if where else ""
+    if isinstance(function, kind):
+        if kind in _OF_ONE_RESULT:
+            _check_is_no_generator(getattr(function, _METHODS[kind].name, None), kind, start)
+        return function
     if inspect.isclass(function) and issubclass(function, Function):
         name = function.__name__
         raise TypeError(f"{start}{name} is a class; pass an instance, such as {name}()")
@@ -111,6 +116,8 @@ def as_function(kind: type[F], function: object, where: str = "") -> F:
         found = f"{type(function).__name__} {short_repr(function)}"
         raise TypeError(f"{start}expected {wanted}, got {found}")
     _check_is_async(function, kind, start)
+    if kind in _OF_ONE_RESULT:
+        _check_is_no_generator(function, kind, start)
     _check_arguments(function, method, start)
     return cast("F", _class_of(kind)(function))
 
@@ -155,6 +162,15 @@ def _check_is_async(function: Callable[..., Any], kind: type[Function], start: s
         raise TypeError(
             f"{start}'{name_of(function)}' is not a coroutine function; declare it with 'async def' "
             "(and call blocking code in it with 'await asyncio.to_thread(...)')"
+        )
+
+
+def _check_is_no_generator(function: object, kind: type[Function], start: str) -> None:
+    """A call of a generator function runs nothing of it: the result would be the generator, as a record."""
+    if inspect.isgeneratorfunction(function):
+        raise TypeError(
+            f"{start}'{name_of(function)}' is a generator function (it has a 'yield'), and a {kind.__name__} "
+            "returns one result: return it, or use flat_map or process for several"
         )
 
 

@@ -155,6 +155,10 @@ class JobRun(JobClient):
 
     def _fail(self, status: JobStatus, failure: BaseException) -> None:
         self._status = status
+        if getattr(failure.__cause__, "is_shown_whole", None) is False:
+            failure.__traceback__ = (
+                None  # it failed on an executor: how the driver heard of it helps nobody
+            )
         _LOG.info("job '%s' is %s: %s", self._name, status.name.lower(), type(failure).__name__)
         self._outcome.set_exception(failure)
         self._result.set_exception(failure)

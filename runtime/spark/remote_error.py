@@ -10,23 +10,51 @@ makes a secret for each job and ships it to the tasks, and unpickles only tokens
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import hmac
 import pickle
 import re
 import secrets
+import sys
 import traceback
 import zlib
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from opchain.runtime.errors import TaskFailedError, add_note
 from opchain.runtime.records.record_pickle import dump_records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MOST_BYTES = 256 * 1024
 """An exception whose pickle is longer arrives as text: it would be in every log of the job."""
 
 MOST_TRACEBACK_CHARACTERS = 20_000
+
+
+@contextlib.contextmanager
+def showing_whole_tracebacks(is_wanted: bool = True) -> Iterator[None]:
+    """Within the block the text of an executor's traceback is all of it."""
+    before = ExecutorTracebackError.is_shown_whole
+    ExecutorTracebackError.is_shown_whole = is_wanted
+    try:
+        yield
+    finally:
+        ExecutorTracebackError.is_shown_whole = before
+
+
+_TRACEBACK = "Traceback (most recent call last):\n"
+_FRAME = re.compile(r'^  File "([^"\n]*)", line \d+, in .*\n(?:    .*(?:\n|\Z))*', re.MULTILINE)
+_OWN_FILE = re.compile(r"[/\\]opchain[/\\](?:compiler|runtime)[/\\]")
+_JAVA_LINES = 3
+
+MOST_LINES = 12
+"""How many lines a failure has at most, where the whole traceback is not asked for."""
+
+_MESSAGE_LINES = 3
+_MOST_CHARACTERS = 500
 
 _TOKEN = re.compile(r"<opchain error ([0-9a-f]{64}) ([A-Za-z0-9+/=]+)>")
 
@@ -38,16 +66,44 @@ class RemoteError(Exception):
 class ExecutorTracebackError(Exception):
     """The traceback of an executor as text: the cause of the exception that the driver raises.
 
+    Its text has the frames of the user's functions alone, or of Java's stack the first lines; the attribute has all.
+
     Attributes:
+        text: The whole traceback, or what Spark said.
         spark_error: What Spark raised.
+        is_shown_whole: Whether the text of each such error is its whole traceback (`opchain run -v`).
     """
+
+    is_shown_whole: ClassVar[bool] = False
 
     def __init__(self, text: str, spark_error: BaseException | None = None) -> None:
         super().__init__(text)
+        self.text = text
         self.spark_error = spark_error
 
     def __str__(self) -> str:
-        return f"on the executor\n{self.args[0]}"
+        if self.is_shown_whole:
+            return f"on the executor\n{self.text}"
+        frames = self.frames()
+        lines = [line for frame in frames for line in frame] or self.text.splitlines()[:_JAVA_LINES]
+        return "\n".join(("on the executor", *lines))
+
+    def frames(self) -> list[list[str]]:
+        """The lines of each frame that is not opchain's, the innermost last; empty if the text is no traceback.
+
+        A frame of generated code is kept if it is the innermost: then it failed itself.
+        """
+        last = self.text.rpartition(_TRACEBACK)[2] if _TRACEBACK in self.text else ""
+        found = [
+            (frame[1], [line for line in frame[0].splitlines() if line.strip(" ^~")])
+            for frame in _FRAME.finditer(last)
+        ]
+        return [
+            lines
+            for number, (name, lines) in enumerate(found, 1)
+            if not _OWN_FILE.search(name)
+            and (number == len(found) or not name.startswith("<generated"))
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +176,44 @@ def revived(parts: SealedError, spark_error: BaseException | None = None) -> Bas
     for note in parts.notes:
         add_note(error, note)
     error.__cause__ = ExecutorTracebackError(parts.traceback, spark_error)
+    _be_short_in_notebooks(error)
     return error
+
+
+def failure_lines(error: BaseException, room: int = MOST_LINES) -> list[str]:
+    """What failed on an executor: the innermost of the user's frames, the message, and where it was.
+
+    Args:
+        error: The error of a task, with the executor's traceback as its cause.
+        room: How many lines there may be; the message and the notes come before frames.
+    """
+    message = [
+        _cut(line) for line in f"{_type_name(error)}: {_text(error)}".splitlines() if line.strip()
+    ]
+    if len(message) > _MESSAGE_LINES:
+        message = [*message[: _MESSAGE_LINES - 1], "..."]
+    notes = [_cut(" ".join(str(note).splitlines())) for note in getattr(error, "__notes__", ())]
+    cause = error.__cause__
+    frames = cause.frames() if isinstance(cause, ExecutorTracebackError) else []
+    lines = [*message, *notes]
+    while frames and len(lines) + len(frames[-1]) <= room:
+        lines = [*map(_cut, frames.pop()), *lines]
+    return lines
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _MOST_CHARACTERS else f"{line[: _MOST_CHARACTERS - 3]}..."
+
+
+def _be_short_in_notebooks(error: BaseException) -> None:
+    """Has IPython, where a program runs in it, show the failure in a few lines: it asks the exception itself."""
+    if "IPython" not in sys.modules or ExecutorTracebackError.is_shown_whole:
+        return
+    with contextlib.suppress(AttributeError, TypeError):  # a class with slots
+        error._render_traceback_ = lambda: [  # type: ignore[attr-defined]
+            *failure_lines(error, MOST_LINES - 1),
+            "the error's __cause__.text has the whole traceback of the executor",
+        ]
 
 
 def _pickled(error: BaseException) -> bytes | None:

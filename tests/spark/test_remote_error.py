@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
 
@@ -11,7 +12,9 @@ from opchain.runtime.spark.remote_error import (
     MOST_BYTES,
     ErrorSeal,
     ExecutorTracebackError,
+    failure_lines,
     revived,
+    showing_whole_tracebacks,
     without_token,
 )
 
@@ -125,7 +128,9 @@ def test_the_cause_is_the_traceback_of_the_executor() -> None:
     assert isinstance(cause, ExecutorTracebackError)
     assert cause.spark_error is spark_error
     assert "test_remote_error.py" in str(cause)
-    assert "ValueError: invalid literal" in str(cause)
+    assert "ValueError: invalid literal" in cause.text
+    with showing_whole_tracebacks():
+        assert str(cause) == f"on the executor\n{cause.text}"
 
 
 @pytest.mark.parametrize("text", ["", "no token", "<opchain error AAAA>", "<opchain error !>"])
@@ -156,3 +161,65 @@ def test_a_long_traceback_is_cut_in_the_middle() -> None:
     assert parts is not None
     assert len(parts.traceback) < 21_000
     assert parts.traceback.startswith("Traceback")
+
+
+TRACEBACK = """\
+Traceback (most recent call last):
+  File "/tmp/opchain.zip/opchain/runtime/task/operator_chain.py", line 184, in process_batch
+    function(values)
+  File "<generated: numbers -> halve>", line 4, in process_0
+    value_1 = half_1(value)
+              ^^^^^^^^^^^^^
+  File "there/clicks.py", line 5, in half
+    return inner(n)
+  File "there/clicks.py", line 9, in inner
+    return 1 // n
+           ~~^^~~
+ZeroDivisionError: by zero
+"""
+
+
+def test_the_frames_of_the_users_functions_are_shown() -> None:
+    cause = ExecutorTracebackError(TRACEBACK)
+    assert str(cause).splitlines() == [
+        "on the executor",
+        '  File "there/clicks.py", line 5, in half',
+        "    return inner(n)",
+        '  File "there/clicks.py", line 9, in inner',
+        "    return 1 // n",
+    ]
+    java = ExecutorTracebackError("org.apache.Error: no\n" + "\tat a.b.C\n" * 80)
+    assert str(java).splitlines() == [
+        "on the executor",
+        "org.apache.Error: no",
+        "\tat a.b.C",
+        "\tat a.b.C",
+    ]
+    assert len(java.text.splitlines()) == 81
+
+
+def test_lines_of_a_failure_end_with_the_notes() -> None:
+    error = ZeroDivisionError("by zero")
+    add_note(error, "in 'halve' (clicks.py:5), at record 0")
+    error.__cause__ = ExecutorTracebackError(TRACEBACK)
+    assert failure_lines(error, 4) == [
+        '  File "there/clicks.py", line 9, in inner',
+        "    return 1 // n",
+        "ZeroDivisionError: by zero",
+        "in 'halve' (clicks.py:5), at record 0",
+    ]
+    assert failure_lines(error, 1) == failure_lines(error, 4)[2:]
+
+
+def test_ipython_shows_a_failure_in_a_few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not hasattr(arrived(ValueError("no")), "_render_traceback_")
+    monkeypatch.setitem(sys.modules, "IPython", sys)
+    error: Any = arrived(ValueError("no\n" * 90))
+    add_note(error, "in 'map' (clicks.py:14)")
+    lines = error._render_traceback_()
+    assert lines[0] == "ValueError: no"
+    assert lines[-2:] == [
+        "in 'map' (clicks.py:14)",
+        "the error's __cause__.text has the whole traceback of the executor",
+    ]
+    assert len(lines) <= 12

@@ -179,6 +179,14 @@ class Epochs:
         """The last checkpoint."""
         return self._latest
 
+    def place_of(self, batch: int) -> tuple[int, str | None]:
+        """The number of a micro-batch's epoch, and the last checkpoint, from which a run goes on."""
+        if self._latest is None:
+            return 1, None
+        last = self._latest.epoch
+        number = last + max(0, batch - self.last_batch)
+        return number, f"{self._storage.url}/{checkpoint_name(last)}"
+
     def run(self, rows: DataFrame, batch: int, *, drains: bool = False) -> bool:
         """Runs the epoch of a micro-batch; only commits where its checkpoint is complete already.
 

@@ -24,7 +24,7 @@ from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.epochs.progress_log import ProgressLog
-from opchain.runtime.errors import TaskFailedError, one_line_name
+from opchain.runtime.errors import TaskFailedError, add_note, one_line_name
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
 from opchain.runtime.job.restarts import Restarts
 from opchain.runtime.shipping.outcome import JobOutcome
@@ -298,6 +298,8 @@ class StreamingJob:
             self._write_due(epochs)
         except BaseException as error:
             self._failure = error
+            if isinstance(error, Exception) and not isinstance(error, InputRestoredError):
+                add_note(error, self._where_it_failed(epochs, batch))
             raise
         if epochs.are_over():
             # On a thread of its own, since stopping waits for this very micro-batch.
@@ -326,6 +328,21 @@ class StreamingJob:
     def _stop_started_query(self) -> None:
         if self._query is not None:
             self._query.stop()
+
+    def _where_it_failed(self, epochs: Epochs, batch: int) -> str:
+        """The epoch of a failure, and from where the job resumes."""
+        number, checkpoint = epochs.place_of(batch)
+        if self.checkpoints is None:
+            resumes = (
+                "begins anew, since its checkpoints were temporary: set execution.checkpointing.dir"
+            )
+        elif batch <= epochs.last_batch:
+            resumes = f"commits this epoch, whose checkpoint is complete: {checkpoint}"
+        elif checkpoint is None:
+            resumes = "begins with this epoch, of which nothing was published"
+        else:
+            resumes = f"resumes from {checkpoint}; nothing of this epoch was published"
+        return f"in epoch {number}: started again, the job {resumes}"
 
     def _description(self) -> str:
         return f"{self.job.job_name}: {'; '.join(stage_name(self.job, stage) for stage in self.job.stages)}"

@@ -8,6 +8,7 @@ import pytest
 from opchain import StreamExecutionEnvironment
 from opchain.common import Configuration
 from opchain.compiler.commands.failures import user_traceback
+from opchain.runtime.errors import add_note
 from opchain.runtime.spark.remote_error import ExecutorTracebackError
 
 HERE = Path(__file__)
@@ -129,9 +130,37 @@ def test_the_traceback_of_an_executor_is_shortened_too(kept: str) -> None:
     error = raised_by(fail)
     told = user_traceback(error, HERE)
     assert told.is_shortened
-    executors, _ = told.text.split("The above exception")
-    assert [name for name, _ in frames(executors)] == [kept]
+    lines = told.text.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert lines[-1] == "ZeroDivisionError: by zero"
+    assert [Path(name).name for name, _ in frames(told.text)] == [Path(__file__).name, kept]
+    assert "^" not in told.text
     assert text.rstrip() in user_traceback(error, HERE, whole=True).text
+
+
+@pytest.mark.parametrize("message", ["short", "line\n" * 40, "x" * 9_000, ""])
+@pytest.mark.parametrize("depth", [0, 1, 50])
+@pytest.mark.parametrize("notes", [0, 3])
+def test_a_failure_of_a_task_has_twelve_lines_at_most(message: str, depth: int, notes: int) -> None:
+    """Three notes: the operator with its line and record, the task, the epoch with its checkpoint."""
+    frame = '  File "there/clicks.py", line 5, in half\n    return half(n)\n           ^^^^^^^\n'
+    text = f"Traceback (most recent call last):\n{frame * depth}ValueError: {message}"
+
+    def fail() -> None:
+        error = ValueError(message)
+        for number in range(notes):
+            add_note(error, f"note {number}\nof several lines")
+        raise error from ExecutorTracebackError(text)
+
+    told = user_traceback(raised_by(fail), HERE)
+    lines = told.text.splitlines()
+    assert len(lines) <= 11, "the note that -v shows all is the twelfth"
+    assert all(len(line) <= 500 for line in lines)
+    assert [line for line in lines if line.startswith("note")] == [
+        f"note {number} of several lines" for number in range(notes)
+    ]
+    assert any("there/clicks.py" in line for line in lines) is (depth > 0)
+    assert any(line.startswith("ValueError") for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -231,3 +231,17 @@ def test_a_bucket_below_the_base_path_is_taken(tmp_path: Path, bucket: str) -> N
     sink = builder.with_bucket_assigner(ByItself()).build()
     commit(sink, written(sink, bucket))
     assert visible(tmp_path) == [(f"{bucket.rstrip('/')}/part-ID-0", f"{bucket}\n")]
+
+
+def test_an_assigner_whose_method_takes_other_arguments_is_refused_when_it_is_given(
+    tmp_path: Path,
+) -> None:
+    class TwoArguments(BucketAssigner):
+        def get_bucket_id(self, element: Any, context: Any) -> str:  # type: ignore[override]
+            return ""
+
+    builder = FileSink.for_row_format(str(tmp_path), Encoder.simple_string_encoder())
+    with pytest.raises(
+        TypeError, match=r"TwoArguments, whose get_bucket_id is called with \(element, timestamp"
+    ):
+        builder.with_bucket_assigner(TwoArguments())

@@ -185,3 +185,29 @@ def test_what_cannot_be_called_is_refused_with_the_place(
         as_function(kind, function, "map (clicks.py:14)")
     with pytest.raises(TypeError, match=rf"^{message}"):
         as_function(kind, function)
+
+
+def several(value: Any, other: Any = None) -> Any:
+    yield value
+    yield other
+
+
+class Several(MapFunction[int, int]):
+    def map(self, value: int) -> Any:
+        yield value
+
+
+@pytest.mark.parametrize("kind", [MapFunction, FilterFunction, KeySelector, ReduceFunction])
+def test_a_generator_function_is_refused_where_one_result_is_wanted(kind: Any) -> None:
+    with pytest.raises(
+        TypeError, match=r"map \(a.py:1\): 'several' is a generator function .* flat_map"
+    ):
+        as_function(kind, several, "map (a.py:1)")
+    with pytest.raises(TypeError, match="is a generator function"):
+        as_function(kind, functools.partial(several, other=1))
+
+
+def test_a_method_that_is_a_generator_function_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"'Several\.map' is a generator function"):
+        as_function(MapFunction, Several())
+    assert as_function(FlatMapFunction, several).flat_map is several

@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 import threading
+import traceback
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
@@ -147,6 +148,14 @@ def test_what_a_function_raises_ends_the_job_and_leaves_the_last_checkpoint(tmp_
     with pytest.raises(ValueError, match="no poison here") as caught:
         count_words(environment(tmp_path), tmp_path)
     assert any("at record 'poison'" in note for note in caught.value.__notes__)
+    assert caught.value.__notes__[-1] == (
+        f"in epoch 2: started again, the job resumes from {tmp_path}/checkpoints/chk-1; nothing of this epoch was "
+        "published"
+    )
+    # Nothing of Spark's own account of it, with its plan and the traceback twice more.
+    text = "".join(traceback.format_exception(caught.value))
+    assert "StreamingQueryException" not in text
+    assert len(text.splitlines()) < 30
     assert written(tmp_path) == counted("a", "b")
     # The same rows come again: without the poison the epoch gives what it would have given.
     write(tmp_path, "2", ["a", "b"])
