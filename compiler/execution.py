@@ -33,6 +33,7 @@ _WITHOUT_USE = (
     "checkpoint_key_file",
     "checkpoint_interval_ms",
     "checkpoint_min_pause_ms",
+    "savepoint_directory",
     "retained_checkpoints",
     "tolerable_checkpoint_failures",
     "record_epochs",
@@ -120,6 +121,7 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
     is_endless = has_no_end(job)
     if not is_endless:
         _refuse_restoring(program.settings, job.job_name)
+    _warn_of_settings(program, job.job_name, is_endless=is_endless)
     restarts = restart_strategy(program.settings)
     if program.settings.target == "local":
         from opchain.runtime.local.job import local_run  # noqa: PLC0415 - only what is used is loaded
@@ -144,6 +146,27 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
         run = spark_run(job, dependencies, slot_resources(plan), restarts)
     job_started(job.job_name, run, plan)
     return run.run_here() if wait else run.start()
+
+
+def _warn_of_settings(program: Program, job_name: str, *, is_endless: bool) -> None:
+    """Says which settings of the program do nothing."""
+    if program.without_effect:
+        _LOG.warning(
+            "job '%s' has settings without effect: %s",
+            job_name,
+            "; ".join(program.without_effect),
+        )
+    if is_endless:
+        return
+    useless = _set(program.settings, (*_WITHOUT_USE, *_CHANGE_WHAT_IT_DOES[1:]))
+    if program.epoch_listeners:
+        useless.append("add_epoch_listener")
+    if useless:
+        _LOG.warning(
+            "job '%s' ends by itself, and so has neither epochs nor checkpoints: %s will do nothing",
+            job_name,
+            ", ".join(useless),
+        )
 
 
 def _refuse_restoring(settings: JobSettings, job_name: str) -> None:

@@ -696,6 +696,9 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         """What is registered now, with the settings, as the compiler takes it."""
         from opchain.compiler.graph.plan import Program
         from opchain.compiler.settings.settings_reader import read_settings
+        from opchain.compiler.settings.without_effect import (
+            settings_without_effect,
+        )
 
         settings = read_settings(self._configuration)
         fixed: dict[str, Any] = {"parallelism": self.get_parallelism()}
@@ -708,6 +711,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
             slot_group_resources=dict(self._slot_sharing_groups),
             cached_files=tuple(self._cached_files.values()),
             epoch_listeners=tuple(self._epoch_listeners),
+            without_effect=settings_without_effect(self._configuration),
         )
 
     @overload

@@ -26,7 +26,7 @@ class Program:
     """What the user drew: registered transformations in the order of the calls, and the settings.
 
     `next_id` is the first id that translating may take (stream nodes of sinks take some). The
-    `epoch_listeners` stay on the driver.
+    `epoch_listeners` stay on the driver. `without_effect` are settings that do nothing here, with the reasons.
     """
 
     transformations: tuple[Transformation, ...]
@@ -35,6 +35,7 @@ class Program:
     slot_group_resources: dict[str, Any] = field(default_factory=dict)
     cached_files: tuple[tuple[str, str, bool], ...] = ()
     epoch_listeners: tuple[Callable[[Any], object], ...] = ()
+    without_effect: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,251 @@
+"""What is set has its effect, or is refused, or a job that starts says that it does nothing: never silence."""
+
+from __future__ import annotations
+
+import ast
+import logging
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import opchain
+from opchain.common import Configuration, ExecutionConfig
+from opchain.common.restart_strategy import RestartStrategies
+from opchain.compiler.settings.job_settings import JobSettings
+from opchain.compiler.settings.settings_reader import key_of, known_keys
+from opchain.compiler.settings.without_effect import declared_options
+from opchain.datastream import (
+    CheckpointConfig,
+    CheckpointingMode,
+    ExternalizedCheckpointRetention,
+    RuntimeExecutionMode,
+    SlotSharingGroup,
+    StreamExecutionEnvironment,
+)
+from opchain.datastream.state_backend import EmbeddedRocksDBStateBackend
+from opchain.runtime.errors import StreamError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opchain.compiler.graph.plan import Program
+
+SOURCES = Path(opchain.__file__).parent.resolve()
+WHERE_SETTINGS_ARE_DEFINED = ("settings_reader.py", "job_settings.py")
+
+
+@cache
+def names_that_are_read() -> frozenset[str]:
+    """All attributes that some code of the compiler reads, outside of where settings are defined."""
+    found = set()
+    for path in (SOURCES.parent / "compiler").rglob("*.py"):
+        if path.name not in WHERE_SETTINGS_ARE_DEFINED:
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Attribute):
+                    found.add(node.attr)
+    return frozenset(found)
+
+
+@pytest.mark.parametrize("name", JobSettings.model_fields)
+def test_each_setting_is_read_by_something(name: str) -> None:
+    assert name in names_that_are_read(), f"{key_of(name)} is accepted, and nothing reads it"
+
+
+def other_value(option: Any) -> str:
+    """A value that is not the default."""
+    kind, default = option.value_type.name, option.default
+    if kind == "boolean":
+        return str(not default).lower()
+    if kind == "duration":
+        return "77 s"
+    if kind in ("int", "long"):
+        return "7"
+    if hasattr(default, "name"):
+        return next(item.name for item in type(default) if item is not default)
+    return "something"
+
+
+@pytest.mark.parametrize(
+    "key", sorted(key for key in declared_options() if key not in known_keys())
+)
+def test_each_option_that_nothing_reads_is_told(key: str) -> None:
+    configuration = Configuration()
+    configuration.set_string(key, other_value(declared_options()[key]))
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    (told,) = env.program().without_effect
+    assert told.startswith(f"{key} (")
+    assert "no counterpart" not in told
+
+
+def test_keys_of_flink_that_are_unknown_here_are_told_and_those_of_the_program_are_not() -> None:
+    configuration = Configuration()
+    for key in ("taskmanager.numberOfTaskSlots", "state.latency-track.size", "shop.currency"):
+        configuration.set_string(key, "1")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    assert [told.split(" ")[0] for told in env.program().without_effect] == [
+        "state.latency-track.size",
+        "taskmanager.numberOfTaskSlots",
+    ]
+
+
+def test_a_job_says_what_does_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.get_configuration().set_string("execution.target", "local")
+    env.get_config().disable_generic_types()
+    env.enable_checkpointing(1000)
+    env.from_collection([1]).print()
+    with caplog.at_level(logging.WARNING, "opchain.job"):
+        env.execute("told")
+    without, bounded = caplog.messages
+    assert "pipeline.generic-types (records that are no plain values are pickled)" in without
+    assert "execution.checkpointing.interval = 1000" in bounded
+
+
+# Each method that sets something, with arguments that set something else than the default. None: it takes a default
+# back, or what it sets is looked at by tests of its own.
+SETTERS: dict[str, Callable[[Any], Any] | None] = {
+    "env.register_collect_iterator": None,
+    "env.add_epoch_listener": lambda env: env.add_epoch_listener(print),
+    "env.add_python_file": lambda env: env.add_python_file("/somewhere/a.py"),
+    "env.set_python_requirements": lambda env: env.set_python_requirements("/somewhere/a.txt"),
+    "env.add_python_archive": lambda env: env.add_python_archive("/somewhere/a.zip"),
+    "env.set_python_executable": lambda env: env.set_python_executable("python3.11"),
+    "env.add_jars": lambda env: env.add_jars("file:///somewhere/a.jar"),
+    "env.add_classpaths": lambda env: env.add_classpaths("file:///somewhere/a.jar"),
+    "env.register_cached_file": lambda env: env.register_cached_file("/somewhere/a", "a"),
+    "env.set_parallelism": lambda env: env.set_parallelism(7),
+    "env.set_max_parallelism": lambda env: env.set_max_parallelism(7),
+    "env.set_default_local_parallelism": None,
+    "env.set_runtime_mode": lambda env: env.set_runtime_mode(RuntimeExecutionMode.BATCH),
+    "env.set_buffer_timeout": lambda env: env.set_buffer_timeout(7),
+    "env.register_slot_sharing_group": lambda env: env.register_slot_sharing_group(
+        SlotSharingGroup.builder("a").set_cpu_cores(1.0).set_task_heap_memory_mb(1).build()
+    ),
+    "env.enable_checkpointing": lambda env: env.enable_checkpointing(777),
+    "env.set_state_backend": lambda env: env.set_state_backend(EmbeddedRocksDBStateBackend()),
+    "env.enable_changelog_state_backend": lambda env: env.enable_changelog_state_backend(True),
+    "env.set_default_savepoint_directory": lambda env: env.set_default_savepoint_directory(
+        "/somewhere/a"
+    ),
+    "env.set_restart_strategy": lambda env: env.set_restart_strategy(
+        RestartStrategies.fixed_delay_restart(3, 10)
+    ),
+    "env.set_stream_time_characteristic": None,
+    "env.add_default_kryo_serializer": None,
+    "env.register_type_with_kryo_serializer": None,
+    "env.register_type": None,
+    "env.add_source": None,
+    "env.add_operator": None,
+    "config.enable_closure_cleaner": None,
+    "config.disable_closure_cleaner": lambda config: config.disable_closure_cleaner(),
+    "config.set_auto_watermark_interval": lambda config: config.set_auto_watermark_interval(7),
+    "config.set_latency_tracking_interval": lambda config: config.set_latency_tracking_interval(7),
+    "config.set_parallelism": lambda config: config.set_parallelism(7),
+    "config.set_max_parallelism": lambda config: config.set_max_parallelism(7),
+    "config.set_task_cancellation_interval": lambda c: c.set_task_cancellation_interval(7),
+    "config.set_task_cancellation_timeout": lambda c: c.set_task_cancellation_timeout(7),
+    "config.enable_force_kryo": lambda config: config.enable_force_kryo(),
+    "config.disable_force_kryo": None,
+    "config.enable_generic_types": None,
+    "config.disable_generic_types": lambda config: config.disable_generic_types(),
+    "config.enable_auto_generated_uids": None,
+    "config.disable_auto_generated_uids": lambda config: config.disable_auto_generated_uids(),
+    "config.enable_force_avro": lambda config: config.enable_force_avro(),
+    "config.disable_force_avro": None,
+    "config.enable_object_reuse": lambda config: config.enable_object_reuse(),
+    "config.disable_object_reuse": None,
+    "config.set_global_job_parameters": lambda c: c.set_global_job_parameters({"a": "b"}),
+    "config.set_use_snapshot_compression": lambda c: c.set_use_snapshot_compression(True),
+    "config.set_restart_strategy": lambda config: config.set_restart_strategy(
+        RestartStrategies.fixed_delay_restart(3, 10)
+    ),
+    "config.set_execution_mode": None,
+    "config.set_default_input_dependency_constraint": None,
+    "config.add_default_kryo_serializer": None,
+    "config.register_type_with_kryo_serializer": None,
+    "config.register_pojo_type": None,
+    "config.register_kryo_type": None,
+    "config.disable_auto_type_registration": None,
+    "checkpoints.disable_checkpointing": None,
+    "checkpoints.set_checkpointing_mode": lambda checkpoints: checkpoints.set_checkpointing_mode(
+        CheckpointingMode.AT_LEAST_ONCE
+    ),
+    "checkpoints.set_checkpoint_interval": lambda c: c.set_checkpoint_interval(777),
+    "checkpoints.set_checkpoint_timeout": lambda c: c.set_checkpoint_timeout(777),
+    "checkpoints.set_min_pause_between_checkpoints": lambda c: c.set_min_pause_between_checkpoints(
+        777
+    ),
+    "checkpoints.set_max_concurrent_checkpoints": lambda c: c.set_max_concurrent_checkpoints(7),
+    "checkpoints.set_fail_on_checkpointing_errors": lambda c: c.set_fail_on_checkpointing_errors(
+        False
+    ),
+    "checkpoints.set_tolerable_checkpoint_failure_number": lambda c: (
+        c.set_tolerable_checkpoint_failure_number(7)
+    ),
+    "checkpoints.set_externalized_checkpoint_retention": lambda c: (
+        c.set_externalized_checkpoint_retention(
+            ExternalizedCheckpointRetention.DELETE_ON_CANCELLATION
+        )
+    ),
+    "checkpoints.enable_unaligned_checkpoints": lambda c: c.enable_unaligned_checkpoints(),
+    "checkpoints.disable_unaligned_checkpoints": None,
+    "checkpoints.set_aligned_checkpoint_timeout": lambda c: c.set_aligned_checkpoint_timeout(777),
+    "checkpoints.set_alignment_timeout": lambda c: c.set_alignment_timeout(777),
+    "checkpoints.set_force_unaligned_checkpoints": lambda c: c.set_force_unaligned_checkpoints(),
+    "checkpoints.enable_externalized_checkpoints": None,
+    "checkpoints.set_externalized_checkpoint_cleanup": None,
+    "checkpoints.set_checkpoint_storage": None,
+    "checkpoints.set_checkpoint_storage_dir": lambda c: c.set_checkpoint_storage_dir(
+        "file:///somewhere/a"
+    ),
+}
+
+CLASSES = {
+    "env": StreamExecutionEnvironment,
+    "config": ExecutionConfig,
+    "checkpoints": CheckpointConfig,
+}
+
+
+def test_no_setter_is_forgotten() -> None:
+    begins = ("set_", "enable_", "disable_", "add_", "register_")
+    found = {
+        f"{name}.{method}"
+        for name, of in CLASSES.items()
+        for method in dir(of)
+        if method.startswith(begins)
+    }
+    listed = set(SETTERS) | {"env.disable_operator_chaining"}
+    assert sorted(found - listed) == []
+
+
+def told(program: Program) -> Any:
+    return (
+        program.settings,
+        program.without_effect,
+        program.cached_files,
+        sorted(program.slot_group_resources),
+        len(program.epoch_listeners),
+    )
+
+
+@pytest.mark.parametrize("setter", [name for name, call in SETTERS.items() if call is not None])
+def test_each_setter_has_an_effect_or_is_refused_or_told(
+    setter: str, recwarn: pytest.WarningsRecorder
+) -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    before = told(env.program())
+    call = SETTERS[setter]
+    assert call is not None
+    of = {
+        "env": env,
+        "config": env.get_config(),
+        "checkpoints": env.get_checkpoint_config(),
+    }[setter.split(".", maxsplit=1)[0]]
+    try:
+        call(of)
+    except StreamError:
+        return
+    assert told(env.program()) != before or len(recwarn)
