@@ -13,6 +13,7 @@ The command line of spark-submit for a program: what it is given, and in which o
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -126,6 +127,8 @@ def _has_python(path: Path) -> bool:
 
 DEFAULTS = "spark-defaults.conf"
 CLUSTER = "cluster"
+_MASTER = re.compile(r"(spark|k8s)://.|yarn$|local(\[.+\])?$|local-cluster\[.+\]$")
+"""What Spark takes; it finds another one wrong only when its JVM is up."""
 PYTHON = "spark.pyspark.python"
 DRIVER_PYTHON = "spark.pyspark.driver.python"
 
@@ -283,6 +286,10 @@ def submit(
     Exit codes: that of spark-submit; 2 where the command cannot be made.
     """
     path = _program(file)
+    if master is not None and _MASTER.match(master) is None:
+        raise CommandError(
+            f"--master {master} is no master of Spark; give spark://HOST:PORT, k8s://URL, yarn, local, or local[N]"
+        )
     with clear_errors():
         spark_submit = spark_home() / "bin" / "spark-submit"
     properties, said = (None, {}) if conf_dir is None else read_properties(conf_dir)

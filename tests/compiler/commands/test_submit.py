@@ -194,3 +194,15 @@ def test_what_is_no_program_for_spark_is_refused(
     done = run("submit", file, "--dry-run")
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith(f"opchain: {said}")
+
+
+@pytest.mark.parametrize("master", ["sprak://h:1", "spark://", "local[", "yarn-client", "h:7077"])
+def test_a_master_that_is_none_is_refused(program: str, run: Any, master: str) -> None:
+    done = run("submit", program, "--master", master, "--dry-run")
+    assert done.exit_code == 2
+    assert f"--master {master} is no master of Spark; give spark://HOST:PORT" in done.stderr
+
+
+@pytest.mark.parametrize("master", ["local", "local[*]", "local[2,3]", "k8s://https://h", "yarn"])
+def test_masters_of_spark_are_taken(program: str, run: Any, master: str) -> None:
+    assert run("submit", program, "--master", master, "--dry-run").exit_code == 0
