@@ -39,6 +39,7 @@ _WITHOUT_USE = (
     "record_epochs",
     "accept_duplicates",
     "progress_log",
+    "target_epoch_ms",
 )
 
 
@@ -232,6 +233,7 @@ def streaming_settings(settings: JobSettings) -> StreamingSettings:
         retained=settings.retained_checkpoints,
         tolerable_failures=settings.tolerable_checkpoint_failures,
         progress_log=settings.progress_log,
+        target_epoch_ms=settings.target_epoch_ms or None,
         records_epochs=settings.record_epochs,
         accepts_duplicates=settings.accept_duplicates,
     )

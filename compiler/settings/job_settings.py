@@ -242,6 +242,12 @@ class JobSettings(BaseModel):
         description="whether a job starts if its sinks have committed later checkpoints than the last one, and "
         "writes their output again",
     )
+    target_epoch_ms: int = Field(
+        0,
+        ge=0,
+        json_schema_extra={"key": "opchain.streaming.target-epoch-duration"},
+        description="How long an epoch should take. Sources give it as much input as earlier epochs could read in that time. With 0, watched folders use 10 s, and other sources have limits of their own.",
+    )
     progress_log: str | None = Field(
         None,
         json_schema_extra={"key": "opchain.streaming.progress-log"},

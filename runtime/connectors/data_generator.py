@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from opchain.runtime.connectors.pace import Pace
+from opchain.runtime.connectors.pace import EpochPace, Pace
 from opchain.runtime.connectors.sequence import contiguous_parts
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.errors import UnsupportedFeatureError
@@ -108,6 +108,7 @@ class DataGeneratorSource(UnboundedSource[T]):
         self.count = count
         self.records_per_second = records_per_second
         self.is_bounded = count is not None
+        self._pace = EpochPace(MOST_PER_EPOCH)
 
     def __repr__(self) -> str:
         how_many = "endless" if self.count is None else f"{self.count} records"
@@ -135,7 +136,11 @@ class DataGeneratorSource(UnboundedSource[T]):
         index, met_ms = start
         rate = self.records_per_second
         if rate is None:
-            return index + MOST_PER_EPOCH, now_ms
+            most = MOST_PER_EPOCH
+            if self.target_epoch_ms is not None:
+                most = self._pace.limit(self.target_epoch_ms, now_ms)
+                self._pace.admitted = most
+            return index + most, now_ms
         met_ms = max(met_ms, now_ms - LONGEST_DEBT_MS)
         due = int((now_ms - met_ms) * rate / 1000)
         return (index + due, met_ms + int(due * 1000 / rate)) if due > 0 else (index, start[1])

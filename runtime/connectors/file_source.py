@@ -6,6 +6,7 @@ import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic
 
+from opchain.runtime.connectors.pace import FileAdmission
 from opchain.runtime.errors import add_note
 from opchain.runtime.files.file_range import FileRange, deal_out, deal_out_whole
 from opchain.runtime.files.file_systems import qualified_path
@@ -199,6 +200,8 @@ class FileSourceBuilder(Generic[T]):
         self._malformed: OnMalformed = file_format.on_malformed
         self._cuts_files = True
         self._is_watched = False
+        self._discovery_ms = 0
+        self._admission = FileAdmission()
 
     def on_malformed(self, policy: OnMalformed) -> FileSourceBuilder[T]:
         """What becomes of text that is not a record; the job fails if not given. Ours alone.
@@ -220,10 +223,10 @@ class FileSourceBuilder(Generic[T]):
     def monitor_continuously(self, discovery_interval: Duration) -> FileSourceBuilder[T]:
         """Goes on with the files that come to the folders, without end.
 
-        New files are looked for whenever an epoch may begin: `enable_checkpointing` says how often.
+        A backlog is spread over epochs: see `set_max_time_per_epoch`.
 
         Args:
-            discovery_interval: Taken as in PyFlink.
+            discovery_interval: How long after one look the folders are looked at again.
 
         Raises:
             TypeError: It is not a Duration.
@@ -231,6 +234,42 @@ class FileSourceBuilder(Generic[T]):
         if not isinstance(discovery_interval, Duration):
             raise TypeError(f"monitor_continuously got {discovery_interval!r}; it takes a Duration")
         self._is_watched = True
+        self._discovery_ms = discovery_interval.to_millis()
+        return self
+
+    def set_max_files_per_epoch(self, files: int) -> FileSourceBuilder[T]:
+        """How many files an epoch reads at most when a folder is watched; 10,000 if not given. Ours alone.
+
+        Raises:
+            ValueError: It is less than 1.
+        """
+        self._admission = self._admission._replace(files=_positive("files", files))
+        return self
+
+    def set_max_bytes_per_epoch(self, size_bytes: int) -> FileSourceBuilder[T]:
+        """How many bytes an epoch reads at most when a folder is watched; 1 GiB if not given. Ours alone.
+
+        A file is never read in part: one that is larger has an epoch for itself.
+
+        Raises:
+            ValueError: It is less than 1.
+        """
+        self._admission = self._admission._replace(size_bytes=_positive("size_bytes", size_bytes))
+        return self
+
+    def set_max_time_per_epoch(self, time: Duration) -> FileSourceBuilder[T]:
+        """How long an epoch should take when a folder is watched. Ours alone.
+
+        The source gives an epoch as many files as earlier epochs could read in that time. Without this call
+        `opchain.streaming.target-epoch-duration` counts, and else 10 seconds.
+
+        Raises:
+            TypeError: It is no Duration.
+            ValueError: It is less than a millisecond.
+        """
+        if not isinstance(time, Duration):
+            raise TypeError(f"set_max_time_per_epoch got {time!r}; it takes a Duration")
+        self._admission = self._admission._replace(time_ms=_positive("time", time.to_millis()))
         return self
 
     def set_file_enumerator(self, file_enumerator: FileEnumeratorProvider) -> FileSourceBuilder[T]:
@@ -257,7 +296,15 @@ class FileSourceBuilder(Generic[T]):
         )
         if not self._is_watched:
             return files
-        from opchain.runtime.connectors.watched_files import WatchedFileSource  # noqa: PLC0415 - needs this module
+        from opchain.runtime.connectors.watched_files import (  # noqa: PLC0415 - needs this module
+            WatchedFileSource,
+        )
 
-        watched: Source[Any] = WatchedFileSource(files)
+        watched: Source[Any] = WatchedFileSource(files, self._discovery_ms, self._admission)
         return watched
+
+
+def _positive(what: str, number: int) -> int:
+    if number < 1:
+        raise ValueError(f"{what} is {number}; it must be at least 1")
+    return number

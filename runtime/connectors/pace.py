@@ -1,9 +1,9 @@
-"""How fast a source may go."""
+"""How fast a source may go, and how much of it an epoch may have."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,3 +50,43 @@ class Pace:
 
     def _due(self) -> int:
         return int((self._clock() - self._began) * self._per_second) - self._taken
+
+
+FILES_PER_EPOCH = 10_000
+BYTES_PER_EPOCH = 1 << 30
+
+
+class FileAdmission(NamedTuple):
+    """How much an epoch reads at most. Without a time, the job's target counts, or 10 seconds."""
+
+    files: int = FILES_PER_EPOCH
+    size_bytes: int = BYTES_PER_EPOCH
+    time_ms: int | None = None
+
+
+class EpochPace:
+    """How much an epoch may have that is to take no longer than a given time: records, or bytes.
+
+    The time from one decision to the next one is that of the epoch between them. An epoch that was smaller than
+    it might have been may have waited for input, so it can only show that the job is faster.
+
+    Args:
+        first: How much the first epoch gets, whose speed nobody knows yet.
+    """
+
+    def __init__(self, first: int) -> None:
+        self.admitted = 0
+        self._first = self._limit = first
+        self._decided_ms = 0
+        self._per_ms = 0.0
+
+    def limit(self, time_ms: int, now_ms: int) -> int:
+        """The number; `admitted` says how much the epoch got in the end."""
+        took_ms = now_ms - self._decided_ms
+        if self.admitted and took_ms > 0:
+            measured = self.admitted / took_ms
+            if self.admitted >= self._limit or measured > self._per_ms:
+                self._per_ms = (self._per_ms + measured) / 2 if self._per_ms else measured
+        self._decided_ms = now_ms
+        self._limit = max(int(self._per_ms * time_ms), 1) if self._per_ms else self._first
+        return self._limit

@@ -25,6 +25,9 @@ class UnboundedSource(Source[T]):
 
     is_bounded = False
     splits_end = False
+    target_epoch_ms: int | None = None
+    """How long an epoch should take at most, set by the job: `opchain.streaming.target-epoch-duration`."""
+
     follows_positions = False
     """Whether the driver calls `is_at_end` and `checkpoint_completed` with the position of each epoch."""
 

@@ -1,65 +1,84 @@
 """A folder whose files are read as they come, in an unbounded job.
 
-Spark's file stream finds the files and remembers which were read, in a log that does not grow with each epoch;
-only their paths come from it, and the format reads them. So a file is read once, in the epoch that Spark
-chose, and again in the same one after a failure. Files must appear whole: moved in, or written under a name
-that begins with "." or "_".
+A log beside the checkpoints has all files that were found, in the order in which they were found. A position is a
+number of its entries. So a file is read once, in the epoch that Spark's log of offsets says, and again in the same
+one after a failure. Files must appear whole: moved in, or written under a name that begins with "." or "_".
 
 Flink: `ContinuousFileSplitEnumerator`, which keeps the paths of all files that it has seen in its checkpoints.
 """
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any
+import copy
+from typing import TYPE_CHECKING, Any, Protocol
 
-from opchain.runtime.columnar.arrow_types import pyarrow
-from opchain.runtime.connectors.fed_source import FedSource
-from opchain.runtime.files.file_range import FileRange
-from opchain.runtime.files.file_systems import file_system_of, qualified_path
+from opchain.runtime.connectors.pace import EpochPace, FileAdmission
+from opchain.runtime.connectors.unbounded_source import UnboundedSource
+from opchain.runtime.errors import InternalError
+from opchain.runtime.files.file_range import FileRange, deal_out_whole
+from opchain.runtime.files.listing import is_pattern, list_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from opchain.runtime.connectors.file_source import FileSource
+    from opchain.runtime.files.file_systems import FileStatus
     from opchain.runtime.functions.source import SourceReaderContext
     from opchain.runtime.types.type_information import TypeInformation
 
-LOCAL = "file:"
-BINARY_FILES = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
-_ANY_AGE = "36500d"
-"""Spark passes by a file that is a week older than the newest one; a file that is moved in keeps its time."""
-_SPECIAL = re.compile(r"[\\*?\[\]{}]")
-"""What means something in Hadoop's patterns."""
+TARGET_EPOCH_MS = 10_000
+_FIRST_EPOCH_BYTES = 64 << 20
+_FILE_COST_BYTES = 64 << 10
+"""What opening a file costs, in bytes that could be read meanwhile: for the pace of epochs with small files."""
 
 
-class WatchedFileSource(FedSource):
+class FoundFiles(Protocol):
+    """The log of the files that were found."""
+
+    def read(self) -> list[FileStatus]:
+        """All files so far, in the order in which they were found."""
+
+    def append(self, known: int, files: Sequence[FileStatus]) -> None:
+        """Adds files behind the first `known` ones, durably."""
+
+
+class WatchedFileSource(UnboundedSource[Any]):
     """The records of all files that are, or come to be, in the folders of a file source.
 
-    A file is read by one subtask. Folders are watched with all below them.
+    A file is read by one subtask, and is a split with a watermark of its own. Folders are watched with all below
+    them. Files that are found together are read in the order of their paths.
 
     Args:
         files: The format, the folders, and what becomes of malformed records.
+        interval_ms: How long after one look the folders are looked at again.
+        admission: How much an epoch reads at most.
     """
 
-    is_bounded = False
+    splits_end = True
 
-    def __init__(self, files: FileSource[Any]) -> None:
+    def __init__(
+        self,
+        files: FileSource[Any],
+        interval_ms: int = 1_000,
+        admission: FileAdmission | None = None,
+    ) -> None:
         self.files = files
+        self.interval_ms = interval_ms
+        self.admission = admission or FileAdmission()
+        self._log: FoundFiles | None = None
+        self._found: list[FileStatus] | None = None
+        self._known: set[str] = set()
+        self._looked_ms: int | None = None
+        self._pace = EpochPace(_FIRST_EPOCH_BYTES)
 
     def __repr__(self) -> str:
         return f"{self.files!r}, watched"
 
-    def dataframe(self, session: Any) -> Any:
-        """The paths and sizes of files, as they come."""
-        found = None
-        for path in self.files.paths:
-            reader = session.readStream.format("binaryFile").schema(BINARY_FILES)
-            reader = reader.option("recursiveFileLookup", "true").option("maxFileAge", _ANY_AGE)
-            # Their contents are not asked for, and so not read.
-            paths = reader.load(spark_pattern(path)).select("path", "length")
-            found = paths if found is None else found.union(paths)
-        return found
+    def keeping(self, log: FoundFiles) -> WatchedFileSource:
+        """The same source with the log of a run."""
+        keeping = copy.copy(self)
+        keeping._log = log  # noqa: SLF001 - its own class
+        return keeping
 
     def open(self, context: SourceReaderContext) -> None:
         """As the source that reads them."""
@@ -69,42 +88,92 @@ class WatchedFileSource(FedSource):
         """As the format says."""
         return self.files.get_produced_type()
 
-    def read_delivery(self, delivery: bytes, batch_size: int) -> Iterator[Sequence[Any]]:
-        """The records of the files that a part of a micro-batch names."""
-        for split in self.delivered_splits(delivery).values():
-            yield from self.files.read(split, batch_size)
+    # Positions
 
-    def delivered_splits(self, delivery: bytes) -> Mapping[str, FileRange]:
-        """The files that a part of a micro-batch names, each a split."""
-        return {
-            path: FileRange(_plain(path), 0, None)
-            for batch in pyarrow().ipc.open_stream(delivery)
-            for path, length in zip(
-                batch.column("path").to_pylist(), batch.column("length").to_pylist(), strict=True
-            )
-            if length
-        }
+    def planned(self, parallelism: int) -> WatchedFileSource:  # noqa: ARG002 - no difference
+        """The source itself, once its folders are there.
 
-    def read(self, split: FileRange, batch_size: int) -> Iterator[Sequence[Any]]:  # type: ignore[override]
+        Raises:
+            FileNotFoundError: A path does not exist. A pattern may match nothing yet.
+        """
+        list_files(path for path in self.files.paths if not is_pattern(path))
+        return self
+
+    def initial_position(self, now_ms: int) -> int:  # noqa: ARG002 - what is there is read, whenever it came
+        """Before the first file."""
+        return 0
+
+    def latest_position(self, start: int, now_ms: int) -> int:
+        """Up to which file an epoch reads."""
+        found = self._look(now_ms)
+        admission = self.admission
+        time_ms = admission.time_ms or self.target_epoch_ms or TARGET_EPOCH_MS
+        if start >= len(found):
+            self._pace.admitted = 0
+            return start
+        most_bytes = self._pace.limit(time_ms, now_ms)
+        size = cost = 0
+        end = start
+        for file in found[start : start + admission.files]:
+            size += file.size
+            cost += file.size + _FILE_COST_BYTES
+            if end > start and (size > admission.size_bytes or cost > most_bytes):
+                cost -= file.size + _FILE_COST_BYTES
+                break
+            end += 1
+        # A file more would have been too much: the epoch is as large as it may be.
+        self._pace.admitted = max(cost, most_bytes) if end < len(found) else cost
+        return end
+
+    def splits_between(self, start: int, end: int, parallelism: int) -> list[list[FileRange]]:
+        """The files of each subtask, about as many bytes each."""
+        return deal_out_whole(self._look(None)[start:end], parallelism, lambda _: False)
+
+    def splits(self, parallelism: int) -> Sequence[Sequence[Any]]:
+        """None: a watched folder is read between positions.
+
+        Raises:
+            InternalError: Always.
+        """
+        raise InternalError(f"{self!r} was asked for the splits of {parallelism} subtasks")
+
+    def _look(self, now_ms: int | None) -> list[FileStatus]:
+        """The files that are known. With a time, the folders are looked at first, if it is time for that."""
+        log = self._log
+        if log is None:
+            raise InternalError(f"{self!r} has no log of the files that were found")
+        if self._found is None:
+            self._found = log.read()
+            self._known = {file.path for file in self._found}
+        if now_ms is None or (
+            self._looked_ms is not None and 0 <= now_ms - self._looked_ms < self.interval_ms
+        ):
+            return self._found
+        self._looked_ms = now_ms
+        new: dict[str, FileStatus] = {}
+        for path in self.files.paths:
+            try:
+                listed = list_files([path])
+            except FileNotFoundError:
+                continue  # it may come back
+            new |= {file.path: file for file in listed if file.path not in self._known}
+        if new:
+            files = list(new.values())
+            log.append(len(self._found), files)
+            self._found += files
+            self._known |= new.keys()
+        return self._found
+
+    # Splits
+
+    def split_name(self, split: FileRange) -> str:
+        """The path."""
+        return split.path
+
+    def read(self, split: FileRange, batch_size: int) -> Iterator[Sequence[Any]]:
         """The records of a file."""
         return self.files.read(split, batch_size)
 
     def split_after(self, split: FileRange, records: int) -> FileRange:
         """The rest of a file."""
         return split.after(records)
-
-
-def spark_pattern(path: str) -> str:
-    """The pattern of a path, for which Spark takes every one: what is there stands for itself, as in bounded jobs."""
-    if _SPECIAL.search(path) is None:
-        return path
-    files = file_system_of(path)
-    is_there = files.status(path) is not None or files.content(path) is not None
-    return _SPECIAL.sub(r"\\\g<0>", path) if is_there else path
-
-
-def _plain(path: str) -> str:
-    """A path as Spark writes it, no character escaped, as file systems here know it."""
-    if path.startswith(LOCAL):
-        return qualified_path("/" + path.removeprefix(LOCAL).lstrip("/"))
-    return path

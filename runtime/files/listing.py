@@ -28,6 +28,11 @@ def list_files(paths: Iterable[str]) -> list[FileStatus]:
     return [file for path in paths for file in _files_at(path)]
 
 
+def is_pattern(path: str) -> bool:
+    """Whether a path that does not exist may stand for several files."""
+    return not _MAGIC.isdisjoint(path)
+
+
 def _files_at(path: str) -> list[FileStatus]:
     file_system = file_system_of(path)
     file = file_system.status(path)
@@ -35,7 +40,7 @@ def _files_at(path: str) -> list[FileStatus]:
         return [file]
     if file_system.content(path) is not None:
         return list(_files_below(file_system, path))
-    if _MAGIC.isdisjoint(path):
+    if not is_pattern(path):
         raise FileNotFoundError(f"there is no file or folder '{path}'")
     found = list(dict.fromkeys(_files_matching(file_system, path)))
     if not found:

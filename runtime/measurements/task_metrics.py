@@ -29,6 +29,7 @@ class OperatorCounts:
     registered: dict[str, Any] = field(default_factory=dict)
     latencies: dict[str, HistogramValue] = field(default_factory=dict)
     accumulators: dict[str, bytes] = field(default_factory=dict)
+    output_is_idle: bool = False
 
 
 @dataclass(frozen=True, slots=True)

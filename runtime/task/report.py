@@ -84,6 +84,7 @@ def _measure_operator(chain: OperatorChain, operator: StreamOperator) -> Operato
         records_out=operator.records_out,
         input_watermarks=_input_watermarks(chain, operator),
         output_watermark=operator.output.current_watermark,
+        output_is_idle=operator.output.is_idle,
         registered=context.get_metrics_group().snapshot(),
         latencies={
             source: histogram.snapshot() for source, histogram in operator.latencies.items()

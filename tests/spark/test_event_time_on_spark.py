@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
+import cloudpickle
 import pytest
 
 from opchain.common import Configuration, Duration, Time, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 from opchain.datastream.window import TumblingEventTimeWindows
+from opchain.runtime.connectors.unbounded_source import UnboundedSource
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
+    from opchain.spark import EpochProgress
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("session")]
 STRATEGY: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
     lambda line, _: int(line)
@@ -46,6 +53,28 @@ def counts(stream: Any) -> Any:
 
 def files(folder: Path) -> Any:
     return FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(folder))
+
+
+class Ticks(UnboundedSource[int]):
+    """The first hundred multiples of a step, ten in an epoch."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def initial_position(self, now_ms: int) -> int:
+        return 0
+
+    def latest_position(self, start: int, now_ms: int) -> int:
+        return min(start + 10, 100)
+
+    def splits_between(self, start: int, end: int, parallelism: int) -> Any:
+        return [[range(start, end)], *([] for _ in range(parallelism - 1))]
+
+    def splits(self, parallelism: int) -> Any:
+        raise AssertionError("it is read between positions")
+
+    def read(self, split: range, batch_size: int) -> Iterator[list[int]]:
+        yield [number * self.step for number in split]
 
 
 def late_warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -110,3 +139,43 @@ def test_files_of_one_epoch_do_not_make_each_other_late(
     (warning,) = late_warnings(caplog)
     assert "'counts' (" in warning
     assert "dropped 360 of 480 records as late" in warning
+
+
+def test_an_aligned_source_that_is_ahead_gets_no_input(tmp_path: Path) -> None:
+    strategy: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+        lambda value, _: value
+    )
+    aligned = strategy.with_watermark_alignment("group", Duration.of_millis(150))
+    env = environment(tmp_path).set_parallelism(1)
+    fast = env.from_source(Ticks(10), aligned, "fast").uid("fast")
+    slow = env.from_source(Ticks(1), aligned, "slow").uid("slow")
+    epochs: list[EpochProgress] = []
+    env.add_epoch_listener(epochs.append)
+    with fast.union(slow).execute_and_collect() as found:
+        assert sorted(found) == sorted([*range(0, 1000, 10), *range(100)])
+    read = {"fast": 0, "slow": 0}
+    for epoch in epochs:
+        for vertex in epoch.vertices:
+            for operator in vertex.operators:
+                if operator.uid in read and operator.records_in:
+                    # 90 is the watermark of ten records of the fast source; each epoch adds 100.
+                    if operator.uid == "fast" and read["slow"] < 100:
+                        assert 10 * read["fast"] <= read["slow"] + 150 + 11
+                    read[operator.uid] += operator.records_in
+    assert read == {"fast": 100, "slow": 100}
+
+
+def test_a_backlog_of_files_is_spread_over_epochs(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for number in range(12):
+        write(folder, f"{number:02}", range(number * 100, number * 100 + 100, 10))
+    env = environment(tmp_path)
+    builder = files(folder).monitor_continuously(Duration.of_seconds(1)).set_max_files_per_epoch(5)
+    epochs: list[EpochProgress] = []
+    env.add_epoch_listener(epochs.append)
+    stream = env.from_source(builder.build(), STRATEGY, "lines").uid("lines")
+    with counts(stream).execute_and_collect() as found:
+        # Files of different subtasks may be in one window; the last windows stay open.
+        assert {count for _, count in found} == {10}
+    assert [epoch.records_in for epoch in epochs if epoch.records_in] == [50, 50, 20]

@@ -30,6 +30,7 @@ from opchain.runtime.connectors.kafka.enumerator import (
     position_of,
 )
 from opchain.runtime.connectors.kafka.reader import PartitionRange, RangeReader, lost
+from opchain.runtime.connectors.pace import EpochPace
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.records.elements import RecordBatch
 from opchain.runtime.types.type_variables import T
@@ -98,7 +99,7 @@ class KafkaSource(UnboundedSource[T]):
         self._reader: RangeReader | None = None
         self._committer: Any = None
         self._has_ended = False
-        self._pace = _Pace()
+        self._pace = EpochPace(_FIRST_EPOCH)
         self._discovered_ms: int | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -253,8 +254,9 @@ class KafkaSource(UnboundedSource[T]):
         waiting = {item: ends[item] - offset for item, offset in offsets.items()}
         total = sum(waiting.values())
         limits = [limit for limit in (self.admission.records,) if limit is not None]
-        if self.admission.time_ms is not None:
-            limits.append(self._pace.limit(self.admission.time_ms, now_ms))
+        time_ms = self.admission.time_ms or self.target_epoch_ms
+        if time_ms is not None:
+            limits.append(self._pace.limit(time_ms, now_ms))
         if total and self.admission.size_bytes is not None:
             size = self._record_size(offsets, ends)
             limits.append(max(int(self.admission.size_bytes / size), 1))
@@ -384,31 +386,6 @@ class KafkaSource(UnboundedSource[T]):
         if self._enumerator is None:
             self._enumerator = KafkaEnumerator(self.subscription, self.properties, repr(self))
         return self._enumerator
-
-
-class _Pace:
-    """How many records an epoch may have that is to take no longer than a given time.
-
-    The time from one decision to the next one is that of the epoch between them. An epoch that was smaller than
-    it might have been may have waited for input, so it can only show that the job is faster.
-    """
-
-    def __init__(self) -> None:
-        self.admitted = 0
-        self._limit = _FIRST_EPOCH
-        self._decided_ms = 0
-        self._per_ms = 0.0
-
-    def limit(self, time_ms: int, now_ms: int) -> int:
-        """The number; `admitted` says how many records the epoch got in the end."""
-        took_ms = now_ms - self._decided_ms
-        if self.admitted and took_ms > 0:
-            measured = self.admitted / took_ms
-            if self.admitted >= self._limit or measured > self._per_ms:
-                self._per_ms = (self._per_ms + measured) / 2 if self._per_ms else measured
-        self._decided_ms = now_ms
-        self._limit = max(int(self._per_ms * time_ms), 1) if self._per_ms else _FIRST_EPOCH
-        return self._limit
 
 
 def _dealt_out(ranges: Sequence[PartitionRange], parallelism: int) -> list[list[PartitionRange]]:

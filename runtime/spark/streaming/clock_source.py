@@ -6,7 +6,7 @@ last timer was due. So Spark's log says what each epoch reads; it starts an epoc
 processing-time timer is due, and none while there is nothing to do. Rows are not records but splits, which
 the tasks read.
 
-When the next timer is due, the driver writes to a file: Spark runs the reader in a process of its own.
+When the next timer is due, and which sources have to wait, the driver writes to a file: Spark runs the reader in a process of its own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ except ImportError:  # before Spark 4.2
 
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from opchain.runtime.connectors.unbounded_source import UnboundedSource
 
@@ -112,13 +112,19 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if start is None:
             start = self.initialOffset() if self._start is None else self._start
         now_ms = _now_ms() if self._until_ms is None else self._until_ms
-        positions = [
-            source.latest_position(position, now_ms)
-            for (_, source, _), position in zip(self._sources, start[POSITIONS], strict=True)
-        ]
-        due_ms = _read_due(self._due)
+        due_ms, waiting = _read_due(self._due)
         is_due = due_ms is not None and due_ms <= now_ms
+        positions = self._latest(start[POSITIONS], now_ms, waiting)
+        if waiting and positions == start[POSITIONS] and not is_due and self._until_ms is not None:
+            # A run that reads what is there and ends must not end while a source waits for others.
+            positions = self._latest(start[POSITIONS], now_ms, frozenset())
         return {POSITIONS: positions, DUE: max(now_ms, start[DUE] + 1) if is_due else start[DUE]}
+
+    def _latest(self, positions: Sequence[Any], now_ms: int, waiting: frozenset[int]) -> list[Any]:
+        return [
+            position if number in waiting else source.latest_position(position, now_ms)
+            for (number, source, _), position in zip(self._sources, positions, strict=True)
+        ]
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """All splits between two offsets, in one partition: they are few and short."""
@@ -140,16 +146,24 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return iter(partition.rows)
 
 
-def write_due(path: Path, due_ms: int | None) -> None:
-    """Says when the next timer is due; None if none waits. A reader never sees half of it."""
+def write_due(path: Path, due_ms: int | None, waiting: Iterable[int] = ()) -> None:
+    """Says when the next timer is due, and which sources get nothing in the next epoch.
+
+    A reader never sees half of it.
+
+    Args:
+        path: The file.
+        due_ms: None if no timer waits.
+        waiting: The numbers of sources that are ahead of those that they are aligned with.
+    """
     temporary = path.with_suffix(".new")
-    temporary.write_text("" if due_ms is None else str(due_ms), encoding="ascii")
+    temporary.write_text(json.dumps([due_ms, sorted(waiting)]), encoding="ascii")
     temporary.replace(path)
 
 
-def _read_due(path: Path) -> int | None:
-    text = path.read_text(encoding="ascii")
-    return int(text) if text else None
+def _read_due(path: Path) -> tuple[int | None, frozenset[int]]:
+    due_ms, waiting = json.loads(path.read_text(encoding="ascii"))
+    return due_ms, frozenset(waiting)
 
 
 def _now_ms() -> int:

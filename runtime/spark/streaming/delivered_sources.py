@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from opchain.runtime.connectors.arrow_sink import ArrowSink
+from opchain.runtime.checkpoint.found_files import FoundFilesLog
 from opchain.runtime.connectors.fed_source import FedSource
 from opchain.runtime.connectors.socket_source import SocketTextStreamFunction
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
+from opchain.runtime.connectors.watched_files import WatchedFileSource
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.program.operator_specs import LegacySourceSpec, SourceSpec
 from opchain.runtime.shipping.functions import ship
@@ -25,6 +29,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
+
+
+_LOG = logging.getLogger("opchain.epochs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +68,23 @@ def unbounded_sources(job: JobProgram) -> tuple[DeliveredSource, ...]:
                 )
         head = vertex.operators[0]
         source = _delivered(head)
+        if isinstance(source, FedSource) and _is_aligned(head):
+            _LOG.warning(
+                "'%s' (%s) asks for watermark alignment, which has no effect on it: Spark decides what each "
+                "epoch reads of a DataFrame. Limit it by the options of its format",
+                head.name,
+                head.call_site,
+            )
         if source is not None:
             found[head.operator_id] = DeliveredSource(
                 source, head, vertex.first_task, vertex.parallelism
             )
     return tuple(found[operator_id] for operator_id in sorted(found))
+
+
+def _is_aligned(operator: OperatorProgram) -> bool:
+    strategy = getattr(operator.spec, "watermark_strategy", None)
+    return strategy is not None and strategy.alignment is not None
 
 
 def _delivered(operator: OperatorProgram) -> UnboundedSource[Any] | FedSource | None:
@@ -88,12 +107,17 @@ def _delivered(operator: OperatorProgram) -> UnboundedSource[Any] | FedSource | 
 
 
 def delivered_rows(
-    session: SparkSession, sources: Sequence[DeliveredSource], folder: Path, due: Path, log: str
+    session: SparkSession,
+    sources: Sequence[DeliveredSource],
+    folder: Path,
+    due: Path,
+    log: str,
+    target_epoch_ms: int | None = None,
 ) -> DataFrame:
     """The streaming DataFrame.
 
     `folder` is where the reader finds the sources, `due` the next timer, and `log` Spark's log of offsets.
-    A delivery of a DataFrame is a row of it, in a column of its own (`rows_column`).
+    `target_epoch_ms` is how long an epoch should take, if the job says so. A delivery of a DataFrame is a row of it, in a column of its own (`rows_column`).
     """
     from pyspark.sql import functions as sql  # noqa: PLC0415 - it may be missing
 
@@ -105,7 +129,7 @@ def delivered_rows(
     )
 
     positioned = [
-        (number, item.source, item.parallelism)
+        (number, _of_this_run(item, log, target_epoch_ms), item.parallelism)
         for number, item in enumerate(sources)
         if isinstance(item.source, UnboundedSource)
     ]
@@ -128,6 +152,20 @@ def delivered_rows(
             )
             rows = rows.unionByName(packed, allowMissingColumns=True)
     return rows
+
+
+def _of_this_run(
+    item: DeliveredSource, log: str, target_epoch_ms: int | None
+) -> UnboundedSource[Any]:
+    """A source with what it needs to know of the run."""
+    source = item.source
+    assert isinstance(source, UnboundedSource)
+    if isinstance(source, WatchedFileSource):
+        source = source.keeping(FoundFilesLog(f"{log}/watched/{item.operator.operator_id}"))
+    if target_epoch_ms is not None:
+        source = copy.copy(source)
+        source.target_epoch_ms = target_epoch_ms
+    return source
 
 
 def _why_no_function(function: Any) -> str:

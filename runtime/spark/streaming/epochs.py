@@ -27,6 +27,7 @@ from opchain.runtime.checkpoint.restore_plan import match_state, operators_of, p
 from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.checkpoint.source_places import bounded_sources
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
+from opchain.runtime.epochs.alignment import sources_ahead
 from opchain.runtime.epochs.epoch_progress import (
     CHECKPOINT,
     COMMIT,
@@ -259,6 +260,13 @@ class Epochs:
             outcome,
         )
         return True
+
+    def waiting_sources(self) -> list[int]:
+        """The numbers of the sources that are ahead of those that they are aligned with, after the last epoch."""
+        if self.outcome is None:
+            return []
+        ahead = sources_ahead(self._job, self.outcome.metrics)
+        return [n for n, source in enumerate(self.sources) if source.operator.operator_id in ahead]
 
     def are_over(self) -> bool:
         """Whether all sources have ended: no epoch will have anything to read."""

@@ -35,6 +35,8 @@ class StreamingSettings:
         retained: How many checkpoints are kept.
         tolerable_failures: How many checkpoints in a row may fail; the epoch of each is run again.
         progress_log: A file that gets a line of JSON per epoch.
+        target_epoch_ms: How long an epoch should take: sources give it as much input as it can do in that time.
+            None leaves it to each source.
         records_epochs: Whether checkpoints keep what `opchain replay` needs.
         accepts_duplicates: Whether output may be written again that is later than the last checkpoint.
     """
@@ -51,5 +53,6 @@ class StreamingSettings:
     retained: int = 1
     tolerable_failures: int = 0
     progress_log: str | None = None
+    target_epoch_ms: int | None = None
     records_epochs: bool = False
     accepts_duplicates: bool = False

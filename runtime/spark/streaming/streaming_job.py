@@ -241,7 +241,8 @@ class StreamingJob:
 
         self._write_due(epochs)
         assert self._due is not None
-        rows = delivered_rows(self._session, epochs.sources, folder, self._due, offsets)
+        target_ms = self._settings.target_epoch_ms
+        rows = delivered_rows(self._session, epochs.sources, folder, self._due, offsets, target_ms)
         writer = (
             rows.writeStream.queryName(f"{one_line_name(self.job.job_name)} {self.run_id[:8]}")
             .option("checkpointLocation", offsets)
@@ -318,7 +319,8 @@ class StreamingJob:
         """Says when the next epoch begins, though there may be no input."""
         assert self._due is not None
         with self._due_lock:
-            write_due(self._due, 0 if self.control.drains else epochs.next_timer_ms)
+            due_ms = 0 if self.control.drains else epochs.next_timer_ms
+            write_due(self._due, due_ms, epochs.waiting_sources())
 
     def _begin_epoch_soon(self) -> None:
         assert self._due is not None

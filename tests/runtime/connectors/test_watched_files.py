@@ -1,59 +1,192 @@
 from __future__ import annotations
 
+import pickle
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from opchain.common import Duration
 from opchain.datastream.connectors.file_system import FileSource, StreamFormat
-from opchain.runtime.connectors.watched_files import WatchedFileSource, spark_pattern
+from opchain.runtime.checkpoint.found_files import FoundFilesLog
+from opchain.runtime.connectors import watched_files
+from opchain.runtime.connectors.watched_files import WatchedFileSource
+from opchain.runtime.errors import CheckpointError, InternalError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-pa = pytest.importorskip("pyarrow")
+
+def builder(folder: Path | str) -> Any:
+    lines = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(folder))
+    return lines.monitor_continuously(Duration.of_seconds(1))
 
 
-def watched(folder: Path) -> Any:
-    builder = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(folder))
-    return builder.monitor_continuously(Duration.of_seconds(1)).build()
+class Run:
+    """A run of a watched source, with its log."""
+
+    def __init__(self, tmp_path: Path, built: Any = None) -> None:
+        self.folder = tmp_path / "in"
+        self.folder.mkdir(exist_ok=True)
+        self.url = str(tmp_path / "log")
+        self.source = (built or builder(self.folder).build()).keeping(FoundFilesLog(self.url))
+
+    def write(self, name: str, size: int = 2) -> None:
+        (self.folder / name).write_bytes(b"x" * (size - 1) + b"\n")
+
+    def names(self, start: int, end: int, parallelism: int = 1) -> list[list[str]]:
+        return [
+            [split.path.rpartition("/")[2] for split in splits]
+            for splits in self.source.splits_between(start, end, parallelism)
+        ]
 
 
-def delivery(*paths: str) -> bytes:
-    batch = pa.record_batch({"path": list(paths), "length": [1] * len(paths)})
-    out = pa.BufferOutputStream()
-    with pa.ipc.new_stream(out, batch.schema) as writer:
-        writer.write_batch(batch)
-    found: bytes = out.getvalue().to_pybytes()
-    return found
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path)
 
 
 def test_a_watched_source_never_ends_and_a_static_one_does(tmp_path: Path) -> None:
-    source = watched(tmp_path)
+    source = builder(tmp_path).build()
     assert isinstance(source, WatchedFileSource)
     assert not source.is_bounded
-    builder = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(tmp_path))
-    static = builder.monitor_continuously(Duration.of_seconds(1)).process_static_file_set().build()
+    static = builder(tmp_path).process_static_file_set().build()
     assert isinstance(static, FileSource)
 
 
-def test_the_files_that_are_delivered_are_read_in_order(tmp_path: Path) -> None:
-    (tmp_path / "b c%20.txt").write_text("x\ny\n")
-    (tmp_path / "a.txt").write_text("z\n")
-    paths = [f"file:{tmp_path}/b c%20.txt", f"file://{tmp_path}/a.txt", str(tmp_path / "a.txt")]
-    records = [
-        record
-        for batch in watched(tmp_path).read_delivery(delivery(*paths), 10)
-        for record in batch
-    ]
-    assert records == ["x", "y", "z", "z"]
+def test_files_are_read_once_in_the_order_of_paths_and_looks(run: Run) -> None:
+    source = run.source
+    assert source.initial_position(0) == 0
+    assert source.latest_position(0, 0) == 0
+    for name in ("b", "c", ".hidden", "_hidden"):
+        run.write(name)
+    assert source.latest_position(0, 1_000) == 2
+    run.write("a")
+    assert source.latest_position(2, 2_000) == 3
+    assert source.latest_position(3, 3_000) == 3
+    assert run.names(0, 2) == [["b", "c"]]
+    assert run.names(2, 3) == [["a"]]
+    (split,) = source.splits_between(2, 3, 1)[0]
+    assert source.delivered_splits(pickle.dumps(split)) == {split.path: split}
+    assert [list(batch) for batch in source.read(split, 10)] == [["x"]]
+
+
+def test_folders_are_looked_at_once_in_an_interval(run: Run) -> None:
+    assert run.source.latest_position(0, 500) == 0
+    run.write("a")
+    assert run.source.latest_position(0, 1_499) == 0
+    assert run.source.latest_position(0, 1_500) == 1
+
+
+def test_a_position_means_the_same_files_in_a_new_run(run: Run, tmp_path: Path) -> None:
+    run.write("b")
+    assert run.source.latest_position(0, 0) == 1
+    run.write("a")
+    again = Run(tmp_path)
+    assert again.names(0, 1) == [["b"]]
+    assert again.source.latest_position(1, 0) == 2
+    assert again.names(1, 2) == [["a"]]
+    # A file that is found is read, even if the process died before its epoch began.
+    assert Run(tmp_path).names(0, 2) == [["b", "a"]]
+
+
+def test_the_log_is_merged_after_a_hundred_looks(run: Run, tmp_path: Path) -> None:
+    for number in range(250):
+        run.write(f"{number:03}")
+        assert run.source.latest_position(number, number * 1_000) == number + 1
+    names = [path.name for path in (tmp_path / "log").iterdir()]
+    assert [name for name in names if name.endswith(".all")] == ["000000000200.all"]
+    assert len(names) == 51
+    assert Run(tmp_path).names(0, 250) == [[f"{number:03}" for number in range(250)]]
+
+
+def test_a_log_with_a_part_missing_is_refused(run: Run, tmp_path: Path) -> None:
+    for number in range(3):
+        run.write(str(number))
+        run.source.latest_position(number, number * 1_000)
+    (tmp_path / "log" / "000000000001").unlink()
+    with pytest.raises(CheckpointError, match="has 1 files and goes on with number 2"):
+        Run(tmp_path).source.latest_position(0, 0)
+
+
+def test_files_are_dealt_out_by_size(run: Run) -> None:
+    for name, size in (("a", 100), ("b", 10), ("c", 10), ("d", 10), ("empty", 0)):
+        (run.folder / name).write_bytes(b"x" * size)
+    assert run.source.latest_position(0, 0) == 5
+    assert run.names(0, 5, 2) == [["a"], ["b", "c", "d"]]
 
 
 @pytest.mark.parametrize(
-    ("name", "pattern"),
-    [("in", "in"), ("[in]", r"\[in\]"), ("a{b}*?", r"a\{b\}\*\?"), ("none*", "none*")],
+    ("limit", "expected"),
+    [
+        (lambda built: built.set_max_files_per_epoch(3), [3, 6, 9, 10]),
+        (lambda built: built.set_max_bytes_per_epoch(250), [2, 4, 6, 8, 10]),
+        (lambda built: built.set_max_bytes_per_epoch(1), list(range(1, 11))),
+        (lambda built: built, [10]),
+    ],
 )
-def test_a_folder_that_is_there_is_no_pattern(tmp_path: Path, name: str, pattern: str) -> None:
-    if not name.startswith("none"):
-        (tmp_path / name).mkdir()
-    assert spark_pattern(f"{tmp_path}/{name}") == f"{tmp_path}/{pattern}"
+def test_a_backlog_is_spread_over_epochs(tmp_path: Path, limit: Any, expected: list[int]) -> None:
+    run = Run(tmp_path, limit(builder(tmp_path / "in")).build())
+    for number in range(10):
+        run.write(f"{number}", 100)
+    positions = [0]
+    while positions[-1] < 10:
+        positions.append(run.source.latest_position(positions[-1], 0))
+    assert positions[1:] == expected
+
+
+@pytest.mark.parametrize("is_of_job", [False, True])
+def test_epochs_follow_what_the_job_can_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_of_job: bool
+) -> None:
+    """1,000 files of 1,000 bytes after a long pause; the job reads 5 files a second, and then 20."""
+    monkeypatch.setattr(watched_files, "_FIRST_EPOCH_BYTES", 10_000)
+    monkeypatch.setattr(watched_files, "_FILE_COST_BYTES", 0)
+    built = builder(tmp_path / "in")
+    if not is_of_job:
+        built.set_max_time_per_epoch(Duration.of_seconds(4))
+    run = Run(tmp_path, built.build())
+    if is_of_job:
+        run.source.target_epoch_ms = 4_000
+    for number in range(1_000):
+        run.write(f"{number:04}", 1_000)
+    position = now_ms = 0
+    sizes = []
+    while position < 1_000:
+        end = run.source.latest_position(position, now_ms)
+        sizes.append(end - position)
+        now_ms += sizes[-1] * (200 if position < 300 else 50)
+        position = end
+    assert sizes[0] == 10
+    assert all(15 <= size <= 25 for size in sizes[1:12])
+    assert sizes[-2] > 60
+    assert max(sizes) <= 85
+
+
+@pytest.mark.parametrize("parallelism", [1, 2])
+def test_what_can_not_be_is_refused(tmp_path: Path, parallelism: int) -> None:
+    with pytest.raises(InternalError, match="has no log"):
+        builder(tmp_path).build().latest_position(0, 0)
+    with pytest.raises(InternalError, match="splits of"):
+        builder(tmp_path).build().splits(parallelism)
+    with pytest.raises(FileNotFoundError, match=r"no file or folder '.*missing'"):
+        builder(tmp_path / "missing").build().planned(parallelism)
+    assert builder(tmp_path / "*.txt").build().planned(parallelism)
+    with pytest.raises(ValueError, match="files is 0; it must be at least 1"):
+        builder(tmp_path).set_max_files_per_epoch(0)
+    with pytest.raises(TypeError, match="takes a Duration"):
+        builder(tmp_path).set_max_time_per_epoch(5)
+
+
+def test_a_pattern_may_match_nothing_for_a_while(tmp_path: Path) -> None:
+    run = Run(tmp_path, builder(tmp_path / "in" / "*.txt").build())
+    assert run.source.latest_position(0, 0) == 0
+    run.write("a.txt")
+    run.write("b.csv")
+    assert run.source.latest_position(0, 1_000) == 1
+
+
+def test_names_are_not_patterns_where_such_a_file_is_there(tmp_path: Path) -> None:
+    (tmp_path / "in[1]").mkdir()
+    run = Run(tmp_path, builder(tmp_path / "in[1]").build())
+    (tmp_path / "in[1]" / "a").write_text("x\n")
+    assert run.source.latest_position(0, 0) == 1
