@@ -294,6 +294,15 @@ class DataStream(OperatorAttributes[T]):
 
         return AllWindowedStream(self, window_assigner)
 
+    def count_window_all(self, size: int, slide: int = 0) -> AllWindowedStream[T, Any]:
+        """Windows of `size` records in a single subtask: one after the other, or one every `slide` records.
+
+        Flink: `DataStream.countWindowAll`; PyFlink has none.
+        """
+        from opchain.compiler.dsl.keyed_stream import count_windows
+
+        return self.window_all(count_windows("count_window_all", size, slide))
+
     def full_window_partition(self) -> PartitionWindowedStream[T]:
         """Collects all records of a subtask (or of a key) until the input ends.
 

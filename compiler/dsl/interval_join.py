@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function, checked_stream
 from opchain.compiler.dsl.connected_streams import with_two_inputs
 from opchain.compiler.dsl.keyed_stream import KeyedStream
 from opchain.compiler.graph.partitioner import PartitionerKind
-from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.functions.join_functions import ProcessJoinFunction
 from opchain.runtime.program.operator_specs import IntervalJoinSpec
 from opchain.runtime.time import millis_of
@@ -37,16 +36,20 @@ class IntervalJoin(Generic[K, T1, T2]):
             stream2, KeyedStream, stream1, "interval_join"
         )
 
+        self._is_event_time = True
+
     def in_event_time(self) -> IntervalJoin[K, T1, T2]:
-        """Joins by event time: the only way there is, and the default."""
+        """Joins by event time: the default."""
+        self._is_event_time = True
         return self
 
-    def in_processing_time(self) -> NoReturn:
-        """Refused, as in Flink."""
-        raise UnsupportedFeatureError(
-            f"{at_call('in_processing_time')}: interval joins in processing time are not "
-            f"supported; use event time"
-        )
+    def in_processing_time(self) -> IntervalJoin[K, T1, T2]:
+        """Joins by the times at which records arrive. Nothing is late, and results have no timestamps.
+
+        Flink has the method and refuses it in `between`.
+        """
+        self._is_event_time = False
+        return self
 
     def between(
         self,
@@ -65,7 +68,8 @@ class IntervalJoin(Generic[K, T1, T2]):
                 f"{at_call('between')}: the lower bound, {lower} ms, is above the upper bound, "
                 f"{upper} ms; swap the two"
             )
-        return IntervalJoined(self._left, self._right, _Interval(lower, upper))
+        interval = _Interval(lower, upper, is_event_time=self._is_event_time)
+        return IntervalJoined(self._left, self._right, interval)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,7 @@ class _Interval:
     upper_inclusive: bool = True
     left_late_tag: OutputTag[Any] | None = None
     right_late_tag: OutputTag[Any] | None = None
+    is_event_time: bool = True
 
 
 class IntervalJoined(Generic[K, T1, T2]):
@@ -129,6 +134,7 @@ class IntervalJoined(Generic[K, T1, T2]):
             interval.upper_inclusive,
             interval.left_late_tag,
             interval.right_late_tag,
+            interval.is_event_time,
         )
         # Flink keys both inputs once more, by the same selectors.
         return with_two_inputs(

@@ -139,17 +139,7 @@ class KeyedStream(DataStream[T], Generic[K, T]):
 
     def count_window(self, size: int, slide: int = 0) -> WindowedStream[K, T, Any]:
         """Windows of `size` records per key: one after the other, or one every `slide` records."""
-        from opchain.runtime.windows.global_windows import (  # noqa: PLC0415 - as needed
-            CountSlidingWindowAssigner,
-            CountTumblingWindowAssigner,
-        )
-
-        for what, value in (("size", size), ("slide", slide)):
-            if checked(value, int, "count_window", f"the {what}") < (what == "size"):
-                raise ValueError(f"{at_call('count_window')}: the {what} is {value}")
-        if slide == 0:
-            return self.window(CountTumblingWindowAssigner(size))
-        return self.window(CountSlidingWindowAssigner(size, slide))
+        return self.window(count_windows("count_window", size, slide))
 
     def interval_join(self, other_stream: KeyedStream[K, T2]) -> IntervalJoin[K, T, T2]:
         """Starts an interval join: `.between(lower, upper).process(function)`.
@@ -215,3 +205,20 @@ class KeyedStream(DataStream[T], Generic[K, T]):
         checked(field, (int, str), kind, "the field")
         spec = ReduceSpec(FieldAggregation(kind, field))
         return self.transform(spec, declared_type(self.transformation), name="Keyed Aggregation")
+
+
+def count_windows(method: str, size: int, slide: int) -> WindowAssigner[Any, Any]:
+    """The assigner of count windows that slide if `slide` is not 0.
+
+    Raises:
+        ValueError: A number is too small.
+    """
+    from opchain.runtime.windows.global_windows import (  # noqa: PLC0415 - as needed
+        CountSlidingWindowAssigner,
+        CountTumblingWindowAssigner,
+    )
+
+    for what, value in (("size", size), ("slide", slide)):
+        if checked(value, int, method, f"the {what}") < (what == "size"):
+            raise ValueError(f"{at_call(method)}: the {what} is {value}")
+    return CountSlidingWindowAssigner(size, slide) if slide else CountTumblingWindowAssigner(size)

@@ -130,6 +130,7 @@ class IntervalJoinOperator(UserFunctionOperator):
         assert right_key is not None
         self.select_left_key, self.select_right_key = left_key.selector, right_key.selector
         self.function_context = PairContext()
+        self.is_event_time = spec.is_event_time
         self.timers: InternalTimerService
 
     @property
@@ -147,29 +148,41 @@ class IntervalJoinOperator(UserFunctionOperator):
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Joins a left record with the right ones that are there."""
         self.backend.set_current_key(self.select_left_key(value))
-        context = self.function_context
-        for time, partner in self._partners(self.left, self.right, value, timestamp):
-            context.set_times(timestamp, time)
-            emit_results(self.output, self.call(value, partner, context), context.timestamp)
+        context, time = self.function_context, self._time_of(value, timestamp)
+        for partner_time, partner in self._partners(self.left, self.right, value, time):
+            context.set_times(time, partner_time)
+            self._emit(self.call(value, partner, context))
 
     def process_element2(self, value: Any, timestamp: int | None) -> None:
         """Joins a right record with the left ones that are there."""
         self.backend.set_current_key(self.select_right_key(value))
-        context = self.function_context
-        for time, partner in self._partners(self.right, self.left, value, timestamp):
-            context.set_times(time, timestamp)
-            emit_results(self.output, self.call(partner, value, context), context.timestamp)
+        context, time = self.function_context, self._time_of(value, timestamp)
+        for partner_time, partner in self._partners(self.right, self.left, value, time):
+            context.set_times(partner_time, time)
+            self._emit(self.call(partner, value, context))
 
-    def _partners(
-        self, own: _Side, other: _Side, value: Any, timestamp: int | None
-    ) -> Iterable[tuple[int, Any]]:
-        """Keeps a record; gives the times and records that it meets, or nothing where it is late."""
+    def _emit(self, results: Any) -> None:
+        """Emits what the function gave for a pair; in processing time records have no timestamps."""
+        emit_results(
+            self.output, results, self.function_context.timestamp if self.is_event_time else None
+        )
+
+    def _time_of(self, value: Any, timestamp: int | None) -> int:
+        """The record's event time, or the time of its arrival."""
+        if not self.is_event_time:
+            return self.context.processing_time.current_processing_time()
         if timestamp is None or timestamp == MIN_LONG_VALUE:
             raise ValueError(
                 f"an interval join needs event time, and record {short_repr(value)} has no "
                 "timestamp; call assign_timestamps_and_watermarks() before key_by()"
             )
-        if timestamp < self.timers.current_watermark:
+        return timestamp
+
+    def _partners(
+        self, own: _Side, other: _Side, value: Any, timestamp: int
+    ) -> Iterable[tuple[int, Any]]:
+        """Keeps a record; gives the times and records that it meets, or nothing where it is late."""
+        if self.is_event_time and timestamp < self.timers.current_watermark:
             if own.late_tag_id is not None:
                 self.output.collect_to(own.late_tag_id, value, timestamp)
             else:
@@ -180,7 +193,12 @@ class IntervalJoinOperator(UserFunctionOperator):
         if buffer is None:
             buffer = own.buffers[key] = TimeBuffer()
         if buffer.add(timestamp, value):
-            self.timers.register_event_time_timer(own.namespace, timestamp + own.wait_ms)
+            waits_until = timestamp + own.wait_ms
+            if self.is_event_time:
+                self.timers.register_event_time_timer(own.namespace, waits_until)
+            else:
+                # A partner may come until the clock has moved on.
+                self.timers.register_processing_time_timer(own.namespace, waits_until + 1)
         partners = other.buffers.get(key)
         if partners is None:
             return ()
@@ -197,4 +215,5 @@ class IntervalJoinOperator(UserFunctionOperator):
                 del side.buffers[key]
 
     def on_processing_time(self, time: int, namespace: str) -> None:
-        """Never: there are no such timers."""
+        """Drops the records that have waited until before this time."""
+        self.on_event_time(time - 1, namespace)

@@ -392,7 +392,10 @@ class KeyedBroadcastProcessSpec(OperatorSpec):
 
 @dataclass(frozen=True, slots=True)
 class IntervalJoinSpec(OperatorSpec):
-    """`interval_join`: pairs whose timestamps differ by `lower_ms` to `upper_ms` (right minus left)."""
+    """`interval_join`: pairs whose times differ by `lower_ms` to `upper_ms` (right minus left).
+
+    In processing time, a record's time is that of its arrival.
+    """
 
     kind: ClassVar[str] = "interval_join"
     default_name: ClassVar[str] = "Interval Join"
@@ -403,9 +406,10 @@ class IntervalJoinSpec(OperatorSpec):
     upper_inclusive: bool = True
     left_late_tag: OutputTag | None = None
     right_late_tag: OutputTag | None = None
+    is_event_time: bool = True
 
     def makes_timestamps(self) -> bool:
-        """Yes: that of the window or pair."""
+        """Yes: that of the pair."""
         return True
 
 

@@ -14,7 +14,7 @@ from opchain.datastream import (
     ProcessJoinFunction,
     StreamExecutionEnvironment,
 )
-from opchain.runtime.errors import GraphError, UnsupportedFeatureError
+from opchain.runtime.errors import GraphError
 from opchain.runtime.program.operator_specs import IntervalJoinSpec
 
 
@@ -112,14 +112,16 @@ def test_the_other_stream_must_be_keyed_too(
         left.interval_join(far)
 
 
-def test_processing_time_is_refused(
+def test_the_kind_of_time_is_that_of_the_last_call(
     left: KeyedStream[int, int], right: KeyedStream[int, str]
 ) -> None:
-    with pytest.raises(
-        UnsupportedFeatureError,
-        match="interval joins in processing time are not supported; use event time",
+    for join, is_event_time in (
+        (left.interval_join(right), True),
+        (left.interval_join(right).in_processing_time(), False),
+        (left.interval_join(right).in_processing_time().in_event_time(), True),
     ):
-        left.interval_join(right).in_processing_time()
+        stream = join.between(-1, 1).process(Pair())
+        assert stream.transformation.spec.is_event_time is is_event_time  # type: ignore[attr-defined]
 
 
 def test_what_does_not_fit_is_refused_at_the_call(

@@ -185,3 +185,32 @@ def test_a_buffer_is_sorted_by_time() -> None:
     buffer.remove(4)
     assert buffer.between(0, 9) == [(1, "b"), (3, "d")]
     assert buffer.times == [1, 3]
+
+
+def test_in_processing_time_records_meet_by_their_arrival() -> None:
+    with join(-2, 3, is_event_time=False) as harness:
+        harness.set_processing_time(10)
+        harness.process_element1(("a", 1))
+        harness.set_processing_time(13)
+        harness.process_element2(("a", 2))
+        assert harness.values() == [(1, 2)]
+        assert harness.values(SIDE) == [(10, 13, 13)]
+        harness.set_processing_time(14)
+        harness.process_element2(("a", 3))
+        harness.set_processing_time(15)
+        harness.process_element1(("a", 4))
+        assert harness.values() == [(1, 2), (4, 2), (4, 3)]
+        # All are too old for what may come now.
+        harness.set_processing_time(100)
+        assert harness.operator.left.buffers == {}  # type: ignore[attr-defined]
+        assert harness.operator.right.buffers == {}  # type: ignore[attr-defined]
+
+
+def test_in_processing_time_nothing_is_late_and_results_have_no_timestamps() -> None:
+    with join(0, 0, is_event_time=False) as harness:
+        harness.process_watermark1(100)
+        harness.process_watermark2(100)
+        harness.process_element1(("a", 1), 5)
+        harness.process_element2(("a", 2), None)
+        (record,) = harness.records()
+        assert record.timestamp is None
