@@ -69,6 +69,10 @@ class Source(ABC, Generic[T]):
         """
         return self
 
+    def split_stage(self, split: Any) -> int:  # noqa: ARG002 - for most no difference
+        """Which of several rounds a split is read in: a subtask begins with a round when those before are over."""
+        return 0
+
     def split_name(self, split: Any) -> str | None:  # noqa: ARG002 - for most no difference
         """The name of a split of `splits`, for messages; None for its number."""
         return None

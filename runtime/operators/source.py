@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
@@ -108,16 +109,23 @@ class SourceOperator(TimestampsWatermarksOperator):
             yield from source.read(self.context.feed, batch_size)
             return
         splits = source.splits(task.vertex.parallelism)[task.subtask]
-        are_side_by_side = not source.is_bounded and len(splits) > 1
-        if self.has_split_watermarks or are_side_by_side:
-            names = [
-                source.split_name(split) or f"split {number}" for number, split in enumerate(splits)
-            ]
-            yield from self._by_turns(splits, names, ends=True, is_endless=not source.is_bounded)
+        names = [
+            source.split_name(split) or f"split {number}" for number, split in enumerate(splits)
+        ]
+        named = zip(splits, names, strict=True)
+        last = max(map(source.split_stage, splits), default=0)
+        for stage, found in groupby(named, lambda each: source.split_stage(each[0])):
+            round_ = list(found)
+            # In a chain of sources, only the last one may be without end.
+            is_endless = not source.is_bounded and stage == last
+            if self.has_split_watermarks or (is_endless and len(round_) > 1):
+                splits_now, names_now = zip(*round_, strict=True)
+                yield from self._by_turns(splits_now, names_now, ends=True, is_endless=is_endless)
+            else:
+                for split, _ in round_:
+                    yield from source.read(split, batch_size)
+        if self.has_split_watermarks:
             self._report_watermark(MAX_LONG_VALUE)
-            return
-        for split in splits:
-            yield from source.read(split, batch_size)
 
     def delivered_batches(self, deliveries: Iterable[bytes]) -> Iterator[Sequence[Any]]:
         """The records of what the driver has delivered to this subtask in an epoch."""

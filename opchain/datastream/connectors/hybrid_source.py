@@ -1,5 +1,13 @@
-"""Names that opchain refuses where they are used. PyFlink: pyflink.datastream.connectors.hybrid_source."""
+"""Several sources one after the other. PyFlink: pyflink.datastream.connectors.hybrid_source."""
+
+from __future__ import annotations
 
 from opchain.reexports import reexports
+from opchain.runtime.connectors.hybrid_source import HybridSource, HybridSourceBuilder
+
+__all__ = [
+    "HybridSource",
+    "HybridSourceBuilder",
+]
 
 __getattr__ = reexports(__name__)
