@@ -66,15 +66,16 @@ class Deliver:
             batch = arrow.ipc.read_record_batch(arrow.py_buffer(chunk), schema)
             if not batch.num_rows:
                 continue
-            source = batch.column("source")[0].as_py()
-            first_task, parallelism = self.sources[source]
-            rows = rows_column(source)
+            sources = batch.column("source").to_pylist()
+            rows = rows_column(sources[0])
             if rows in schema.names:
+                first_task, parallelism = self.sources[sources[0]]
                 yield first_task + partition % parallelism, _stream(batch.column(rows))
-            else:
-                subtasks, splits = batch.column("subtask").to_pylist(), batch.column("data")
-                for subtask, split in zip(subtasks, splits.to_pylist(), strict=True):
-                    yield first_task + subtask, split
+                continue
+            # The splits of all sources that have positions come in one batch.
+            subtasks, splits = batch.column("subtask").to_pylist(), batch.column("data")
+            for source, subtask, split in zip(sources, subtasks, splits.to_pylist(), strict=True):
+                yield self.sources[source][0] + subtask, split
 
 
 def rows_column(source: int) -> str:
