@@ -8,8 +8,8 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from opchain.runtime.connectors.arrow_sink import ArrowSink
 from opchain.runtime.checkpoint.found_files import FoundFilesLog
+from opchain.runtime.connectors.arrow_sink import ArrowSink
 from opchain.runtime.connectors.fed_source import FedSource
 from opchain.runtime.connectors.socket_source import SocketTextStreamFunction
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
