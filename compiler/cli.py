@@ -13,6 +13,7 @@ import click
 
 from opchain.compiler.commands.checkpoint import checkpoint, savepoint
 from opchain.compiler.commands.code import code
+from opchain.compiler.commands.dev import dev
 from opchain.compiler.commands.diff import diff
 from opchain.compiler.commands.explain import explain
 from opchain.compiler.commands.interrupt import INTERRUPTED
@@ -60,5 +61,6 @@ for command in (
     replay_command,
     lint_command,
     port,
+    dev,
 ):
     main.add_command(command)

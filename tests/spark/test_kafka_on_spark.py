@@ -1,0 +1,59 @@
+"""Kafka to Kafka on Spark: each record once, in order per key, whatever is killed at whichever step."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from opchain.testing import faults
+
+if TYPE_CHECKING:
+    from kafka_broker import Kafka
+
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("needs_spark")]
+
+JOB = Path(__file__).with_name("killed_kafka_job.py")
+KILLS = [
+    "epoch-begun@1",
+    "before-state@2",  # a task
+    "acknowledged@2",
+    "completed@3",  # the checkpoint is complete, and nothing of it was sent
+    "after-state@4",  # a task
+    "between-commits@4",  # it was sent
+    "committed@5",
+]
+
+
+def test_each_record_is_counted_and_written_once_whatever_is_killed(
+    tmp_path: Path, kafka: Kafka
+) -> None:
+    source, target = kafka.topic(3), kafka.topic(2)
+    draw = random.Random(7)
+    keys = [f"k{draw.randint(0, 9)}" for _ in range(1000)]
+    for number in range(3):
+        kafka.produce(source, keys[number::3], number)
+    survived = faults.run_with_kills(
+        [sys.executable, str(JOB), str(tmp_path), kafka.servers, source, target],
+        KILLS,
+        environment={
+            "PYSPARK_SUBMIT_ARGS": "--master local[2,4] --conf spark.ui.enabled=false pyspark-shell"
+        },
+        timeout_s=900,
+    )
+    assert set(survived.died) == set(KILLS)
+    counts: Counter[str] = Counter()
+    for message in kafka.messages(target):
+        key, number = message.value().decode().split()
+        counts[key] += 1
+        assert int(number) == counts[key], (
+            "the counts of a key come in order, none twice, none left out"
+        )
+    assert counts == Counter(keys)
+    assert sum(kafka.committed(f"of-{source}").values()) == 1000
+    waiting = (tmp_path / "checkpoints" / "outbox").rglob("*")
+    assert [path for path in waiting if path.is_file()] == []
