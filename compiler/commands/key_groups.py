@@ -11,7 +11,6 @@ from opchain.compiler.commands.failures import CommandError
 from opchain.compiler.commands.output import answer
 from opchain.compiler.plan.layout import Row, one_line, set_lines
 from opchain.runtime.errors import KeyTypeError
-from opchain.runtime.state.keys.java_hash import java_hash_code
 from opchain.runtime.state.keys.key_groups import (
     MAX_PARALLELISM_LIMIT,
     default_max_parallelism,
@@ -19,6 +18,7 @@ from opchain.runtime.state.keys.key_groups import (
     operator_index,
 )
 from opchain.runtime.state.keys.key_hashers import NAMED_HASHERS, hasher_named
+from opchain.runtime.state.keys.pyflink_keys import RowKey, hash_pickled
 
 _AUTO = "auto"
 _SIZE = click.IntRange(1, MAX_PARALLELISM_LIMIT)
@@ -75,7 +75,7 @@ def _literal(text: str) -> Any:
 
 
 def _row(key: Any, type_name: str, max_parallelism: int, parallelism: int) -> Row:
-    hasher = java_hash_code if type_name == _AUTO else hasher_named(type_name)
+    hasher = hash_pickled if type_name == _AUTO else RowKey(hasher_named(type_name))
     try:
         code = hasher(key)
         group = key_group(key, max_parallelism, hasher)

@@ -25,7 +25,9 @@ from opchain.runtime.program.vertex_program import (
     VertexProgram,
 )
 from opchain.runtime.state.keys.own_keys import hasher_of_type
+from opchain.runtime.state.keys.pyflink_keys import TypedSelector, pyflink_hasher
 from opchain.runtime.types.crossing import crossing_converter
+from opchain.runtime.types.record_types import RowTypeInfo
 
 if TYPE_CHECKING:
     from opchain.compiler.graph.execution_plan import Exchange, ExecutionPlan, PlacedVertex
@@ -230,7 +232,9 @@ class _Assembly:
         known = self.keys.get(id(key_by))
         if known is None:
             selector = getattr(key_by.selector, "get_key", key_by.selector)
-            hasher = hasher_of_type(key_by.key_type)
+            if isinstance(key_by.key_type, RowTypeInfo):
+                selector = TypedSelector(selector, key_by.key_type)
+            hasher = pyflink_hasher(key_by.key_type, hasher_of_type(key_by.key_type))
             known = self.keys[id(key_by)] = KeyProgram(selector, key_by.name, call_site, hasher)
         return known
 

@@ -63,11 +63,11 @@ class IntegerType:
     bits: int
 
     def __call__(self, key: object) -> int:
-        """The hash code of an integer in range, a bool counting as 0 or 1."""
+        """The hash code of an integer in range; a bool counts as 0 or 1, a float as PyFlink truncates it."""
         limit = 1 << (self.bits - 1)
         expected = f"an int from {-limit} to {limit - 1}"
         try:
-            value = operator.index(key)  # type: ignore[arg-type]
+            value = int(key) if isinstance(key, float) else operator.index(key)  # type: ignore[arg-type]
         except TypeError:
             raise mismatch(key, self.type_name, expected) from None
         if not -limit <= value < limit:

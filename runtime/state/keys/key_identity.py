@@ -28,9 +28,7 @@ from opchain.runtime.state.keys.java_hash import (
     compared_fields,
     compared_values,
     hasher_of_class,
-    java_hash_code,
     plain_scalar,
-    unstable,
 )
 from opchain.runtime.state.keys.key_hashers import (
     IntegerType,
@@ -38,6 +36,7 @@ from opchain.runtime.state.keys.key_hashers import (
     hash_declared_double,
     hash_declared_float,
 )
+from opchain.runtime.state.keys.pyflink_keys import RowKey, pickled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -84,8 +83,7 @@ def state_key(key: Any) -> Any:
     >>> state_key(True) == state_key(1), state_key(0.0) == state_key(-0.0)
     (False, False)
 
-    Raises:
-        UnstableKeyError: The key is None, or is or holds a value without a stable hash.
+    An object of another class is the same key when its attributes are.
     """
     kind = key.__class__
     if kind in PLAIN_CLASSES:
@@ -98,10 +96,11 @@ def state_key(key: Any) -> Any:
     if kind is bool:
         return _TRUE if key else _FALSE
     if key is None:
-        java_hash_code(key)  # raises, and says what to do
+        return _NONE
     return TypedKey(key, _identity(key))
 
 
+_NONE = TypedKey(None, (type(None), None))
 _TRUE, _FALSE = TypedKey(True, (bool, True)), TypedKey(False, (bool, False))
 
 
@@ -124,8 +123,10 @@ class KeyIdentity:
 
 def key_identity(hasher: Hasher | None = None) -> KeyIdentity:
     """The identity of keys, given the hasher of their declared type; None where none is declared."""
+    if isinstance(hasher, RowKey):
+        hasher = hasher.inner
     if isinstance(hasher, IntegerType) or hasher is hash_declared_big_integer:
-        return KeyIdentity(frozenset({int}), operator.index)
+        return KeyIdentity(frozenset({int}), _as_integer)
     if hasher is hash_declared_double:
         return KeyIdentity(frozenset(), _as_double)
     if hasher is hash_declared_float:
@@ -136,12 +137,22 @@ def key_identity(hasher: Hasher | None = None) -> KeyIdentity:
 _BY_PYTHON_CLASS = KeyIdentity(PLAIN_CLASSES, state_key)
 
 
+def _as_integer(key: Any) -> Any:
+    if isinstance(key, float):
+        return int(key)  # as PyFlink writes it
+    return _NONE if key is None else operator.index(key)
+
+
 def _as_double(key: Any) -> Any:
+    if key is None:
+        return _NONE
     hash_declared_double(key)  # raises for what is not a number
     return state_key(float(key))
 
 
 def _as_float(key: Any) -> Any:
+    if key is None:
+        return _NONE
     hash_declared_float(key)
     return state_key(_FLOAT.unpack(_FLOAT.pack(key))[0])
 
@@ -153,7 +164,7 @@ def _identity(value: Any) -> Hashable:
         plain: Hashable = value
         return plain
     if hasher_of_class(kind) is None:
-        raise unstable(value)
+        return "pickle", pickled(value)
     for ancestor, identify in _IDENTITIES:
         if isinstance(value, ancestor):
             return identify(value)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import pickle
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -31,6 +32,7 @@ from opchain.runtime.state.keys.key_hashers import (
     TupleType,
     hash_declared_double,
 )
+from opchain.runtime.state.keys.pyflink_keys import ROW_OF_ONE, RowKey, hash_pickled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     Codes: TypeAlias = NDArray[np.uint32]
     Rule: TypeAlias = Callable[[Sequence[Any]], Codes | None]
 
+_PICKLED_AT_ONCE = frozenset({int, bool, str, bytes})
 _UNITS_LIMIT = 1 << 17
 """Units hashed in one go: two tables of powers of this length, 1 MB together, are kept per process."""
 
@@ -124,11 +127,17 @@ class VectorHash:
         codes = None if rule is None else rule(keys)
         return self._one_by_one(keys, hasher) if codes is None else codes
 
-    def rule(self, kind: type, hasher: Hasher) -> Rule | None:
+    def rule(self, kind: type, hasher: Hasher) -> Rule | None:  # noqa: PLR0911 - one for each kind
         """What hashes many keys of a class at once, where there is something faster than one by one.
 
         A rule returns None for a batch that holds a key beyond its reach.
         """
+        if isinstance(hasher, RowKey):
+            inner = self.rule(kind, hasher.inner)
+            return None if inner is None else functools.partial(self._rows_of_one, inner)
+        if hasher is hash_pickled:
+            is_scalar = kind in _PICKLED_AT_ONCE
+            return functools.partial(self._rows_of_one, self._pickles) if is_scalar else None
         if hasher is java_hash_code:
             scalar = hasher_of_class(kind)
             return None if scalar is None else self._rules.get(scalar)
@@ -170,6 +179,15 @@ class VectorHash:
         mixed *= np.uint32(parallelism)
         mixed //= np.uint32(max_parallelism)
         return mixed
+
+    def _rows_of_one(self, inner: Rule, keys: Sequence[Any]) -> Codes | None:
+        import numpy as np
+
+        codes = inner(keys)
+        return None if codes is None else codes + np.uint32(ROW_OF_ONE)
+
+    def _pickles(self, keys: Sequence[Any]) -> Codes | None:
+        return self._bytes([pickle.dumps(key, 5) for key in keys])
 
     def _one_by_one(self, keys: Sequence[Any], hasher: Hasher) -> Codes:
         import numpy as np

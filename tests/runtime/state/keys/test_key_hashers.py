@@ -84,7 +84,7 @@ MISMATCHES = [
     ("Byte", -129, "an int from -128 to 127"),
     ("Short", 32768, "an int from -32768 to 32767"),
     ("Integer", 2**31, "an int from -2147483648 to 2147483647"),
-    ("Integer", 1.0, "an int from"),
+    ("Integer", "1", "an int from"),
     ("Integer", "1", "an int from"),
     ("Long", 2**63, "an int from -9223372036854775808 to 9223372036854775807"),
     ("BigInteger", 1.0, "an int"),

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opchain.common import Row
-from opchain.runtime.errors import KeyTypeError, UnstableKeyError
+from opchain.runtime.errors import KeyTypeError
 from opchain.runtime.state.keys.java_hash import java_hash_code
 from opchain.runtime.state.keys.key_hashers import hasher_named
 from opchain.runtime.state.keys.key_identity import (
@@ -23,6 +23,7 @@ from opchain.runtime.state.keys.key_identity import (
     key_of,
     state_key,
 )
+from opchain.runtime.state.keys.pyflink_keys import hash_pickled
 
 
 class Colour(enum.Enum):
@@ -130,10 +131,30 @@ def test_a_typed_key_shows_as_the_key_and_travels() -> None:
     assert typed != ("a", 1.0)
 
 
-@pytest.mark.parametrize("key", [None, object(), {1}, ("a", {}), [object()]])
-def test_keys_without_stable_hash_are_refused(key: Any) -> None:
-    with pytest.raises(UnstableKeyError, match="must"):
-        state_key(key)
+class Point:
+    def __init__(self, x: int) -> None:
+        self.x = x
+
+
+@pytest.mark.parametrize(
+    ("key", "equal", "other"),
+    [
+        (None, None, 0),
+        ({"a": 1}, {"a": 1}, {"a": 2}),
+        ({"ab": "ab"}, {b"ab".decode(): b"ab".decode()}, {"ab": "a"}),
+        (frozenset({"aa", "bb"}), frozenset({"bb", "aa"}), frozenset({"aa"})),
+        ({1}, {1}, {True}),
+        (("a", {}), ("a", {}), ("a", {1: 2})),
+        (Point(1), Point(1), Point(2)),
+        ([Point(1)], [Point(1)], [Point(2)]),
+    ],
+)
+def test_any_object_is_a_key_by_its_pickled_form(key: Any, equal: Any, other: Any) -> None:
+    assert state_key(key) == state_key(equal)
+    assert hash(state_key(key)) == hash(state_key(equal))
+    assert hash_pickled(key) == hash_pickled(equal)
+    assert state_key(key) != state_key(other)
+    assert key_of(state_key(key)) is key
 
 
 def test_numpy_scalars_are_the_numbers_that_they_equal() -> None:

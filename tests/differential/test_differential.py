@@ -1,0 +1,93 @@
+"""Every recorded program gives under opchain what it gave under PyFlink 2.3.
+
+record.py records what PyFlink gives; docs/porting.md says why the programs listed here differ.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from opchain.common import Configuration
+from opchain.datastream import StreamExecutionEnvironment
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from running import RECORDED, all_cases, run_together
+
+if TYPE_CHECKING:
+    from running import Case
+
+CASES = all_cases()
+KNOWN: dict[str, Any] = {}
+for line in gzip.decompress(RECORDED.read_bytes()).decode().splitlines():
+    recorded = json.loads(line)
+    KNOWN[recorded["name"]] = recorded
+
+FEWEST = 1_000
+DIFFERENT = json.loads(Path(__file__).with_name("different.json").read_text())
+"""Programs whose results differ, by the reason; docs/porting.md lists the reasons."""
+
+EXCUSED = {name: reason for reason, names in DIFFERENT.items() for name in names}
+FORMS = ("generated", "interpreted")
+
+
+def environment(form: str) -> StreamExecutionEnvironment:
+    configuration = Configuration().set_string("execution.target", "local")
+    if form == "interpreted":
+        configuration.set_string("opchain.codegen.enabled", "false")
+    return StreamExecutionEnvironment.get_execution_environment(configuration)
+
+
+def agrees(case: Case, form: str) -> str | None:
+    """None where a program gives what is recorded, else how it differs."""
+    expected = KNOWN[case.name]
+    try:
+        found = run_together("opchain", [case], lambda: environment(form))[case.name]
+    except Exception as error:  # noqa: BLE001 - a program that PyFlink runs fails
+        return None if "failed" in expected else f"{type(error).__name__}: {error}"
+    if "failed" in expected:
+        return None  # what PyFlink refuses, opchain may accept
+    return None if found == expected["records"] else f"{found} instead of {expected['records']}"
+
+
+def recorded_cases() -> list[Case]:
+    return [case for case in CASES if KNOWN.get(case.name, {}).get("digest") == case.digest]
+
+
+def test_enough_programs_are_recorded() -> None:
+    assert len(recorded_cases()) >= FEWEST
+    assert len([case for case in recorded_cases() if case.name.startswith("whole-")]) >= 30
+    stale = [name for name, known in KNOWN.items() if known not in KNOWN.values()]
+    assert stale == []
+
+
+@pytest.mark.parametrize("part", range(20))
+def test_recorded_programs_give_what_pyflink_gave(part: int) -> None:
+    differing = {
+        case.name: how
+        for case in recorded_cases()[part::20]
+        if case.name not in EXCUSED and (how := agrees(case, "generated")) is not None
+    }
+    assert differing == {}
+
+
+def test_interpreted_programs_give_the_same() -> None:
+    differing = {
+        case.name: how
+        for case in recorded_cases()[::10]
+        if case.name not in EXCUSED and (how := agrees(case, "interpreted")) is not None
+    }
+    assert differing == {}
+
+
+def test_a_program_that_is_excused_still_differs() -> None:
+    cases = {case.name: case for case in recorded_cases()}
+    assert [
+        name for name in EXCUSED if name in cases and agrees(cases[name], "generated") is None
+    ] == []

@@ -1,0 +1,62 @@
+"""The least and the greatest reading of each sensor so far."""
+
+# mode: STREAMING
+# parallelism: 1
+from pyflink.common import Duration, Row, Time, Types, WatermarkStrategy
+from pyflink.common.watermark_strategy import TimestampAssigner
+from pyflink.datastream import (
+    AggregateFunction,
+    BroadcastProcessFunction,
+    CoFlatMapFunction,
+    FilterFunction,
+    FlatMapFunction,
+    KeyedBroadcastProcessFunction,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    MapFunction,
+    OutputTag,
+    ProcessFunction,
+    ReduceFunction,
+)
+from pyflink.datastream.functions import (
+    ProcessAllWindowFunction,
+    ProcessWindowFunction,
+    WindowFunction,
+)
+from pyflink.datastream.state import (
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    ValueStateDescriptor,
+)
+from pyflink.datastream.window import (
+    CountTrigger,
+    EventTimeSessionWindows,
+    GlobalWindows,
+    PurgingTrigger,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+)
+
+
+READINGS = [
+    ("s1", 20.0, 1),
+    ("s1", 21.5, 2),
+    ("s2", 5.0, 3),
+    ("s1", 35.0, 4),
+    ("s2", 4.0, 30),
+    ("s1", 36.5, 31),
+    ("s1", 37.0, 32),
+    ("s2", 50.5, 90),
+    ("s1", 20.0, 95),
+]
+READING = Types.TUPLE([Types.STRING(), Types.DOUBLE(), Types.LONG()])
+
+
+def build(env, out):
+    by_sensor = env.from_collection(READINGS, READING).key_by(
+        lambda r: r[0], key_type=Types.STRING()
+    )
+    out(by_sensor.min_by(1), "least")
+    out(by_sensor.max_by(1), "greatest")
+    out(by_sensor.max(1), "max")
