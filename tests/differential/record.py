@@ -64,7 +64,7 @@ def main() -> None:
     cases = all_cases()
     wanted = [case for case in cases if known.get(case.name, {}).get("digest") != case.digest]
     wanted.sort(key=lambda case: not case.name.startswith("whole"))
-    for mode in ("STREAMING", "BATCH"):
+    for mode in ("BATCH", "STREAMING"):
         of_mode = [case for case in wanted if case.mode == mode]
         for start in range(0, len(of_mode), TOGETHER):
             record(of_mode[start : start + TOGETHER], known)

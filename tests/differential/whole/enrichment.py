@@ -54,7 +54,11 @@ COUNTRIES = [("ann", "SE"), ("bob", "FR")]
 
 class Enrich(KeyedCoProcessFunction):
     def open(self, ctx):
-        self.orders = ctx.get_list_state(ListStateDescriptor("orders", ORDER))
+        self.orders = ctx.get_list_state(
+            ListStateDescriptor(
+                "orders", Types.TUPLE([Types.INT(), Types.STRING(), Types.DOUBLE()])
+            )
+        )
         self.country = ctx.get_state(ValueStateDescriptor("country", Types.STRING()))
 
     def process_element1(self, value, ctx):

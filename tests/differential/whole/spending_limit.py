@@ -52,7 +52,7 @@ PAYMENTS = [
 ]
 PAYMENT = Types.TUPLE([Types.STRING(), Types.DOUBLE(), Types.LONG()])
 
-OVER = OutputTag("over", PAYMENT)
+OVER = OutputTag("over", Types.TUPLE([Types.STRING(), Types.DOUBLE(), Types.LONG()]))
 
 
 class Limit(KeyedProcessFunction):

@@ -53,7 +53,7 @@ READINGS = [
 READING = Types.TUPLE([Types.STRING(), Types.DOUBLE(), Types.LONG()])
 
 WARM, HOT = (
-    OutputTag("warm", READING),
+    OutputTag("warm", Types.TUPLE([Types.STRING(), Types.DOUBLE(), Types.LONG()])),
     OutputTag("hot", Types.ROW_NAMED(["sensor", "degrees"], [Types.STRING(), Types.INT()])),
 )
 

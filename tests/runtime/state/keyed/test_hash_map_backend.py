@@ -6,7 +6,7 @@ import pytest
 
 from opchain.common import Types
 from opchain.datastream.state import StateTtlConfig
-from opchain.runtime.errors import StateError, UnstableKeyError
+from opchain.runtime.errors import StateError
 from opchain.runtime.functions.state_descriptors import (
     ListStateDescriptor,
     MapStateDescriptor,
@@ -70,10 +70,16 @@ def test_the_current_key_is_what_the_selector_gave(backend: HashMapKeyedStateBac
     assert backend.current_key is True
 
 
-@pytest.mark.parametrize("key", [None, object(), {"a": 1}])
-def test_keys_that_are_none_are_refused(backend: HashMapKeyedStateBackend, key: Any) -> None:
-    with pytest.raises(UnstableKeyError):
-        backend.set_current_key(key)
+@pytest.mark.parametrize("key", [None, object(), {"a": 1}, frozenset({"a", "b"})])
+def test_any_object_is_a_key(backend: HashMapKeyedStateBackend, key: Any) -> None:
+    state = backend.get_state(COUNT)
+    backend.set_current_key(key)
+    state.update(1)
+    backend.set_current_key("a")
+    assert state.value() is None
+    backend.set_current_key(key)
+    assert state.value() == 1
+    assert backend.current_key is key
 
 
 def test_after_clear_current_key_there_is_none(backend: HashMapKeyedStateBackend) -> None:
