@@ -142,6 +142,7 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
             program.epoch_listeners,
         )
     else:
+        _look_at_running_sources(job)
         from opchain.runtime.spark.bounded_job import spark_run  # noqa: PLC0415 - likewise
 
         run = spark_run(job, dependencies, slot_resources(plan), restarts)
@@ -167,6 +168,29 @@ def _warn_of_settings(program: Program, job_name: str, *, is_endless: bool) -> N
             "job '%s' ends by itself, and so has neither epochs nor checkpoints: %s will do nothing",
             job_name,
             ", ".join(useless),
+        )
+
+
+def _look_at_running_sources(job: JobProgram) -> None:
+    """Refuses SourceFunctions that never end on Spark, and warns where nobody knows.
+
+    Raises:
+        UnsupportedFeatureError: One says that it never ends.
+    """
+    from opchain.runtime.local.live_run import running_sources  # noqa: PLC0415 - few have one
+
+    for operator in running_sources(job):
+        where = f"'{operator.name}' ({operator.call_site})"
+        if getattr(operator.spec.function, "is_bounded", None) is False:  # type: ignore[attr-defined]
+            raise UnsupportedFeatureError(
+                f"{where} is a SourceFunction that never ends, and its place is in a loop of one process, which Spark "
+                "can't go on from: make it an UnboundedSource, which has positions, or run the job in this process "
+                "(execution.target = local)"
+            )
+        _LOG.warning(
+            "%s is a SourceFunction: on Spark the job gives nothing before run() has returned. Say on its class "
+            "whether it does: is_bounded = True, or False to have it refused",
+            where,
         )
 
 

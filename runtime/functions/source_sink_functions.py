@@ -26,7 +26,15 @@ class SourceFunction(Function, Generic[OUT_co]):
 
     `run` lives on a thread of its own. A source with state changes it and collects under
     `ctx.get_checkpoint_lock()`, so that no snapshot falls between the two.
+
+    In process (execution.target = local) its records go on as they come, whether `run` ever returns or not. On Spark
+    a job gives its results when `run` has returned.
+
+    Attributes:
+        is_bounded: Whether `run` returns by itself: False has it refused on Spark, None has a warning there.
     """
+
+    is_bounded: bool | None = None
 
     class SourceContext(ABC, Generic[T_contra]):
         """Where a source puts its records; each call waits while downstream is busy."""

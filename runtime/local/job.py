@@ -17,7 +17,7 @@ from opchain.runtime.job.progress import CountedProgress
 from opchain.runtime.job.restarts import Restarts, RestartStrategy
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.local.files import local_files
-from opchain.runtime.local.live_run import LiveRun, endless_sources
+from opchain.runtime.local.live_run import LiveRun, endless_sources, running_sources
 from opchain.runtime.local.stop_switch import StopSwitch
 from opchain.runtime.measurements.late_records import LateRecordWarnings
 from opchain.runtime.program.vertex_program import DRIVER
@@ -48,7 +48,7 @@ def local_run(
     Raises:
         UnpicklableFunctionError: A function cannot be pickled.
     """
-    is_endless = bool(endless_sources(job))
+    is_endless = bool(endless_sources(job) or running_sources(job))
     shipped = () if is_endless else ship_vertices(job)
     progress = CountedProgress(job)
     attempts = _Attempts()

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 _LOOK_EVERY_S = 1.0
 """How often somebody looks whether running tasks have dropped late records."""
 
+_FLUSH_AFTER_MS = 100
+"""Where no exchange has a buffer time-out: Flink's default."""
+
 ENDING_S = 5.0
 """How long tasks get to end when the job is stopped; a source that blocks is left behind."""
 
@@ -46,6 +49,27 @@ def endless_sources(job: JobProgram) -> list[OperatorProgram]:
         for operator in vertex.all_operators
         if operator.spec.kind == "source" and not operator.spec.is_bounded  # type: ignore[attr-defined]
     ]
+
+
+def running_sources(job: JobProgram) -> list[OperatorProgram]:
+    """The SourceFunctions of which nobody knows whether they end; in batch mode all do."""
+    return [
+        operator
+        for vertex in job.vertices
+        for operator in vertex.operators
+        if operator.spec.kind == "legacy_source"
+        and not vertex.is_batch
+        and not operator.spec.is_bounded  # type: ignore[attr-defined]
+        and getattr(operator.spec.function, "is_bounded", None) is not True  # type: ignore[attr-defined]
+    ]
+
+
+def _flush_after_ms(job: JobProgram) -> int | None:
+    """How long a record of a SourceFunction waits for others: the least buffer time-out; None for no limit."""
+    timeouts = [output.buffer_timeout_ms for vertex in job.vertices for output in vertex.outputs]
+    if not timeouts:
+        return _FLUSH_AFTER_MS
+    return min((timeout for timeout in timeouts if timeout >= 0), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +85,9 @@ class LiveRun:
     def __init__(self, job: JobProgram, environment: TaskEnvironment, switch: StopSwitch) -> None:
         self._job = replace(job, vertices=tuple(_cut_at_once(vertex) for vertex in job.vertices))
         self._shipped = ship_vertices(self._job)
-        self._environment = replace(environment, alignment=_alignment_groups(job))
+        self._environment = replace(
+            environment, alignment=_alignment_groups(job), flush_after_ms=_flush_after_ms(job)
+        )
         self._switch = switch
         tasks = range(sum(vertex.parallelism for vertex in job.vertices))
         self._inputs = {task: LiveBuffers() for task in tasks}

@@ -64,6 +64,7 @@ class TaskEnvironment:
     `feed` is what a fed source reads, `schemas` are those of Arrow sinks, by operator. `lineage` is what
     the job's hidden output is known by, `staging` where it may wait (see SinkOrigin). `sink_writers` make
     those that the engine brings, by operator. `alignment` has the groups of sources that wait for each other, by name.
+    In a live run records of a SourceFunction go on after `flush_after_ms`; None for when a batch is full.
     """
 
     attempt: int = 0
@@ -77,6 +78,7 @@ class TaskEnvironment:
     staging: str | None = None
     sink_writers: Mapping[int, Callable[[str], SinkWriter[Any]]] = field(default_factory=dict)
     alignment: Mapping[str, AlignmentGroup] | None = None
+    flush_after_ms: int | None = None
 
 
 class StreamTask:
@@ -250,7 +252,13 @@ class StreamTask:
         if isinstance(head, LegacySourceOperator):
             assert isinstance(self._action_executor, SynchronizedTaskActionExecutor)
             return LegacySourceInput(
-                head, self.chain, self.processor, self._action_executor, vertex.batch_size
+                head,
+                self.chain,
+                self.processor,
+                self._action_executor,
+                vertex.batch_size,
+                self._timers,
+                self.environment.flush_after_ms,
             )
         if isinstance(head, SourceOperator):
             return SourceInput(head.batches(), self.chain)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.errors import InternalError
 from opchain.runtime.functions.source_sink_functions import SourceFunction
 from opchain.runtime.mailbox.legacy_source_thread import LegacySourceThread
+from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
 from opchain.runtime.records.elements import (
     MAX_WATERMARK,
     MIN_WATERMARK,
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from opchain.runtime.mailbox.default_action import Controller
     from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
     from opchain.runtime.mailbox.task_action_executor import SynchronizedTaskActionExecutor
+    from opchain.runtime.mailbox.timer_service import TimerService
     from opchain.runtime.operators.source import LegacySourceOperator
     from opchain.runtime.task.input.input_gate import InputElement
     from opchain.runtime.task.input.input_valves import InputValves
@@ -156,7 +159,8 @@ class _FunctionContext(SourceFunction.SourceContext[Any]):
 class LegacySourceInput:
     """Runs a SourceFunction on a thread of its own. Flink: `SourceStreamTask`.
 
-    What fails downstream is raised in the function's `collect`. It fails the task also where the function
+    Records gather to batches. In a live run they go on after `flush_after_ms`, by a timer whose call is mail; in
+    a bounded job, where the clock decides nothing, when a batch is full. What fails downstream is raised in the function's `collect`. It fails the task also where the function
     catches it: part of a batch is lost by then.
     """
 
@@ -167,12 +171,16 @@ class LegacySourceInput:
         processor: MailboxProcessor,
         action_executor: SynchronizedTaskActionExecutor,
         batch_size: int,
+        timers: TimerService,
+        flush_after_ms: int | None = None,
     ) -> None:
         self._chain = chain
         self._batch_size = batch_size
         self._values: list[Any] = []
         self._timestamps: list[int | None] = []
         self._has_output = processor.mailbox_executor()
+        self._timers = timers
+        self._flush_after_ms = flush_after_ms
         self._is_idle = False
         self._watermark = MIN_WATERMARK
         self._processor = processor
@@ -207,15 +215,24 @@ class LegacySourceInput:
             self._activate()
             self._values.append(element[0])
             self._timestamps.append(element[1])
-            if len(self._values) >= self._batch_size:
+            if len(self._values) >= self._batch_size or self._flush_after_ms == 0:
                 self._hand_over()
                 self._has_output.execute(_do_nothing, "yield what a legacy source filled")
+            elif len(self._values) == 1 and self._flush_after_ms is not None:
+                # The first of a batch: what comes until then goes along.
+                at_ms = self._timers.current_processing_time() + self._flush_after_ms
+                self._timers.call_at(at_ms, self._send_flush)
         elif element.__class__ is Watermark:
             self._emit_watermark(element.timestamp)
         elif not self._is_idle:
             self._hand_over()
             self._is_idle = True
             self._chain.head.process_status(is_idle=True)
+
+    def _send_flush(self) -> None:
+        """In the thread of the timers."""
+        with suppress(MailboxClosedError):  # the task has ended
+            self._has_output.execute(self._hand_over, "flush a legacy source")
 
     def _activate(self) -> None:
         if self._is_idle:

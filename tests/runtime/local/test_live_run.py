@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+import time
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import Ran, job_of, notes_of, seen
 
 from opchain.common import WatermarkStrategy
 from opchain.datastream import KeyedProcessFunction, StreamExecutionEnvironment
+from opchain.datastream.functions import SourceFunction
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
+from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.status import JobStatus
 from opchain.runtime.local import live_run
 from opchain.runtime.local.job import local_run
@@ -16,6 +19,9 @@ from opchain.runtime.local.live_run import LiveRun, endless_sources
 from opchain.runtime.local.stop_switch import StopSwitch
 from opchain.runtime.shipping.outcome import read_outcome
 from opchain.runtime.task.stream_task import TaskEnvironment
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PATIENCE_S = 60
 NONE = WatermarkStrategy.no_watermarks()
@@ -109,3 +115,50 @@ def test_the_first_failure_ends_all_tasks(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_jobs_that_end_have_no_endless_source() -> None:
     assert endless_sources(job_of(lambda env: env.from_sequence(1, 2).print())) == []
+
+
+class Ticks(SourceFunction[int]):
+    """Gives twelve numbers, and nothing more until it is cancelled."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.cancelled = threading.Event()
+
+    def run(self, ctx: Any) -> None:
+        for number in range(12):
+            ctx.collect(number)
+        self.cancelled.wait()
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+
+
+@pytest.mark.parametrize("timeout_ms", [0, 50])
+def test_records_of_a_source_function_that_never_ends_reach_what_is_behind_it(
+    timeout_ms: int, tmp_path: Path
+) -> None:
+    def arrive(number: int) -> int:
+        (tmp_path / str(number)).touch()
+        return number
+
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.get_configuration().set_string("execution.target", "local")
+    env.set_buffer_timeout(timeout_ms)
+    env.add_source(Ticks(), "ticks").rebalance().map(arrive).print()
+    client = env.execute_async("ticks")
+    until = time.monotonic() + PATIENCE_S
+    while len(list(tmp_path.iterdir())) < 12 and time.monotonic() < until:
+        threading.Event().wait(0.01)
+    assert sorted(int(path.name) for path in tmp_path.iterdir()) == list(range(12))
+    assert client.get_job_status().result() is JobStatus.RUNNING
+    client.cancel().result(PATIENCE_S)
+
+
+class Endless(Ticks):
+    is_bounded = False
+
+
+def test_on_spark_a_source_function_that_says_that_it_never_ends_is_refused() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.add_source(Endless(), "ticks").print()
+    with pytest.raises(UnsupportedFeatureError, match=r"'Source: ticks' .* never ends"):
+        env.execute("ticks")
