@@ -133,7 +133,7 @@ def _stateful_without_uid(program: _Program) -> Iterator[tuple[StreamNode, str, 
                     f"{node.label} keeps state and has no uid. Its state is found by the position of the operator, which "
                     "changes when operators are added, removed or chained differently"
                 ),
-                'give it a name of its own: .uid("...")',
+                'set a uid that is unique in the program: .uid("...")',
             )
 
 

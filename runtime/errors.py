@@ -53,7 +53,7 @@ class UnstableKeyError(KeyTypeError):
 
 
 class PartitionError(StreamError, ValueError):
-    """A custom partitioner returns what is not a number of a channel."""
+    """A custom partitioner returned a channel that does not exist."""
 
 
 class UnpicklableRecordError(StreamError, TypeError):
@@ -73,14 +73,14 @@ class UnpicklableRecordError(StreamError, TypeError):
 
     def __str__(self) -> str:
         text = (
-            f"the record {self.record} cannot be pickled ({self.reason}), and so cannot travel to "
+            f"the record {self.record} cannot be pickled ({self.reason}), so it cannot be sent to "
             "another task: emit plain values, or chain its consumer to the operator"
         )
         return f"{self.where}: {text}" if self.where else text
 
 
 class RecordSchemaError(StreamError, ValueError):
-    """A record does not fit the columns that it is to become, or a column no record."""
+    """A record does not match its target columns, or a column does not match the records."""
 
 
 class UnreadableRecordError(StreamError):

@@ -74,7 +74,7 @@ def stop(
 @click.option("--timeout", "timeout_s", default=TIMEOUT_S, help="Seconds to wait for the job.")
 @takes_key
 def cancel(job: str, timeout_s: float, key: CheckpointKey | None) -> None:
-    """Cancels the job whose checkpoints are in the folder JOB; started again, it goes on from its last one.
+    """Cancels the job whose checkpoints are in the folder JOB. Started again, it resumes from the last one.
 
     Exit codes: 0 cancelled, 2 no job runs there, or it refuses.
     """

@@ -13,7 +13,7 @@ _NEARLY_THE_SAME = 0.82
 
 
 class ProgramCommand(click.Command):
-    """A command with FILE and ARGUMENTS; what stands behind `--` is the program's without a word."""
+    """A command with FILE and ARGUMENTS; arguments after `--` belong to the program."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Reads the command line, and mentions options that may not be the program's."""

@@ -1,7 +1,7 @@
 """Which operator of one plan is which of another: by what the user fixed first, by looks last.
 
 A uid is a promise. A generated id is none: adding an operator shifts those of others, so that an equal
-id may well belong to another operator (that is what makes a careless restore dangerous). Hence ids
+id may well belong to another operator (that is what makes a careless restore dangerous). So ids
 count only together with name or kind.
 
 What changed between two plans, in the words of a review: fused, cut, moved, renamed, ...

@@ -161,31 +161,42 @@ class JobSettings(BaseModel):
     savepoint_directory: str | None = Field(
         None,
         json_schema_extra={"key": "execution.checkpointing.savepoint-dir"},
-        description="where savepoints of unbounded jobs go that name no place",
+        description="The directory of savepoints for which none is given.",
     )
     restart_strategy: RestartStrategyName | None = Field(
         None,
         json_schema_extra={"key": "restart-strategy.type"},
-        description="None: one failure ends the job; Flink's default with checkpoints is exponential-delay",
+        description="How a failed unbounded job is restarted. Not set: the first failure ends the job. (Flink's default with checkpoints is exponential-delay.)",
     )
     fixed_delay_attempts: int = Field(
-        1, ge=0, json_schema_extra={"key": "restart-strategy.fixed-delay.attempts"}
+        1,
+        ge=0,
+        json_schema_extra={"key": "restart-strategy.fixed-delay.attempts"},
+        description="How many times a failed job is restarted.",
     )
     fixed_delay_ms: int = Field(
-        1000, ge=0, json_schema_extra={"key": "restart-strategy.fixed-delay.delay"}
+        1000,
+        ge=0,
+        json_schema_extra={"key": "restart-strategy.fixed-delay.delay"},
+        description="The pause before each restart.",
     )
     failure_rate_attempts: int = Field(
         1,
         ge=0,
         json_schema_extra={"key": "restart-strategy.failure-rate.max-failures-per-interval"},
+        description="How many failures per interval are tolerated.",
     )
     failure_rate_interval_ms: int = Field(
         60_000,
         ge=1,
         json_schema_extra={"key": "restart-strategy.failure-rate.failure-rate-interval"},
+        description="The interval over which failures are counted.",
     )
     failure_rate_delay_ms: int = Field(
-        1000, ge=0, json_schema_extra={"key": "restart-strategy.failure-rate.delay"}
+        1000,
+        ge=0,
+        json_schema_extra={"key": "restart-strategy.failure-rate.delay"},
+        description="The pause before each restart.",
     )
     exponential_delay_attempts: int = Field(
         2**31 - 1,
@@ -193,28 +204,38 @@ class JobSettings(BaseModel):
         json_schema_extra={
             "key": "restart-strategy.exponential-delay.attempts-before-reset-backoff"
         },
+        description="How many times a job is restarted before it fails.",
     )
     exponential_delay_initial_ms: int = Field(
-        1000, ge=1, json_schema_extra={"key": "restart-strategy.exponential-delay.initial-backoff"}
+        1000,
+        ge=1,
+        json_schema_extra={"key": "restart-strategy.exponential-delay.initial-backoff"},
+        description="The pause before the first restart.",
     )
     exponential_delay_most_ms: int = Field(
-        60_000, ge=1, json_schema_extra={"key": "restart-strategy.exponential-delay.max-backoff"}
+        60_000,
+        ge=1,
+        json_schema_extra={"key": "restart-strategy.exponential-delay.max-backoff"},
+        description="The longest pause before a restart.",
     )
     exponential_delay_multiplier: float = Field(
         1.5,
         gt=1,
         json_schema_extra={"key": "restart-strategy.exponential-delay.backoff-multiplier"},
+        description="The factor by which the pause grows with each restart.",
     )
     exponential_delay_reset_ms: int = Field(
         3_600_000,
         ge=1,
         json_schema_extra={"key": "restart-strategy.exponential-delay.reset-backoff-threshold"},
+        description="How long a job must run without a failure to reset the pause.",
     )
     exponential_delay_jitter: float = Field(
         0.1,
         ge=0,
         le=1,
         json_schema_extra={"key": "restart-strategy.exponential-delay.jitter-factor"},
+        description="The random share that is added to or taken from each pause.",
     )
     restore_from: str | None = Field(
         None,

@@ -36,5 +36,5 @@ for _name in (
     setattr(
         Table,
         _name,
-        refuses(f"Table.{_name}", "make a stream of it with to_data_stream() and go on from there"),
+        refuses(f"Table.{_name}", "convert it to a stream with to_data_stream()"),
     )

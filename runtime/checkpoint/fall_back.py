@@ -51,7 +51,7 @@ def offering_earlier(
     else:
         way = (
             f"checkpoint {earlier} is whole: start with {SETTING}={storage.url}/{checkpoint_name(earlier)} "
-            "and the directory as it is to go on from that"
+            "and leave the directory unchanged to resume from it"
         )
     return CorruptCheckpointError(error.name, f"{error.problem}; {way}")
 

@@ -218,7 +218,7 @@ def latest_checkpoint(storage: CheckpointStorage) -> CheckpointMetadata | None:
     except CorruptCheckpointError as error:
         before = (
             f"checkpoint {epochs[-2]} is there: start with execution.state-recovery.path="
-            f"{storage.url}/{checkpoint_name(epochs[-2])} and the directory as it is to go on from that"
+            f"{storage.url}/{checkpoint_name(epochs[-2])} and leave the directory unchanged to resume from it"
             if len(epochs) > 1
             else "there is no checkpoint before it"
         )
@@ -304,7 +304,7 @@ def _require_key(found: Any, name: str, key: CheckpointKey | None) -> None:
     if found is None and key is not None:
         raise CheckpointKeyError(
             f"checkpoint file {name} is not signed, and {KEY_SETTING} accepts checkpoints signed by the key "
-            f"{key.identity} alone. To go on from an unsigned checkpoint whose origin you trust, sign a copy of "
+            f"{key.identity} alone. To resume from an unsigned checkpoint whose origin you trust, sign a copy of "
             "it: opchain savepoint CHECKPOINT TARGET --sign-with KEY-FILE"
         )
     if found is not None and key is None:

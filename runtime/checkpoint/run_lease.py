@@ -40,7 +40,7 @@ _LOG = logging.getLogger(__name__)
 _FOLDER = "runs"
 
 LEASE_MS = 60_000
-"""How long a run of another machine counts as alive that gives no sign of life."""
+"""How long a run of another machine without heartbeats counts as alive."""
 _RUN_FILE = re.compile(r"([0-9]{1,18})\.run")
 _PROCESS = re.compile(r"[0-9]{1,18}(@[0-9]+)?")
 _LEASE = {"renewed_ms": int, "is_closed": bool, "is_settled": bool}

@@ -70,7 +70,7 @@ def take_progress(chain: OperatorChain, valves: InputValves | None) -> bytes:
 def restore_progress(
     chain: OperatorChain, valves: InputValves | None, saved: Sequence[bytes], subtask: int
 ) -> None:
-    """Goes on where the subtasks of a vertex stopped; the operators are open.
+    """Resumes where the subtasks of a vertex stopped; the operators are open.
 
     With as many subtasks as before each continues where it was. With another number all begin where the
     last of them was: what nobody had passed.

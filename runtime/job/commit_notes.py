@@ -65,7 +65,7 @@ def require_no_later_commits(
             return
         raise CheckpointError(
             f"{where} has committed checkpoint {committed}, and the last checkpoint of {url} is {last}: "
-            "the directory seems to be an older copy. To go on from there, either set "
+            "the directory seems to be an older copy. To resume from there, either set "
             f"{ACCEPT_DUPLICATES} = true, which writes the output of checkpoints {last + 1} to {committed} "
             f"a second time; or remove that output yourself and reset the sink's note: {committer.how_to_reset(origin, last)}"
         )

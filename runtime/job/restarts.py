@@ -54,7 +54,7 @@ class RestartStrategy:
         interval_ms: The span in which failures are counted, with a failure rate.
         most_delay_ms: The longest wait, with an exponential delay.
         multiplier: How much longer each wait is, with an exponential delay.
-        reset_ms: After so long without a failure counting begins anew, with an exponential delay.
+        reset_ms: After so long without a failure counting begins again, with an exponential delay.
         jitter: The share of a wait by which it is longer or shorter, with an exponential delay.
     """
 

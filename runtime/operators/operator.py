@@ -354,10 +354,10 @@ class StreamOperator:
         return None
 
     def restore_progress(self, progress: Any) -> None:
-        """Goes on there; after `open`."""
+        """Resumes there; after `open`."""
 
     def rescale_progress(self, progress: Sequence[Any]) -> None:
-        """Goes on where other numbers of subtasks stopped, each with its own."""
+        """Resumes where other numbers of subtasks stopped, each with its own."""
 
     def close(self) -> None:
         """Releases everything; called once, also after an error."""

@@ -90,7 +90,7 @@ def naming_a_lost_jvm(context: SparkContext, job_name: str, way_on: str) -> Iter
             raise
         raise TaskFailedError(
             f"job '{job_name}' lost Spark's JVM, the Java process that the driver talks to: it was killed, perhaps "
-            "for want of memory (spark.driver.memory), or crashed, and its own messages say more. "
+            "for lack of memory (spark.driver.memory), or crashed, and its own messages say more. "
             f"Start the program again in a new process{way_on}"
         ) from error
 
@@ -141,7 +141,7 @@ def _first_line(text: str) -> str:
     lines = [line.strip(" :") for line in text.splitlines() if line.strip(" :")]
     if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
         return lines[1]
-    return lines[0] if lines else "without a word"
+    return lines[0] if lines else "without a message"
 
 
 def _other_python(text: str, task: str) -> BaseException | None:  # noqa: ARG001 - one signature for all

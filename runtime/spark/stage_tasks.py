@@ -154,7 +154,7 @@ class StageTasks:
             if isinstance(error, ImportError):
                 add_note(
                     error,
-                    "modules beside the program travel by themselves; install others on the executors, "
+                    "modules beside the program are sent automatically; install others on the executors, "
                     "or name them by env.add_python_file()",
                 )
             raise

@@ -191,7 +191,7 @@ class KafkaSource(UnboundedSource[T]):
             if offset > ends[item]:
                 raise KafkaConnectorError(
                     f"{place}: offset {offset} is to be read next, and the partition ends at {ends[item]}: the topic "
-                    "was truncated, or made anew. Start the job with a new directory of checkpoints to read it from "
+                    "was truncated, or created again. Start the job with a new directory of checkpoints to read it from "
                     "its starting offsets"
                 )
             ends[item] = max(min(ends[item], stops.get(item, ends[item])), offset)
@@ -222,7 +222,7 @@ class KafkaSource(UnboundedSource[T]):
             if topic_id is None:
                 what = f"topic {topic} is gone"
             elif topic_id != entry["id"]:
-                what = f"topic {topic} was deleted and made anew since the job began to read it"
+                what = f"topic {topic} was deleted and created again since the job began to read it"
             elif gone:
                 what = f"topic {topic} has no partition {min(gone)} any more"
             else:

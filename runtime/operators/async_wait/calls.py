@@ -1,4 +1,4 @@
-"""Time-outs that are all equally long, kept with one timer.
+"""Timeouts that are all equally long, kept with one timer.
 
 A call that has no results yet: which records it is for, and which attempt it is at.
 

@@ -102,7 +102,7 @@ def _delivered(operator: OperatorProgram) -> UnboundedSource[Any] | FedSource | 
             _refuse(operator, "reads a bounded DataFrame: make it by spark.readStream")
         return None
     if not isinstance(source, (UnboundedSource, FedSource)):
-        _refuse(operator, f"never ends, and {source!r} has no positions to go on from")
+        _refuse(operator, f"never ends, and {source!r} has no positions to resume from")
     return source
 
 

@@ -108,7 +108,7 @@ class Epochs:
     Attributes:
         outcome: That of the last epoch; None before it.
         sources: Its unbounded sources, in the order of Spark's log.
-        restarts: How often the job has started again; its tasks are made anew then.
+        restarts: How often the job has started again; its tasks are made again then.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Goes on from an earlier checkpoint of the same run, with Spark's log as it was then.
+"""Resumes from an earlier checkpoint of the same run, with Spark's log as it was then.
 
 The micro-batches behind that checkpoint are run again on the input that the log has for them (see saved_input): so
 their epochs give the same, and sinks that have committed them find that they have.

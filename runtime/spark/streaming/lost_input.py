@@ -2,7 +2,7 @@
 
 A micro-batch that was begun and has no checkpoint is run again on the input that the log has for it. Of a file
 stream these are paths, and Spark reads those that it finds: a file that was removed since would be left out
-without a word.
+silently.
 """
 
 from __future__ import annotations

@@ -335,9 +335,7 @@ class StreamingJob:
         """The epoch of a failure, and from where the job resumes."""
         number, checkpoint = epochs.place_of(batch)
         if self.checkpoints is None:
-            resumes = (
-                "begins anew, since its checkpoints were temporary: set execution.checkpointing.dir"
-            )
+            resumes = "begins again, since its checkpoints were temporary: set execution.checkpointing.dir"
         elif batch <= epochs.last_batch:
             resumes = f"commits this epoch, whose checkpoint is complete: {checkpoint}"
         elif checkpoint is None:

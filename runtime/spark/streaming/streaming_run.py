@@ -50,7 +50,7 @@ class StreamingRun(JobRun):
         streaming.control.cancel = self.cancel
 
     def end_on_interrupt(self) -> None:
-        """Lets the epoch that runs end, however long it takes; Ctrl-C again breaks it off.
+        """Lets the epoch that runs end, however long it takes; a second Ctrl-C aborts it.
 
         An epoch that is aborted leaves nothing behind, and is run again when the job is started again.
 
@@ -79,8 +79,8 @@ class StreamingRun(JobRun):
         if self._streaming.checkpoints is None:
             return "its checkpoints are gone: execution.checkpointing.dir names no place for them"
         if last is None:
-            return "no epoch of this run has ended: started again, it goes on where this run began"
-        return f"started again, it goes on from {last.checkpoint}"
+            return "no epoch of this run has ended: when it is started again, it resumes where this run started"
+        return f"when it is started again, it resumes from {last.checkpoint}"
 
     def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
         """Keeps the job's state as of the end of the epoch that runs; see JobClient."""

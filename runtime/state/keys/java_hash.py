@@ -97,7 +97,7 @@ def _resolve(kind: type) -> Hasher | None:
     return None if compared_fields(kind) is None else _hash_fields
 
 
-# mypy takes no class for hashable, hence the casts of cached functions of a class.
+# mypy takes no class for hashable, so there are casts of cached functions of a class.
 hasher_of_class = cast(
     "Callable[[type], Hasher | None]", functools.lru_cache(maxsize=1024)(_resolve)
 )

@@ -54,7 +54,7 @@ class InputValves:
         return self._valves
 
     def restore(self, valves: dict[int, WatermarkValve]) -> None:
-        """Goes on where valves with as many channels stopped."""
+        """Resumes where valves with as many channels stopped."""
         self._valves = valves
 
     def hold(self, input_number: int, watermark: int) -> None:

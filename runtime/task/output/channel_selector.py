@@ -97,7 +97,7 @@ class RoundRobin:
         self._next = (zlib.crc32(seed.encode()) + subtask) % channels
 
     def assign(self, values: Sequence[Any], keys: Sequence[Any] | None) -> Assignment:  # noqa: ARG002
-        """Goes on where the last batch ended."""
+        """Resumes where the last batch ended."""
         first = self._next
         self._next = (first + len(values)) % self._channels
         return InTurn(first)

@@ -83,7 +83,7 @@ def test_a_name_used_for_another_state_is_an_error(store: SubtaskStateStore) -> 
     store.get_list_state(LIST)
     store.get_broadcast_state(RULES)
     with pytest.raises(
-        StateError, match=r"'rules' \(job.py:3\): list state 'list' .* as union, .* split"
+        StateError, match=r"'rules' \(job.py:3\): list state 'list' .* as split, .* union"
     ):
         store.get_union_list_state(LIST)
     with pytest.raises(StateError, match="list state 'list' is registered as"):

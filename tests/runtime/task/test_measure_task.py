@@ -367,6 +367,6 @@ def test_an_accumulator_that_cannot_travel_is_named() -> None:
     with pytest.raises(
         TypeError,
         match=r"'add' \(test_measure_task.py:\d+\): the accumulator 'secret', a Secretive, cannot be "
-        r"pickled \(ArithmeticError: not me\), and so cannot travel to the driver",
+        r"pickled \(ArithmeticError: not me\), so it cannot be sent to the driver",
     ):
         run_form(draw)

@@ -153,7 +153,7 @@ def test_an_accumulator_has_one_kind(context: TaskRuntimeContext) -> None:
 def test_an_accumulator_is_added_once(context: TaskRuntimeContext) -> None:
     first = AverageAccumulator()
     context.add_accumulator("mean", first)
-    with pytest.raises(ValueError, match=r"'parse' \(job.py:3\) has an accumulator 'mean' already"):
+    with pytest.raises(ValueError, match=r"'parse' \(job.py:3\) already has an accumulator 'mean'"):
         context.add_accumulator("mean", AverageAccumulator())
     assert context.get_accumulator("mean") is first
     assert context.get_accumulator("median") is None

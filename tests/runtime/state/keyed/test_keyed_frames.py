@@ -72,7 +72,7 @@ def test_an_error_without_a_state_still_names_the_class(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "there are no bytes"),
+        (b"", "it is empty"),
         (b"garbage", "can't be read: "),
         (frames((WHOLE, {}))[:-1], "can't be read: "),
         (

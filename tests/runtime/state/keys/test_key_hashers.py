@@ -136,7 +136,9 @@ def test_none_is_no_key_of_any_type(name: str) -> None:
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"named 'int'; the names are Boolean, Byte, "):
+    with pytest.raises(
+        ValueError, match=r"unknown key hasher 'int'; the names are Boolean, Byte, "
+    ):
         hasher_named("int")
 
 
