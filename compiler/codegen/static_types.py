@@ -63,11 +63,13 @@ class ColumnsOf:
 class Traveling:
     """What is known of the records of an edge: their type, and the item of a record that is its timestamp.
 
-    The item, an expression over `value`, is set where timestamps need not be sent beside the records.
+    The item, an expression over `value`, is set where timestamps are not sent beside the records. Unless it
+    `is_certain`, a batch may also be a list of records of unknown types: then it is no `Columns`.
     """
 
     type: StaticType | None = None
     time: str | None = None
+    is_certain: bool = True
 
 
 StaticType: TypeAlias = "type | TupleOf | IterableOf | ColumnsOf"

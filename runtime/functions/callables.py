@@ -246,6 +246,11 @@ def accept_collectors(function: Any) -> None:
                 object.__setattr__(function, name, ReturnsCollected(method))
 
 
+def takes_collector(function: Any, name: str) -> bool:
+    """Whether a method of a function takes a collector as its last argument."""
+    return name in _EMITTING_METHODS and _takes_one_more(type(function), name)
+
+
 def _takes_one_more(kind: type, name: str) -> bool:
     """Whether a class's method needs one argument more than where it was first declared.
 

@@ -39,7 +39,15 @@ class PendingBatch:
     `timestamps` is used where the target carries them, `keys` where it partitions by key.
     """
 
-    __slots__ = ("keys", "select_key", "target", "timestamps", "values")
+    __slots__ = (
+        "columns",
+        "key_column",
+        "keys",
+        "select_key",
+        "target",
+        "timestamps",
+        "values",
+    )
 
     def __init__(
         self,
@@ -49,14 +57,15 @@ class PendingBatch:
         select_key: Callable[[Any], Any] | None,
     ) -> None:
         self.target = target
-        self.values: list[Any] | Columns = []
+        self.values: list[Any] = []
+        self.columns: Columns | None = None
+        self.key_column: list[Any] | None = None
         self.timestamps: list[int | None] | None = [] if carries_timestamps else None
         self.keys: list[Any] | None = None if select_key is None else []
         self.select_key = select_key
 
     def append(self, value: Any, timestamp: int | None) -> None:
         """Adds one record: the interpreted way."""
-        assert isinstance(self.values, list)
         if self.select_key is not None:
             assert self.keys is not None
             self.keys.append(self.select_key(value))
@@ -64,25 +73,34 @@ class PendingBatch:
         if self.timestamps is not None:
             self.timestamps.append(timestamp)
 
-    def column(self, layout: Layout, position: int, *, is_key: bool) -> list[Any]:
-        """The list of one field of the records, which are tuples that are held by fields from now on."""
-        if not isinstance(self.values, Columns):
-            self.values = Columns.empty(layout)
-        column = self.values.field(position)
-        if is_key:
-            self.keys = column
-        return column
+    def column(self, layout: Layout, position: int) -> list[Any]:
+        """The list of one field of the records that are tuples and held by fields."""
+        if self.columns is None:
+            self.columns = Columns.empty(layout)
+        return self.columns.field(position)
+
+    def column_of_keys(self, layout: Layout, position: int) -> list[Any]:
+        """Likewise, of the field that is the key."""
+        self.key_column = self.column(layout, position)
+        return self.key_column
 
     def flush(self) -> None:
-        """Hands over what is here; cheap where there is nothing."""
-        values = self.values
-        if values:
-            self.target.write_batch(values, self.timestamps, self.keys)
-            values.clear()
-            if self.timestamps is not None:
-                self.timestamps.clear()
-            if self.keys is not None:
-                self.keys.clear()
+        """Hands over what is here; cheap where there is nothing.
+
+        The records of one batch are all in `values`, or all in `columns`.
+        """
+        if self.values:
+            self._write(self.values, self.keys)
+        if self.columns:
+            self._write(self.columns, self.key_column)
+
+    def _write(self, values: list[Any] | Columns, keys: list[Any] | None) -> None:
+        self.target.write_batch(values, self.timestamps, keys)
+        values.clear()
+        if self.timestamps is not None:
+            self.timestamps.clear()
+        if keys is not None:
+            keys.clear()
 
     def finish(self) -> None:
         """Called when the chain will emit no more."""
@@ -94,10 +112,18 @@ class CombiningBatch(PendingBatch):
 
     What is sent are (key, value) pairs, since the folded value may have another key, or none.
     Generated code works on `combined` itself, whose keys are state keys by `identity`; the interpreted
-    way is `append`. Of pairs that hold the key in a field, generated code may keep the other field only.
+    way is `append`. Of pairs that hold the key in a field, generated code may keep the other field only, in `sums`.
     """
 
-    __slots__ = ("_counted", "combined", "identity", "key_field", "reduce")
+    __slots__ = (
+        "_counted",
+        "_sums_are_older",
+        "combined",
+        "identity",
+        "key_field",
+        "reduce",
+        "sums",
+    )
 
     def __init__(
         self,
@@ -111,21 +137,22 @@ class CombiningBatch(PendingBatch):
         super().__init__(target, carries_timestamps=carries_timestamps, select_key=select_key)
         self.identity = identity
         self.combined: dict[Any, Any] = {}
+        self.sums: dict[Any, Any] = {}
         self.reduce = reduce
-        self.key_field: int | None = None
+        self.key_field = 0
         self._counted: KeyCounts | None = None
+        self._sums_are_older = True
 
     def keep_sums(self, key_field: int) -> dict[Any, Any]:
-        """Has `combined`, which it gives, hold one field of pairs; the field `key_field` is the key."""
+        """A dictionary of one field of pairs; the field `key_field` is the key."""
         self.key_field = key_field
-        return self.combined
+        return self.sums
 
     def count_keys(self, key_field: int) -> list[Any]:
         """A list of keys, each of which adds 1 to its sum."""
         self.key_field = key_field
         self._counted = KeyCounts()
-        self.combined = self._counted.counts
-        assert isinstance(self.values, list)
+        self.sums = self._counted.counts
         return self.values
 
     def append(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - the contract
@@ -138,15 +165,21 @@ class CombiningBatch(PendingBatch):
     def flush(self) -> None:
         """Lets go of what was combined when there are too many keys to continue."""
         self._count()
-        if len(self.combined) >= COMBINED_KEYS:
-            self._hand_over()
+        if self.combined and (self.sums or self._gathers):
+            # A batch was combined in the other way than those before: the older results go first.
+            self._send_all()
+        self._sums_are_older = not self.combined
+        if len(self.combined) + len(self.sums) >= COMBINED_KEYS:
+            self._send_all()
 
     def finish(self) -> None:
         """Sends what was combined."""
         self._count()
-        if self._counted is not None:
-            self._counted.settle()
-        self._hand_over()
+        self._send_all()
+
+    @property
+    def _gathers(self) -> bool:
+        return self._counted is not None and self._counted.gathers
 
     def _count(self) -> None:
         if self.values:
@@ -154,16 +187,26 @@ class CombiningBatch(PendingBatch):
             self._counted.add(self.values)
             self.values.clear()
 
-    def _hand_over(self) -> None:
-        combined = self.combined
-        if combined:
-            timestamps = None if self.timestamps is None else [None] * len(combined)
-            if self.key_field is not None:
-                keys = list(combined)
-                sums = [keys, list(combined.values())]
-                records: Sequence[Any] = Columns(sums, KEY_AND_PAIR[self.key_field])
-            else:
-                keys = list(map(key_of, combined))
-                records = list(zip(keys, combined.values(), strict=True))
-            self.target.write_batch(records, timestamps, keys)
-            combined.clear()
+    def _send_all(self) -> None:
+        if self._counted is not None:
+            self._counted.settle()
+        parts = (self._send_sums, self._send_combined)
+        for send in parts if self._sums_are_older else parts[::-1]:
+            send()
+
+    def _send_sums(self) -> None:
+        if self.sums:
+            keys = list(self.sums)
+            layout = KEY_AND_PAIR[self.key_field]
+            self._send(Columns([keys, list(self.sums.values())], layout), keys)
+            self.sums.clear()
+
+    def _send_combined(self) -> None:
+        if self.combined:
+            keys = list(map(key_of, self.combined))
+            self._send(list(zip(keys, self.combined.values(), strict=True)), keys)
+            self.combined.clear()
+
+    def _send(self, records: Sequence[Any], keys: list[Any]) -> None:
+        timestamps = None if self.timestamps is None else [None] * len(records)
+        self.target.write_batch(records, timestamps, keys)

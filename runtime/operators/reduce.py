@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.functions.function import has_lifecycle
@@ -10,7 +11,7 @@ from opchain.runtime.operators.process import emit_where_read
 from opchain.runtime.state.keys.key_identity import key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, MutableMapping
+    from collections.abc import Iterable, Iterator, MutableMapping
 
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
@@ -31,11 +32,17 @@ class _Absent:
 ABSENT = _Absent()
 
 
-def pairs_of(sums: dict[Any, Any], key_field: int) -> Iterator[tuple[Any, Any]]:
-    """The pairs that a dictionary from one field, `key_field`, to the other one stands for."""
-    if key_field == 0:
-        return iter(sums.items())
-    return zip(sums.values(), sums, strict=True)
+def tuples_of(sums: dict[Any, Any], layout: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """The tuples that a dictionary from one field to another one stands for.
+
+    >>> list(tuples_of({"a": 1}, ("key", "sum", (None,))))
+    [('a', 1, None)]
+    """
+    fields: list[Iterable[Any]] = [
+        sums if field == "key" else sums.values() if field == "sum" else repeat(field[0])
+        for field in layout
+    ]
+    return zip(*fields, strict=False)  # a repeated constant has no end
 
 
 class ReduceOperator(UserFunctionOperator):
@@ -57,11 +64,11 @@ class ReduceOperator(UserFunctionOperator):
         self.set_key = context.keyed_state.set_current_key if has_lifecycle(self.function) else None
         self._key: Any = None
         self._sums: dict[Any, Any] = {}
-        self._key_field = 0
+        self._layout: tuple[Any, ...] = ()
 
-    def keep_sums(self, key_field: int) -> dict[Any, Any]:
-        """The dictionary from keys, which are field `key_field` of pairs, to the other field."""
-        self._key_field = key_field
+    def keep_sums(self, layout: tuple[Any, ...]) -> dict[Any, Any]:
+        """The dictionary from keys to the one field of tuples that changes; `layout` is that of `tuples_of`."""
+        self._layout = layout
         return self._sums
 
     def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
@@ -76,8 +83,9 @@ class ReduceOperator(UserFunctionOperator):
 
     def _settle(self) -> None:
         sums = self._sums
-        self.table.update(zip(sums, pairs_of(sums, self._key_field), strict=True))
-        sums.clear()
+        if sums:
+            self.table.update(zip(sums, tuples_of(sums, self._layout), strict=True))
+            sums.clear()
 
     @property
     def current_key(self) -> Any:
@@ -91,6 +99,7 @@ class ReduceOperator(UserFunctionOperator):
     def folded(self, key: Any, value: Any) -> Any:
         """Folds a value into a key's state and gives the new state."""
         self._key = key
+        self._settle()
         if self.set_key is not None:
             self.set_key(key)
         if key.__class__ not in self.plain:

@@ -59,6 +59,11 @@ class KeyCounts:
         if self._gathered >= GATHERED or self._bytes >= GATHERED_BYTES:
             self.settle()
 
+    @property
+    def gathers(self) -> bool:
+        """Whether keys have gathered since the last `settle`."""
+        return bool(self._columns)
+
     def settle(self) -> None:
         """Counts what has gathered."""
         if not self._columns:

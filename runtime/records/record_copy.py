@@ -1,9 +1,12 @@
-"""Keeping records private: what Flink's copying outputs do when object reuse is off.
+"""Copies of records, where two pieces of code could otherwise change the same object.
 
-A function may keep a reference to what it returned (in a field, in state) and change it later, or yield
-one list again and again; and two consumers of one stream may each change what they get. So a record
-of a mutable type is copied when it leaves a function that cannot be seen through. Records of
-immutable types, nearly all, cost one look at their class.
+As in PyFlink, a chain of functions passes records by reference: a map hands the very object that it got or made to
+the next map. A copy is made at a fork, for all readers but the last, and where a record is kept: in a list that waits
+for an exchange or a sink, in a window, in the state of a reduce. The function that made the record may hold it, too,
+and change it later, or yield one list again and again. PyFlink writes the record's bytes there.
+
+Records of immutable types, nearly all, cost one look at their class. Code that is written out in a generated
+function often shows that nobody else holds a record: then there is no copy (compiler/codegen/rules/drop_copies.py).
 """
 
 from __future__ import annotations
@@ -13,9 +16,23 @@ import datetime as dt
 import decimal
 import fractions
 import uuid
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.types.row import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PASSES_REFERENCES = frozenset({"map", "filter", "flat_map", "process", "assign_watermarks"})
+"""Operators that get records as they are: they keep none."""
+
+EMITS_REFERENCES = frozenset(
+    {
+        *("map", "flat_map", "process", "keyed_process"),
+        *("co_map", "co_flat_map", "co_process", "keyed_co_process"),
+    }
+)
+"""Operators whose function makes records, which are copied only where they are kept."""
 
 FROZEN: frozenset[type] = frozenset(
     {
@@ -40,6 +57,18 @@ FROZEN: frozenset[type] = frozenset(
 """Types whose instances can never change; exact types, a subclass may have mutable attributes."""
 
 
+def emits_shared(operators: Sequence[Any], index: int) -> bool:
+    """Whether the function that made the records of an operator may hold them, too.
+
+    `operators` are the programs of a chain.
+    """
+    while operators[index].spec.kind in ("filter", "assign_watermarks"):
+        index = operators[index].parent
+        if index < 0:
+            return False
+    return operators[index].spec.kind in EMITS_REFERENCES
+
+
 def private(value: Any) -> Any:
     """The value itself where nobody can change it or nothing can copy it, else a deep copy.
 
@@ -61,8 +90,14 @@ def private(value: Any) -> Any:
                 break
         else:
             return value
-    if kind is Row and all(item.__class__ in FROZEN for item in value):
-        return copy.copy(value)  # as deep, and six times as fast
+    # Of immutable items a copy is as deep, and several times as fast.
+    if kind is dict and FROZEN.issuperset(map(type, value.values())):
+        if FROZEN.issuperset(map(type, value)):
+            return value.copy()
+    elif kind is list and FROZEN.issuperset(map(type, value)):
+        return value.copy()
+    elif kind is Row and all(item.__class__ in FROZEN for item in value):
+        return copy.copy(value)
     try:
         return copy.deepcopy(value)
     except TypeError:

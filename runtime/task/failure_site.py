@@ -19,7 +19,7 @@ from opchain.runtime.records.columns import Columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import FrameType
+    from types import FrameType, TracebackType
 
     from opchain.runtime.operators.context import TaskInfo
     from opchain.runtime.program.vertex_program import OperatorProgram, OutputProgram, VertexProgram
@@ -160,22 +160,24 @@ def _hint(error: BaseException, site: _Site, vertex: VertexProgram) -> str | Non
     is_looped_over = isinstance(error, TypeError) and "object is not iterable" in str(error)
     if not is_looped_over or site.output is not None or kind not in _GIVE_ITERABLES:
         return None
-    if not _is_ours(_last_frame(error), vertex):
+    if not _is_ours(_last_step(error), vertex):
         return None
     article = "an" if kind[0] in "aeiou" else "a"
     return f"the function of {article} {kind} must return an iterable, or yield; to drop a record, yield nothing"
 
 
-def _last_frame(error: BaseException) -> FrameType:
+def _last_step(error: BaseException) -> TracebackType:
     step = error.__traceback__
     assert step is not None
     while step.tb_next is not None:
         step = step.tb_next
-    return step.tb_frame
+    return step
 
 
-def _is_ours(frame: FrameType, vertex: VertexProgram) -> bool:
-    """Whether a frame is that of generated code or of an operator."""
-    if frame.f_code.co_filename == vertex.file_name:
-        return True
+def _is_ours(step: TracebackType, vertex: VertexProgram) -> bool:
+    """Whether a line of generated code loops over what a function gave, or an operator does."""
+    frame = step.tb_frame
+    if frame.f_code.co_filename == vertex.file_name and vertex.source is not None:
+        line = vertex.source.splitlines()[step.tb_lineno - 1]
+        return line.lstrip().startswith("for value_")  # other loops are those of inlined functions
     return str(frame.f_globals.get("__name__")).startswith(_OPERATORS)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import operator
 from functools import lru_cache
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.constants import MIN_LONG_VALUE
+from opchain.runtime.formats.fast_json import JsonFields, fast_loads
 from opchain.runtime.formats.text_lines import whole_text
 from opchain.runtime.operators.pending_batch import COMBINED_KEYS
 from opchain.runtime.operators.process import is_tagged
 from opchain.runtime.operators.reduce import ABSENT
+from opchain.runtime.records.columns import Columns
 from opchain.runtime.records.record_copy import FROZEN, private
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import CodeType
 
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.task.operator_chain import OperatorChain
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 SHARED_NAMES: dict[str, Any] = {
     "ABSENT": ABSENT,
     "COMBINED_KEYS": COMBINED_KEYS,
+    "Columns": Columns,
     "FROZEN": FROZEN,
     "NO_TIMESTAMP": MIN_LONG_VALUE,
     "index": operator.index,
@@ -100,6 +104,92 @@ def side_tags(program: Any, index: int) -> list[str]:
     return list(dict.fromkeys(tag for tag in outputs + children if tag is not None))
 
 
+def _found(chain: OperatorChain, path: tuple[Any, ...]) -> Any:
+    """What a name of generated code stands for."""
+    kind, *where = path
+    return _MEANINGS[kind](chain, *where)
+
+
+def _window_function(spec: Any) -> Any:
+    """The function that folds records into a window."""
+    return spec.aggregate if spec.aggregate is not None else spec.reduce
+
+
+def _global(function: Any, names: tuple[str, ...]) -> Any:
+    """What a global name of a function, or an attribute of what it stands for, is now."""
+    spaces = _spaces(function, names)
+    space, name = spaces[-1]
+    return space[name]
+
+
+def _spaces(function: Any, names: tuple[str, ...]) -> list[tuple[Any, str]]:
+    """The dictionaries in which a global name of a function, and attributes of its value, are looked up."""
+    plain = getattr(function, "__func__", function)
+    found = [(plain.__globals__, names[0])]
+    for name in names[1:]:
+        space, key = found[-1]
+        found.append((vars(space[key]), name))
+    return found
+
+
+class Watched:
+    """The global names that generated code has read ahead of time, and whether they still mean the same.
+
+    Each entry of `watched` has the path to a function, global names of it, and what the value must be like (None
+    for anything): the digest of a function's code, the text of a constant. Or it has the path to an object, and an
+    attribute that must be its class's.
+    """
+
+    def __init__(self, chain: OperatorChain, watched: tuple[tuple[Any, ...], ...]) -> None:
+        self._expected: list[tuple[Any, str, Any]] = []
+        self._is_as_compiled = True
+        for path, names, digest, is_attribute in watched:
+            found = _found(chain, path)
+            if is_attribute:
+                self._expected.append((getattr(found, "__dict__", {}), names, ABSENT))
+                continue
+            self._expected += [(space, name, space[name]) for space, name in _spaces(found, names)]
+            if digest is not None and digest_of(self._expected[-1][2]) != digest:
+                self._is_as_compiled = False
+
+    def is_unchanged(self) -> bool:
+        """Whether every name stands for what it stood for."""
+        for space, name, expected in self._expected:
+            if space.get(name, ABSENT) is not expected:
+                return False
+        return self._is_as_compiled
+
+
+def digest_of(value: Any) -> str:
+    """What tells a function's code, or a constant, from another one."""
+    if isinstance(value, FunctionType):
+        return repr(code_key(value.__code__))
+    return repr(value)
+
+
+def code_key(code: CodeType) -> tuple[Any, ...]:
+    """What code objects share that do the same, wherever they stand."""
+    constants = []
+    within: CodeType | None = None
+    for item in code.co_consts:
+        # Python 3.10 keeps the qualified name of an inner function behind its code: it says where the
+        # function around it stands, which makes no difference.
+        if within is None or item != _qualified_name(item, within):
+            key = code_key(item) if isinstance(item, CodeType) else (type(item), repr(item))
+            constants.append(key)
+        within = item if isinstance(item, CodeType) else None
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    flags = code.co_flags & (
+        inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+    )
+    return (code.co_code, tuple(constants), names, code.co_argcount, flags)
+
+
+def _qualified_name(item: Any, within: CodeType) -> str | None:
+    is_name = isinstance(item, str) and item.endswith(f".<locals>.{within.co_name}")
+    return item if is_name else None
+
+
 def _method(function: Any, method: str) -> Any:
     """A Function's method; a plain callable is its own."""
     return getattr(function, method, function)
@@ -125,13 +215,15 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "plain_keys": lambda chain, index: chain.operators[index].context.keyed_state.identity.plain,
     "identify": lambda chain, index: chain.operators[index].context.keyed_state.identity.of,
     "table": lambda chain, index: chain.operators[index].table,
-    "sums": lambda chain, index, key_field: chain.operators[index].keep_sums(key_field),
+    "sums": lambda chain, index, layout: chain.operators[index].keep_sums(layout),
     "output_key": lambda chain, number: chain.pending[number].select_key,
     "values": lambda chain, number: chain.pending[number].values,
     "timestamps": lambda chain, number: chain.pending[number].timestamps,
     "keys": lambda chain, number: chain.pending[number].keys,
-    "column": lambda chain, number, layout, position, is_key: chain.pending[number].column(
-        layout, position, is_key=is_key
+    "column": lambda chain, number, layout, position, is_key: (
+        chain.pending[number].column_of_keys(layout, position)
+        if is_key
+        else chain.pending[number].column(layout, position)
     ),
     "combined": lambda chain, number: chain.pending[number].combined,
     "combined_sums": lambda chain, number, key_field: chain.pending[number].keep_sums(key_field),
@@ -144,4 +236,11 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "sink_values": lambda chain, index: chain.sink_pending[index].values,
     "sink_timestamps": lambda chain, index: chain.sink_pending[index].timestamps,
     "value": lambda _chain, value: value,
+    "function": lambda chain, index: chain.operators[index].function,
+    "window_function": lambda chain, index: _window_function(chain.operators[index].spec),
+    "attribute_of": lambda chain, path, name: getattr(_found(chain, path), name),
+    "global": lambda chain, path, names: _global(_found(chain, path), names),
+    "fast_loads": lambda _chain: fast_loads(),
+    "json_fields": lambda _chain, fields: JsonFields(fields).read,
+    "unchanged": lambda chain, watched: Watched(chain, watched).is_unchanged,
 }

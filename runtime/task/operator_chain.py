@@ -18,7 +18,12 @@ from opchain.runtime.operators.pending_batch import CombiningBatch, PendingBatch
 from opchain.runtime.operators.registry import create_operator
 from opchain.runtime.operators.sinks import CollectSinkOperator, SinkWriterOperator
 from opchain.runtime.records.elements import MAX_WATERMARK, MIN_WATERMARK
-from opchain.runtime.records.record_copy import private
+from opchain.runtime.records.record_copy import (
+    EMITS_REFERENCES,
+    PASSES_REFERENCES,
+    emits_shared,
+    private,
+)
 from opchain.runtime.state.keys.key_identity import key_identity
 from opchain.runtime.task.generated_code import bind_generated_code
 from opchain.runtime.types.crossing import crossing_converter
@@ -222,22 +227,26 @@ class OperatorChain:
             convert = crossing_converter(record_type)
             if convert is not None:
                 output.side_converters[tag_id] = convert
+        copies = not self.program.object_reuse
+        # The last reader gets the record itself: a copy, where it keeps what somebody else may hold, too.
+        keeps = copies and emits_shared(self.program.operators, index)
         readers: dict[str | None, list[Collect]] = {}
         for number, written in enumerate(self.program.outputs):
             if written.operator == index:
                 pending, writer = self.pending[number], self.writers[number]
-                readers.setdefault(written.tag, []).append(pending.append)
+                readers.setdefault(written.tag, []).append(_reader(pending.append, keeps=keeps))
                 output.watermark_receivers.append(_behind_records(pending, writer.emit_watermark))
                 output.idle_receivers.append(_after_flush(pending, writer.emit_status))
                 output.marker_receivers.append(_after_flush(pending, writer.emit_latency_marker))
         for child in self.program.operators:
             if child.parent == index:
                 operator = self.operators[child.index]
-                readers.setdefault(child.tag, []).append(_counted_input(operator))
+                by_reference = child.spec.kind in PASSES_REFERENCES
+                take = _reader(_counted_input(operator), keeps=keeps and not by_reference)
+                readers.setdefault(child.tag, []).append(take)
                 output.watermark_receivers.append(operator.process_watermark)
                 output.idle_receivers.append(operator.process_status)
                 output.marker_receivers.append(operator.process_latency_marker)
-        copies = not self.program.object_reuse
         operator = self.operators[index]
         output.collect = _collect(
             operator, readers.pop(None, []), copies=copies, convert=operator.as_declared
@@ -293,6 +302,17 @@ def _counted_input(operator: StreamOperator) -> Collect:
     return take
 
 
+def _reader(take: Collect, *, keeps: bool) -> Collect:
+    """A reader that gets a copy of its own, where it `keeps` records that others may hold."""
+    if not keeps:
+        return take
+
+    def keep(value: Any, timestamp: int | None) -> None:
+        take(private(value), timestamp)
+
+    return keep
+
+
 def _collect(
     operator: StreamOperator,
     readers: list[Collect],
@@ -301,7 +321,8 @@ def _collect(
     convert: Callable[[Any], Any] | None = None,
 ) -> Collect:
     """Emits to all readers; each but the last gets a copy, as Flink's copying broadcasting output."""
-    copies_own = copies and operator.makes_records
+    passes = operator.program.spec.kind in EMITS_REFERENCES
+    copies_own = copies and operator.makes_records and not passes
 
     def collect(value: Any, timestamp: int | None) -> None:
         operator.records_out += 1

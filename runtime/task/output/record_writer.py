@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from opchain.runtime.program.vertex_program import OperatorProgram, OutputProgram
     from opchain.runtime.records.columns import Layout
     from opchain.runtime.records.elements import CheckpointBarrier, LatencyMarker, StreamElement
-    from opchain.runtime.task.output.channel_selector import Assignment
 
 BUFFER_BYTES = 128 * 1024
 """Size of a buffer that an output with few channels aims at; up to twice that where batches are large."""
@@ -134,7 +133,7 @@ class RecordWriter:
         timestamps: Sequence[int | None] | None = None,
         keys: Sequence[Any] | None = None,
     ) -> None:
-        """Takes records, all of them in lists or all by fields of one layout; the lists are not kept.
+        """Takes records, in a list or by fields; the lists are not kept.
 
         `timestamps` is used where the edge carries them, None standing for a record without; `keys` is
         needed where the output has a key selector.
@@ -152,8 +151,12 @@ class RecordWriter:
         if not count:
             return
         assignment = self._selector.assign(values, keys)
-        if values.__class__ is Columns:
-            self._scatter_columns(assignment, values)
+        layout = values.layout if isinstance(values, Columns) else None
+        if layout != self._layout:
+            self._change_layout(layout)
+        if isinstance(values, Columns):
+            for column, buckets in zip(values.lists, self._columns, strict=True):
+                assignment.scatter(column, buckets)
         else:
             assignment.scatter(values, self._columns[0])
         if self._output.carries_timestamps:
@@ -229,12 +232,18 @@ class RecordWriter:
         """For each column a list for each lane."""
         return [[[] for _ in self._lanes] for _ in range(columns)]
 
-    def _scatter_columns(self, assignment: Assignment, values: Any) -> None:
-        if self._layout is None:
-            self._layout = values.layout
-            self._columns = self._buckets(len(values.lists))
-        for column, buckets in zip(values.lists, self._columns, strict=True):
-            assignment.scatter(column, buckets)
+    def _change_layout(self, layout: Layout | None) -> None:
+        """Records of another form follow: those before become batches of their own."""
+        for lane in self._lanes:
+            self._seal(lane)
+        self._layout = layout
+        self._columns = self._buckets(1 if layout is None else sum(not entry for entry in layout))
+
+    def _seal(self, lane: _Lane) -> None:
+        count = len(self._columns[0][lane.number])
+        if count:
+            lane.sealed.append(self._take(lane, count))
+            lane.sealed_records += count
 
     def _seed(self, seed: str) -> None:
         self._selector = create_channel_selector(self._output, self._consumers, seed, self._subtask)
@@ -250,10 +259,7 @@ class RecordWriter:
 
     def _append(self, lane: _Lane, element: StreamElement) -> None:
         """Puts an element that is not a batch behind the records that came before it."""
-        count = len(self._columns[0][lane.number])
-        if count:
-            lane.sealed.append(self._take(lane, count))
-            lane.sealed_records += count
+        self._seal(lane)
         lane.sealed.append(element)
 
     def _take(self, lane: _Lane, count: int) -> RecordBatch:

@@ -9,7 +9,7 @@ import pytest
 from forms import job_of, seen
 
 from opchain.common import WatermarkStrategy
-from opchain.compiler.codegen.emitters import EMITTERS
+from opchain.compiler.codegen.lower import LOWERINGS
 from opchain.datastream.functions import (
     CoFlatMapFunction,
     CoMapFunction,
@@ -226,7 +226,7 @@ def test_an_operator_that_emits_by_itself_is_called_and_what_follows_is_a_functi
 
 def test_every_spec_that_is_written_out_is_one() -> None:
     kinds = {kind for _, kind in inspect.getmembers(specs, inspect.isclass)}
-    assert EMITTERS.keys() <= kinds
+    assert LOWERINGS.keys() <= kinds
 
 
 def test_without_inlining_everything_is_a_call() -> None:

@@ -347,7 +347,7 @@ def test_exchanges_come_before_chained_operators(form: str) -> None:
 
     opened = Opened(draw, form)
     opened.chain.process_batch(0, [1], None)
-    assert met[0] is not row
+    assert met[0] is row
     assert RecordBatch([[1]]) in opened.sent()
 
 

@@ -1,0 +1,237 @@
+"""What is known of the variables of a function: their types, and which of their values nobody else holds."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.function_source import BUILTINS
+from opchain.compiler.codegen.static_types import (
+    ColumnsOf,
+    IterableOf,
+    TupleOf,
+    is_frozen,
+    item_type,
+    type_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from opchain.compiler.codegen.form import Form, Function
+    from opchain.compiler.codegen.static_types import StaticType
+
+    Types = dict[str, StaticType | None]
+    Setting = tuple[str, Callable[[Types], StaticType | None]]
+
+_PASSES = 4
+_KEEP_NOTHING = ("as_timestamp_", "identify_", "refuse_", "is_tagged")
+"""How functions of ours begin that only look at records."""
+
+
+def types_of(function: Function, form: Form) -> Types:
+    """The type of each variable, where all values that it is set to are of one exact type."""
+    settings = list(_settings(function.body))
+    given = dict(function.types)
+    for name, value in form.constants.items():
+        given[name] = type(value) if type(value) in (int, float, str, bool) else None
+    known: Types = dict(given)
+    for _ in range(_PASSES):
+        found: Types = dict(given)
+        current = dict(known)
+        for name, of in settings:
+            if name in given:
+                continue
+            kind = of(current)
+            found[name] = kind if name not in found or found[name] == kind else None
+            current[name] = found[name]
+        if found == known:
+            return known
+        known = found
+    return given
+
+
+def _settings(block: list[ast.stmt]) -> Iterator[Setting]:
+    for statement in f.all_statements(block):
+        yield from _settings_of(statement)
+
+
+def _settings_of(statement: ast.stmt) -> Iterator[Setting]:
+    if isinstance(statement, ast.Assign):
+        if _keeps_type(statement.value):
+            return
+        for target in statement.targets:
+            yield from _unpacked(target, _typed(statement.value))
+    elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+        changed = ast.BinOp(f.name(statement.target.id), statement.op, statement.value)
+        yield statement.target.id, _typed(changed)
+    elif isinstance(statement, (ast.For, f.Emits)):
+        iterable = statement.iter if isinstance(statement, ast.For) else statement.iterable
+        of = _typed(iterable)
+        yield from _unpacked(statement.target, lambda types: item_type(of(types)))
+    elif isinstance(statement, f.Fold):
+        value, reduced, previous = statement.value, statement.reduced, statement.previous
+
+        def folded(types: Types) -> StaticType | None:
+            kind = type_of(value, types)
+            same = type_of(reduced, {**types, previous: kind})
+            return kind if same == kind else None
+
+        yield statement.previous, folded
+        if statement.target is not None:
+            yield statement.target.id, folded
+
+
+def _keeps_type(node: ast.expr) -> bool:
+    """Whether a call of ours replaces values of unusual classes only."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id.startswith(("identify_", "as_timestamp_", "index"))
+    )
+
+
+def _typed(node: ast.expr) -> Callable[[Types], StaticType | None]:
+    return lambda types: type_of(node, types)
+
+
+def _unpacked(target: ast.expr, of: Callable[[Types], StaticType | None]) -> Iterator[Setting]:
+    if isinstance(target, ast.Name):
+        yield target.id, of
+    elif isinstance(target, ast.Tuple):
+        for position, item in enumerate(target.elts):
+
+            def part(types: Types, position: int = position) -> StaticType | None:
+                whole = of(types)
+                if isinstance(whole, TupleOf) and position < len(whole.items):
+                    return whole.items[position]
+                return None
+
+            yield from _unpacked(item, part)
+
+
+def only_reads(node: ast.expr) -> bool:
+    """Whether an expression calls nothing but harmless builtins, and reads no attribute.
+
+    A class may do anything when an attribute is read, and hand out the same object again and again.
+    """
+    for item in ast.walk(node):
+        if isinstance(item, ast.Attribute) and getattr(item, "is_field", False):
+            continue
+        if isinstance(item, (ast.Attribute, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
+            return False
+        if isinstance(item, ast.Call):
+            called = item.func
+            if not isinstance(called, ast.Name) or called.id not in BUILTINS:
+                return False
+    return True
+
+
+def fresh_of(function: Function, types: Types) -> set[str]:
+    """The variables whose values nobody but this function holds, or that can never change."""
+    setting: dict[str, list[ast.expr | None]] = {}
+    for statement in f.all_statements(function.body):
+        if isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                names = [node.id for node in ast.walk(target) if isinstance(node, ast.Name)]
+                for name in names:
+                    if isinstance(target, ast.Name) or target is not statement.targets[0]:
+                        setting.setdefault(name, []).append(statement.value)
+                    elif isinstance(target, ast.Tuple):
+                        setting.setdefault(name, []).append(None)
+        elif isinstance(statement, (ast.For, f.Emits)):
+            for node in ast.walk(statement.target):
+                if isinstance(node, ast.Name) and node.id not in function.fresh:
+                    setting.setdefault(node.id, []).append(None)
+        elif isinstance(statement, f.Fold) and statement.target is not None:
+            setting.setdefault(statement.target.id, []).append(None)
+        elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+            setting.setdefault(statement.target.id, []).append(None)
+    escaped = _escaping(function)
+    fresh = set(function.fresh)
+    fresh |= {name for name, kind in types.items() if is_frozen(kind)}
+    for _ in range(_PASSES):
+        before = len(fresh)
+        for name, values in setting.items():
+            if name not in escaped and all(
+                value is not None and _is_fresh(value, fresh) for value in values
+            ):
+                fresh.add(name)
+        if len(fresh) == before:
+            break
+    return fresh
+
+
+def _is_fresh(value: ast.expr, fresh: set[str]) -> bool:
+    if isinstance(value, ast.Call) and getattr(value, "is_fresh", False):
+        return all(_is_fresh(argument, fresh) for argument in value.args)
+    if not only_reads_or_fresh(value):
+        return False
+    bound = {
+        node.id
+        for node in ast.walk(value)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    return all(
+        node.id in fresh or node.id in bound or node.id in BUILTINS
+        for node in ast.walk(value)
+        if isinstance(node, ast.Name)
+    )
+
+
+def only_reads_or_fresh(node: ast.expr) -> bool:
+    """Likewise, with calls that are known to give new objects."""
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return all(map(only_reads_or_fresh, node.elts))
+    if isinstance(node, ast.Call) and getattr(node, "is_fresh", False):
+        return True
+    return only_reads(node)
+
+
+def _escaping(function: Function) -> set[str]:
+    """The variables that are handed to code that may keep them, or stored somewhere."""
+    found: set[str] = set()
+    for statement in f.all_statements(function.body):
+        if isinstance(statement, (ast.Assign, ast.AugAssign)):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            if any(not isinstance(target, (ast.Name, ast.Tuple)) for target in targets):
+                found |= _names(statement.value)
+        for node in ast.walk(statement) if not list(f.blocks(statement)) else ():
+            if isinstance(node, ast.Call) and not (
+                isinstance(node.func, ast.Name)
+                and (node.func.id in BUILTINS or node.func.id.startswith(_KEEP_NOTHING))
+            ):
+                for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
+                    found |= _names(argument)
+                if isinstance(node.func, ast.Attribute):
+                    found |= _names(node.func.value)
+        if list(f.blocks(statement)):
+            for expression in f.own_expressions(statement):
+                if not only_reads_or_fresh(expression):
+                    found |= _names(expression)
+    return found
+
+
+def _names(node: ast.AST) -> set[str]:
+    """The variables that an expression hands on: not those of which only an item is read."""
+    if isinstance(node, ast.Name):
+        return {node.id}
+    if isinstance(node, (ast.BinOp, ast.Compare, ast.JoinedStr, ast.UnaryOp, ast.Constant)):
+        return set()
+    found: set[str] = set()
+    for child in ast.iter_child_nodes(node):
+        found |= _names(child)
+    return found
+
+
+def elements_of(kind: StaticType | None) -> TupleOf | None:
+    """The fields of a record's type, where records are tuples."""
+    if isinstance(kind, ColumnsOf):
+        return kind.record
+    return kind if isinstance(kind, TupleOf) else None
+
+
+def is_builtin_iterable(kind: StaticType | None) -> bool:
+    """Whether values are of a builtin type that can be looped over."""
+    return isinstance(kind, (IterableOf, TupleOf)) or kind is str

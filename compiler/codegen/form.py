@@ -1,0 +1,370 @@
+"""The intermediate form of a vertex: functions whose statements are Python's own `ast`, and a few of ours.
+
+Ours stand for what a chain does with records, so that rules need not recognize it in Python:
+
+| statement | meaning | printed as |
+|---|---|---|
+| `Emits` | one record for each item of an iterable | `for value_1 in ...:` |
+| `Keep` | copy a record that somebody else could change | `if x.__class__ not in FROZEN: x = private(x)` |
+| `Send` | hand a record to an exchange | `keys_0.append(...)`, `values_0.append(...)` |
+| `Fold` | combine a record with the entry of its key | `previous = table.get(key, ABSENT)` ... |
+| `Declare` | give a record the form of its declared type | `row = as_declared_1(value_1)` |
+| `Append` | put a value at the end of a list | `values_0.append(value)` |
+| `Count` | count a record that enters or leaves an operator | `op_1.records_in += 1` |
+
+A filter is an `if` around everything downstream: `show` prints it as `continue` where it ends a loop's body.
+Every statement has the index of its operator in `operator`, and may have a `comment`.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from opchain.compiler.codegen.names import Names
+from opchain.runtime.program.vertex_program import NO_OPERATOR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from opchain.compiler.codegen.static_types import StaticType, Traveling
+    from opchain.runtime.program.vertex_program import VertexProgram
+
+Node = TypeVar("Node", bound=ast.AST)
+
+
+class Emits(ast.stmt):
+    """A loop over what an operator emits for one record.
+
+    `side` has what happens to (tag, value) pairs, None where pairs are records like any others. An iterable
+    that is None emits nothing if the loop is `nullable`.
+    """
+
+    _fields = ("target", "iterable", "side", "body")
+    target: ast.Name
+    iterable: ast.expr
+    side: list[ast.stmt] | None
+    body: list[ast.stmt]
+    nullable: bool
+
+
+class Keep(ast.stmt):
+    """A copy of a record, unless its class is immutable."""
+
+    _fields = ("target",)
+    target: ast.Name
+
+
+class Send(ast.stmt):
+    """A record, its key and its timestamp for output `number`; `fields` are those that replace `value`."""
+
+    _fields = ("value", "key", "time")
+    number: int
+    value: ast.expr
+    key: ast.expr | None
+    time: ast.expr | None
+
+
+class Fold(ast.stmt):
+    """`table[key] = value`, or `reduced` where the key has an entry, which `previous` stands for in it.
+
+    The result is in the variable `target`; None where nobody reads it.
+    """
+
+    _fields = ("key", "value", "reduced", "target")
+    table: str
+    previous: str
+    key: ast.Name
+    value: ast.expr
+    reduced: ast.expr
+    target: ast.Name | None
+
+
+class Declare(ast.stmt):
+    """A record in the form of its operator's declared type, in the variable `target`."""
+
+    _fields = ("value", "target")
+    target: ast.Name
+    value: ast.expr
+
+
+class Append(ast.stmt):
+    """`list.append(value)`; `sent` is the output or sink that the list belongs to."""
+
+    _fields = ("value",)
+    list: str
+    value: ast.expr
+
+
+class Count(ast.stmt):
+    """One record more in `what` ("records_in", "records_out") of its operator."""
+
+    _fields = ()
+    what: str
+
+
+def made(kind: type[Node], **attributes: Any) -> Node:
+    """A statement of ours."""
+    node = kind()
+    for name, value in attributes.items():
+        setattr(node, name, value)
+    return node
+
+
+@dataclass(slots=True)
+class Callee:
+    """A user's function behind a name of generated code.
+
+    `path` says where an executor finds it (see task.generated_code); `owner` is the name of the object
+    whose method it is.
+    """
+
+    function: Any
+    path: tuple[Any, ...]
+    owner: str | None = None
+    instance: Any = None
+
+
+@dataclass(slots=True)
+class Function:
+    """A function of the generated module.
+
+    `guards` must hold when a batch begins, else `fallback` takes the batch. `before` and `after` surround the loop
+    over the batch; `at_end` are calls behind everything else.
+    """
+
+    name: str
+    arguments: str
+    about: str
+    body: list[ast.stmt]
+    is_batch: bool = False
+    guards: list[ast.expr] = field(default_factory=list)
+    fallback: str | None = None
+    before: list[ast.stmt] = field(default_factory=list)
+    after: list[ast.stmt] = field(default_factory=list)
+    at_end: list[ast.stmt] = field(default_factory=list)
+    types: dict[str, StaticType | None] = field(default_factory=dict)
+    fresh: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Form:
+    """A vertex on its way from operators to text.
+
+    `received` is what is known of the records of each input; `remarks` collect, by operator, what rules did
+    and why they could not.
+    """
+
+    program: VertexProgram
+    functions: list[Function] = field(default_factory=list)
+    names: Names = field(default_factory=Names)
+    callees: dict[str, Callee] = field(default_factory=dict)
+    constants: dict[str, Any] = field(default_factory=dict)
+    received: Mapping[int, Traveling] = field(default_factory=dict)
+    read_alone: frozenset[int] = frozenset()
+    sent: dict[int, Traveling] = field(default_factory=dict)
+    remarks: dict[int, list[str]] = field(default_factory=dict)
+
+    def remark(self, operator: int, text: str) -> None:
+        """Notes what a rule did to an operator, or why it could not."""
+        known = self.remarks.setdefault(operator, [])
+        if operator >= 0 and text not in known:
+            known.append(text)
+
+    def batch_functions(self) -> list[Function]:
+        """The functions over batches of the head's inputs."""
+        return [function for function in self.functions if function.is_batch]
+
+
+def add_fallback(
+    form: Form,
+    function: Function,
+    plain: Function | None = None,
+    types: dict[str, StaticType | None] | None = None,
+) -> None:
+    """Gives a function over batches another one that takes the batches for which its guards do not hold.
+
+    It is `plain`, or a copy of the function as it is, for records of other types.
+    """
+    plain = plain or copy.deepcopy(function)
+    plain.name = f"fallback_{function.name.rpartition('_')[2]}"
+    plain.guards, plain.fallback = [], None
+    if types is not None:
+        plain.types = types
+    function.fallback = plain.name
+    form.functions.insert(form.functions.index(function) + 1, plain)
+
+
+# Making statements
+
+
+def name(text: str) -> ast.Name:
+    """A variable that is read."""
+    return ast.Name(text, ast.Load())
+
+
+def target(text: str) -> ast.Name:
+    """A variable that is set."""
+    return ast.Name(text, ast.Store())
+
+
+def expression(text: str, **parts: ast.expr) -> ast.expr:
+    """The expression that a text is, with other expressions in place of some names.
+
+    >>> ast.unparse(expression("x % size", x=name("value"), size=ast.Constant(3)))
+    'value % 3'
+    """
+    return replaced(ast.parse(text, mode="eval").body, parts)
+
+
+def statements(text: str, operator: int, **parts: ast.expr) -> list[ast.stmt]:
+    """The statements that a text is, which run an operator, with expressions in place of some names."""
+    found = [replaced(statement, parts) for statement in ast.parse(text).body]
+    return marked(found, operator)
+
+
+def let(variable: str, value: ast.expr, operator: int) -> ast.stmt:
+    """`variable = value`."""
+    statement = ast.Assign([target(variable)], value, lineno=0)
+    statement.operator = operator  # type: ignore[attr-defined]
+    return statement
+
+
+def marked(found: list[ast.stmt], operator: int) -> list[ast.stmt]:
+    """The statements, all of which run an operator unless they have one already."""
+    for statement in found:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.stmt) and not hasattr(node, "operator"):
+                node.operator = operator  # type: ignore[attr-defined]
+    return found
+
+
+def operator_of(statement: ast.stmt) -> int:
+    """The index of the operator that a statement runs."""
+    return getattr(statement, "operator", NO_OPERATOR)
+
+
+def with_comment(found: list[ast.stmt], comment: str | None) -> list[ast.stmt]:
+    """The statements, the first of which has a comment."""
+    if found and comment:
+        own = getattr(found[0], "comment", None)
+        both = comment if own is None else f"{comment}, {own}".replace(", ->", " ->")
+        found[0].comment = both  # type: ignore[attr-defined]
+    return found
+
+
+def comment_of(statement: ast.AST) -> str | None:
+    """The comment of a statement."""
+    return getattr(statement, "comment", None)
+
+
+# Looking at statements and changing them
+
+
+def blocks(statement: ast.AST) -> Iterator[list[ast.stmt]]:
+    """The suites of a statement."""
+    for part in ("side", "body", "orelse"):
+        block = getattr(statement, part, None)
+        if isinstance(block, list):
+            yield block
+
+
+def all_statements(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a block, and those within them, in the order of the text."""
+    for statement in block:
+        yield statement
+        for inner in blocks(statement):
+            yield from all_statements(inner)
+
+
+def own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
+    """The expressions of a statement itself, without those of the statements within."""
+    for _, value in ast.iter_fields(statement):
+        if isinstance(value, ast.expr):
+            yield value
+        elif isinstance(value, list):
+            yield from (item for item in value if isinstance(item, ast.expr))
+
+
+def reads(node: ast.AST | Sequence[ast.AST], variable: str) -> int:
+    """How often a variable is read."""
+    nodes = node if isinstance(node, (list, tuple)) else [node]
+    return sum(
+        isinstance(item, ast.Name) and item.id == variable and isinstance(item.ctx, ast.Load)
+        for root in nodes
+        for item in ast.walk(root)  # type: ignore[arg-type]
+    )
+
+
+def stores(block: Sequence[ast.stmt]) -> dict[str, int]:
+    """How often each variable is set in a block."""
+    found: dict[str, int] = {}
+    for statement in block:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                found[node.id] = found.get(node.id, 0) + 1
+    return found
+
+
+def rewritten(
+    block: list[ast.stmt], rewrite: Callable[[ast.stmt], list[ast.stmt] | None]
+) -> list[ast.stmt]:
+    """A block in which statements, the innermost first, are replaced by others; None leaves one as it is."""
+    done: list[ast.stmt] = []
+    for statement in block:
+        for part in ("side", "body", "orelse"):
+            inner = getattr(statement, part, None)
+            if isinstance(inner, list):
+                setattr(statement, part, rewritten(inner, rewrite))
+        found = rewrite(statement)
+        done += [statement] if found is None else found
+    return done
+
+
+def map_expressions(block: list[ast.stmt], transformer: ast.NodeTransformer) -> list[ast.stmt]:
+    """The block with all expressions transformed in place."""
+    return [transformer.visit(statement) for statement in block]
+
+
+class _Replaced(ast.NodeTransformer):
+    def __init__(self, parts: Mapping[str, ast.expr]) -> None:
+        self._parts = parts
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        part = self._parts.get(node.id)
+        if part is None:
+            return node
+        if isinstance(part, ast.Name):
+            return ast.Name(part.id, node.ctx)
+        return copy.deepcopy(part)
+
+
+def replaced(node: Node, parts: Mapping[str, ast.expr]) -> Node:
+    """A copy of a tree with expressions in place of names."""
+    found: Node = _Replaced(parts).visit(copy.deepcopy(node))
+    return found
+
+
+def constant_item(node: ast.expr, variable: str) -> Any:
+    """The constant of `variable[constant]`; None for any other expression."""
+    if (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == variable
+        and isinstance(node.slice, ast.Constant)
+    ):
+        return node.slice.value
+    return None
+
+
+def item_variable(node: ast.expr) -> str | None:
+    """The variable of `variable[constant]`."""
+    if (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Name)
+        and isinstance(node.slice, ast.Constant)
+    ):
+        return node.value.id
+    return None

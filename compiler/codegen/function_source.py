@@ -1,0 +1,220 @@
+"""The source of a user's function, where it provably is the function's code, and what its names stand for.
+
+The definition is looked up in the file that the function was made in. It counts only if it compiles to the very
+code that the function has, whatever else stands on the line. `Refused` says why a function stays a call.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import linecache
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType, FunctionType, MethodType
+from typing import Any
+
+from opchain.runtime.task.generated_code import code_key
+
+BUILTINS = frozenset(
+    {
+        *("abs", "all", "any", "bool", "bytes", "chr", "dict", "divmod", "enumerate", "float"),
+        *("frozenset", "int", "isinstance", "len", "list", "max", "min", "ord", "pow", "range"),
+        *("repr", "reversed", "round", "set", "sorted", "str", "sum", "tuple", "zip"),
+    }
+)
+"""Builtins without effects, which give nothing that somebody else holds."""
+
+LONGEST_INT_BITS = 480
+"""More digits than anybody reads in a line."""
+
+
+class Refused(Exception):  # noqa: N818 - not an error: the function is called instead
+    """Why a function stays a call."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Definition:
+    """A function's statements, without its docstring; a lambda is one `return`."""
+
+    function: FunctionType
+    parameters: tuple[str, ...]
+    body: list[ast.stmt]
+    rebound: frozenset[str]
+
+    @property
+    def name(self) -> str:
+        """The function's name and place, for remarks."""
+        code = self.function.__code__
+        file = code.co_filename.replace("\\", "/").rpartition("/")[2]
+        return f"'{self.function.__name__}' ({file}:{code.co_firstlineno})"
+
+    @property
+    def is_generator(self) -> bool:
+        """Whether calling it gives a generator."""
+        return bool(self.function.__code__.co_flags & inspect.CO_GENERATOR)
+
+    def returned(self) -> ast.expr | None:
+        """The expression that the function returns, if it does nothing else."""
+        (statement,) = self.body if len(self.body) == 1 else (None,)
+        return statement.value if isinstance(statement, ast.Return) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a free name stands for.
+
+    `kind` is "constant" (written in), "builtin", or "global" (looked up where the function runs).
+    """
+
+    kind: str
+    value: Any = None
+
+
+def plain_function(function: Any, method: str) -> tuple[Any, Any]:
+    """The Python function that is called for a Function's method, or for a callable, and its object or None."""
+    called = getattr(function, method, function)
+    if isinstance(called, MethodType):
+        return called.__func__, called.__self__
+    return called, None
+
+
+def definition_of(function: Any) -> Definition:
+    """The definition of a function.
+
+    Raises:
+        Refused: It can't be found, or it is no plain function of positional arguments.
+    """
+    if not isinstance(function, FunctionType):
+        raise Refused(f"{type(function).__name__} is not a Python function")
+    name = function.__name__
+    if function.__defaults__ or function.__kwdefaults__:
+        raise Refused(f"'{name}' has default arguments")
+    code = function.__code__
+    if code.co_kwonlyargcount or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+        raise Refused(f"'{name}' takes any number of arguments")
+    source = _parsed(code.co_filename)
+    found = None if source is None else _definition_in(source, code)
+    if source is None or found is None:
+        raise Refused(f"the source of '{name}' was not found, or has changed")
+    if isinstance(found, ast.Lambda):
+        body: list[ast.stmt] = [ast.Return(found.body)]
+    else:
+        body = found.body[1:] if len(found.body) > 1 and _is_text(found.body[0]) else found.body
+    return Definition(function, code.co_varnames[: code.co_argcount], body, source.rebound)
+
+
+def meaning_of(name: str, definition: Definition) -> Meaning:
+    """What a free name of a function stands for.
+
+    Raises:
+        Refused: It may be another value at any time, or is not defined yet.
+    """
+    function = definition.function
+    if name in definition.rebound:
+        raise Refused(f"'{name}' is declared global or nonlocal somewhere, so it may change")
+    free = function.__code__.co_freevars
+    if name in free:
+        assert function.__closure__ is not None
+        try:
+            value = function.__closure__[free.index(name)].cell_contents
+        except ValueError:  # an empty cell: the name is not bound yet
+            raise Refused(f"'{name}' has no value yet") from None
+        if is_written_exactly(value):
+            return Meaning("constant", value)
+        raise Refused(f"'{name}' of the enclosing function is {type(value).__name__}")
+    if name in function.__globals__:
+        value = function.__globals__[name]
+        travels = function.__name__ == "<lambda>" or function.__module__ == "__main__"
+        is_constant = travels and is_written_exactly(value)
+        return Meaning("constant" if is_constant else "global", value)
+    if name in BUILTINS and hasattr(builtins, name):
+        return Meaning("builtin", getattr(builtins, name))
+    raise Refused(f"'{name}' is not known here")
+
+
+def is_written_exactly(value: Any) -> bool:
+    """Whether a value's repr is an expression for the same value."""
+    if type(value) is tuple:
+        return bool(value) and all(map(is_written_exactly, value))
+    if type(value) is float:
+        return math.isfinite(value)
+    if type(value) is int:
+        return value.bit_length() <= LONGEST_INT_BITS
+    return value is None or type(value) in (str, bool, bytes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Source:
+    definitions: dict[int, list[ast.Lambda | ast.FunctionDef]]
+    rebound: frozenset[str]
+    imported: tuple[str, ...]
+
+
+@lru_cache(maxsize=64)
+def _parsed(path: str) -> _Source | None:
+    text = "".join(linecache.getlines(path))
+    try:
+        tree = ast.parse(text) if text else None
+    except SyntaxError:
+        return None
+    if tree is None:
+        return None
+    definitions: dict[int, list[ast.Lambda | ast.FunctionDef]] = {}
+    declared: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Lambda, ast.FunctionDef)):
+            definitions.setdefault(node.lineno, []).append(node)
+        elif isinstance(node, (ast.Global, ast.Nonlocal)):
+            declared.update(node.names)
+    return _Source(definitions, frozenset(declared), tuple(sorted(_imported(tree))))
+
+
+def _imported(scope: ast.AST) -> set[str]:
+    """The names that a module imports: a call of an attribute of theirs compiles to other code."""
+    found: set[str] = set()
+    for node in ast.iter_child_nodes(scope):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            found |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+        elif not isinstance(
+            node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+        ):
+            found |= _imported(node)
+    return found - {"*"}
+
+
+@lru_cache(maxsize=256)  # one program is often compiled again: in notebooks, in tests
+def _definition_in(source: _Source, code: CodeType) -> ast.Lambda | ast.FunctionDef | None:
+    for definition in source.definitions.get(code.co_firstlineno, []):
+        is_plain = isinstance(definition, ast.Lambda) or not definition.decorator_list
+        if is_plain and _same_code(definition, code, source.imported):
+            return definition
+    return None
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
+def _same_code(
+    definition: ast.Lambda | ast.FunctionDef, code: CodeType, imported: tuple[str, ...]
+) -> bool:
+    """Whether the definition, compiled inside a function with the same free names, is the code."""
+    statement: ast.stmt = ast.Expr(definition) if isinstance(definition, ast.Lambda) else definition
+    imports = "".join(f"import {name}\n" for name in imported)
+    around = ast.parse(f"{imports}def around({', '.join(code.co_freevars)}): pass")
+    function = around.body[-1]
+    assert isinstance(function, ast.FunctionDef)
+    function.body = [statement]
+    compiled = compile(
+        ast.fix_missing_locations(around), code.co_filename, "exec", dont_inherit=True
+    )
+    (enclosing,) = (item for item in compiled.co_consts if isinstance(item, CodeType))
+    found = [constant for constant in enclosing.co_consts if isinstance(constant, CodeType)]
+    return any(code_key(candidate) == code_key(code) for candidate in found)

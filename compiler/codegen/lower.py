@@ -1,0 +1,767 @@
+"""From operators to the naive form: one function for each operator kind, and no cleverness.
+
+Every function of the user's is called, every record counted, every key selected where it is needed. Rules
+(compiler/codegen/rules) make this fast. A batch function looks like this:
+
+    for value in values:
+        op_1.records_in += 1
+        value_1 = parse_1(value)
+        op_1.records_out += 1
+        if is_click_2(value_1):
+            ...
+            send(0, value_1, key=user_0(value_1))
+
+An operator that emits outside record processing (timers, watermarks, end of input) is called as an object. What
+is downstream of it becomes a function `emit_I`, so each operator's code stands in one place. The same happens to
+the rest of a chain, as a function `run_I`, where blocks nest too deeply for CPython.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.chain_tree import ChainTree
+from opchain.compiler.codegen.function_source import plain_function
+from opchain.compiler.codegen.static_types import ColumnsOf, Traveling, records_of
+from opchain.runtime.errors import legible
+from opchain.runtime.functions.function import has_lifecycle
+from opchain.runtime.functions.process_functions import has_on_timer
+from opchain.runtime.operators.windows.aligned_window_operator import is_aligned
+from opchain.runtime.program import operator_specs as specs
+from opchain.runtime.program.vertex_program import FIRST_OUTPUT
+from opchain.runtime.records.record_copy import PASSES_REFERENCES
+from opchain.runtime.task.generated_code import side_tags
+from opchain.runtime.watermarks.strategy import (
+    BoundedOutOfOrderness,
+    FunctionTimestampAssigner,
+    MonotonousTimestamps,
+    NoWatermarks,
+    WatermarkStrategy,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opchain.compiler.codegen.form import Form
+    from opchain.runtime.program.vertex_program import (
+        KeyProgram,
+        OperatorProgram,
+        OutputProgram,
+        VertexProgram,
+    )
+
+    Lines = list[ast.stmt]
+
+DEEPEST = 12
+"""Loops within each other after which the rest of a chain moves into a function of its own."""
+
+LONGEST = 60
+"""Operators in one function."""
+
+_KEEP_THE_GREATEST = (BoundedOutOfOrderness, MonotonousTimestamps, NoWatermarks)
+
+
+_TAGGING = (
+    specs.MapSpec,
+    specs.FilterSpec,
+    specs.FlatMapSpec,
+    specs.CoMapSpec,
+    specs.CoFlatMapSpec,
+    specs.ReduceSpec,
+    specs.CombinedReduceSpec,
+)
+"""Operators whose results may be (tag, value) pairs: where a side output is read, they are called as objects."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which variables hold a record, and where in its function the code for it stands.
+
+    `timestamp` is None where records carry none. `is_shared` says that the function that made the record may
+    hold it, too. `in_batch` says that the function loops over a batch.
+    """
+
+    value: str
+    timestamp: str | None
+    in_batch: bool
+    is_shared: bool = False
+    loops: int = 1
+    operators: int = 0
+
+    @property
+    def record(self) -> ast.Name:
+        """The record."""
+        return f.name(self.value)
+
+    @property
+    def time(self) -> ast.expr | None:
+        """The timestamp."""
+        return None if self.timestamp is None else f.name(self.timestamp)
+
+
+def lowered(form: Form) -> None:
+    """Fills a form with the functions of its vertex."""
+    _Lowering(form).vertex()
+
+
+class _Lowering:
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self.program: VertexProgram = form.program
+        self.names = form.names
+        self.tree = ChainTree(form.program)
+        self.copies = not form.program.object_reuse
+        self._todo: deque[Callable[[], None]] = deque()
+        self._known: set[str] = set()
+        self._function: f.Function
+
+    # Functions
+
+    def vertex(self) -> None:
+        head = self.program.operators[0]
+        for number in range(max(1, len(head.keys))):
+            self._batch_function(number, head)
+        while self._todo:
+            self._todo.popleft()()
+
+    def _open(self, name: str, arguments: str, about: str, *, is_batch: bool) -> f.Function:
+        self._function = f.Function(name, arguments, about, [], is_batch)
+        self.form.functions.append(self._function)
+        return self._function
+
+    def _batch_function(self, number: int, head: OperatorProgram) -> None:
+        received = self.form.received.get(number, Traveling())
+        known = records_of(head.spec) or received.type
+        function = self._open(
+            f"process_{number}",
+            "values, timestamps" if head.timestamps and received.time is None else "values",
+            self.program.name,
+            is_batch=True,
+        )
+        if isinstance(known, ColumnsOf):
+            function.types["values"] = known
+            known = known.record
+        function.types["value"] = known
+        function.fresh.add("value")
+        place = Place("value", "timestamp" if head.timestamps else None, in_batch=True)
+        inside: Lines = []
+        if received.time is not None:
+            inside = f.statements(
+                f"timestamp = {received.time}\n"
+                "if timestamp.__class__ is not int:\n    timestamp = index(timestamp)",
+                f.NO_OPERATOR,
+            )
+        body = self.operator(head, place, number)
+        if body:
+            has_times = head.timestamps and received.time is None
+            function.body = [_loop([*inside, *body], has_timestamps=has_times)]
+        if not received.is_certain:
+            f.add_fallback(self.form, function, types={})
+            self.names.bind("Columns", "shared")
+            function.guards.append(f.expression("values.__class__ is Columns"))
+
+    def emit_by_itself(self, operator: OperatorProgram) -> None:
+        """Has a function written for what is downstream of an operator's main output."""
+        self._later(f"emit_{operator.index}", lambda: self._emit_function(operator, None))
+
+    def emit_sides(self, operator: OperatorProgram) -> bool:
+        """Has a function written for each side output that somebody reads; whether there is one."""
+        tags = side_tags(self.program, operator.index)
+        for number, tag in enumerate(tags):
+            self._later(
+                f"emit_{operator.index}_{number}",
+                lambda tag=tag, number=number: self._emit_function(operator, tag, f"_{number}"),  # type: ignore[misc]
+            )
+        return bool(tags)
+
+    def emit_batches(self, operator: OperatorProgram) -> None:
+        """Has a function written that takes the results of an operator batch by batch."""
+        self._later(f"batch_{operator.index}", lambda: self._results_function(operator))
+
+    def _later(self, name: str, write: Callable[[], None]) -> None:
+        if name not in self._known:
+            self._known.add(name)
+            self._todo.append(write)
+
+    def _emit_function(self, operator: OperatorProgram, tag: str | None, suffix: str = "") -> None:
+        about = f"What '{operator.name}' emits" + (f" to '{tag}'" if tag else " by itself")
+        function = self._open(
+            f"emit_{operator.index}{suffix}", "value, timestamp", about, is_batch=False
+        )
+        place = Place("value", "timestamp", in_batch=False, is_shared=True, loops=0)
+        function.body = self.downstream(operator, place, tag)
+
+    def _run_function(self, operator: OperatorProgram) -> None:
+        function = self._open(
+            f"run_{operator.index}",
+            "value, timestamp",
+            f"From '{operator.name}' on",
+            is_batch=False,
+        )
+        place = Place("value", "timestamp", in_batch=False, is_shared=True, loops=0)
+        function.body = self.operator(operator, place, 0)
+
+    def _results_function(self, operator: OperatorProgram) -> None:
+        """The loop over the results of a batch, which the operator itself has counted.
+
+        What gathers downstream waits for the other batches that a call yields: the chain flushes it.
+        """
+        name, about = f"batch_{operator.index}", f"What '{operator.name}' makes of a batch"
+        function = self._open(name, "values, timestamps", about, is_batch=True)
+        has_times = self.tree.times_are_read(operator)
+        place = Place("value", "timestamp" if has_times else None, in_batch=True, is_shared=True)
+        body = self.readers(operator, place, None)
+        if body:
+            function.body = [_loop(body, has_timestamps=has_times)]
+
+    # Operators
+
+    def operator(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
+        """What an operator does with a record, and everything downstream of it."""
+        if place.loops > DEEPEST or place.operators > LONGEST:
+            self._later(f"run_{operator.index}", lambda: self._run_function(operator))
+            call = f"run_{operator.index}({place.value}, {place.timestamp})"
+            return f.statements(call, operator.index)
+        place = replace(place, operators=place.operators + 1)
+        self.names.bind(f"op_{operator.index}", "operator", operator.index)
+        lines = [_count(operator, "records_in")]
+        if operator.spec.kind not in PASSES_REFERENCES:
+            lines += self.keep(place, operator)
+            place = replace(place, is_shared=False)
+        lower = LOWERINGS.get(type(operator.spec), _Lowering.call)
+        if isinstance(operator.spec, _TAGGING) and side_tags(self.program, operator.index):
+            lower = _Lowering.call
+        return [*lines, *lower(self, operator, place, number)]
+
+    def keep(self, place: Place, operator: OperatorProgram) -> Lines:
+        """A copy of a record that the function that made it may hold."""
+        if not (place.is_shared and self.copies):
+            return []
+        return f.marked([f.made(f.Keep, target=f.target(place.value))], operator.index)
+
+    def downstream(self, operator: OperatorProgram, place: Place, tag: str | None = None) -> Lines:
+        """Counts what an operator emits, and gives it to all readers."""
+        return [_count(operator, "records_out"), *self.readers(operator, place, tag)]
+
+    def readers(self, operator: OperatorProgram, place: Place, tag: str | None) -> Lines:
+        """Gives a record to exchanges and chained operators, in Flink's order: all but the last get a copy."""
+        lines: Lines = []
+        if tag is None and operator.record_type is not None:
+            index = operator.index
+            self.names.bind(f"as_declared_{index}", "attribute", index, "as_declared")
+            declare = f.made(f.Declare, target=f.target(f"row_{index}"), value=place.record)
+            lines += f.marked([declare], index)
+            place = replace(place, value=f"row_{index}")
+        todo: list[tuple[Callable[[Place], Lines], str]] = [
+            (lambda at, n=number, o=output: self.send(operator, n, o, at), f"to_{number}")  # type: ignore[misc]
+            for number, output in self.tree.outputs(operator, tag)
+        ]
+        todo += [
+            (lambda at, c=child: self.operator(c, at, 0), f"for_{child.index}")  # type: ignore[misc]
+            for child in self.tree.children(operator, tag)
+        ]
+        for position, (write, where) in enumerate(todo):
+            is_last = position + 1 == len(todo)
+            if is_last or not self.copies:
+                lines += write(place)
+                continue
+            copied = f"{place.value}_{where}"
+            kept = f.made(f.Keep, target=f.target(copied), is_fork=True)
+            lines += f.marked([f.let(copied, place.record, operator.index), kept], operator.index)
+            lines += write(replace(place, value=copied, is_shared=False))
+        return lines
+
+    def send(
+        self, operator: OperatorProgram, number: int, output: OutputProgram, place: Place
+    ) -> Lines:
+        """Hands a record to an exchange, or combines it with others of its key first (batch mode)."""
+        lines = self.keep(place, operator)
+        label = legible(output.label)
+        if output.combine is not None:
+            return [*lines, *self._combine(number, output, place, f"-> {label}, combined here")]
+        key = None
+        if output.key is not None:
+            key = self._key_call(output.key, f"to_{number}", ("output_key", number), place)
+        self.names.bind(f"keys_{number}", "keys", number)
+        self.names.bind(f"values_{number}", "values", number)
+        self.names.bind(f"timestamps_{number}", "timestamps", number)
+        time = (place.time or ast.Constant(None)) if output.carries_timestamps else None
+        sent = f.made(f.Send, number=number, value=place.record, key=key, time=time)
+        return [*lines, *f.with_comment(f.marked([sent], operator.index), f"-> {label}")]
+
+    def _combine(self, number: int, output: OutputProgram, place: Place, comment: str) -> Lines:
+        assert output.key is not None
+        where = FIRST_OUTPUT - number
+        key, previous = f"key_{number}", f"sum_{number}"
+        selected = self._key_call(output.key, f"to_{number}", ("output_key", number), place)
+        self.names.bind("ABSENT", "shared")
+        self.names.bind(f"combined_{number}", "combined", number)
+        name = self._function_name(output.combine, "reduce", f"to_{number}", ("combine", number))
+        fold = f.made(
+            f.Fold,
+            table=f"combined_{number}",
+            previous=previous,
+            key=f.name(key),
+            value=place.record,
+            reduced=self.call_of(name, output.combine, "reduce", f.name(previous), place.record),
+            target=None,
+            output=number,
+        )
+        plain = self.names.bind(f"plain_keys_to_{number}", "output_plain_keys", number)
+        identify = self.names.bind(f"identify_to_{number}", "output_identify", number)
+        lines = [f.let(key, selected, where), _identified(key, plain, identify), fold]
+        return f.with_comment(f.marked(lines, where), comment)
+
+    def _function_name(
+        self, function: Any, kind: str, where: str | int, path: tuple[Any, ...]
+    ) -> str:
+        return self.names.bind_function(function, kind, str(where), *path)
+
+    def call_of(
+        self, name: str, function: Any, method: str, *arguments: ast.expr, owner: str | None = None
+    ) -> ast.expr:
+        """The call of a user's function by its name, which rules may look into."""
+        plain, instance = plain_function(function, method)
+        if getattr(plain, "__module__", "").startswith("opchain.runtime."):
+            return ast.Call(f.name(name), list(arguments), [])
+        path = self.names.bindings[name]
+        self.form.callees[name] = f.Callee(plain, path, owner, instance)
+        return ast.Call(f.name(name), list(arguments), [])
+
+    def _key_call(
+        self, key: KeyProgram, where: str, path: tuple[Any, ...], place: Place
+    ) -> ast.expr:
+        name = self._function_name(key.selector, "key", where, path)
+        return self.call_of(name, key.selector, "get_key", place.record)
+
+    def key_of(self, operator: OperatorProgram, place: Place, number: int) -> ast.expr:
+        """The key of a record of input `number`."""
+        key = operator.keys[number]
+        assert key is not None
+        where = f"of_{operator.index}" + (f"_{number + 1}" if number else "")
+        return self._key_call(key, where, ("key", operator.index, number), place)
+
+    def applied(self, operator: OperatorProgram, method: str, *arguments: ast.expr) -> ast.expr:
+        """The call of a method of the operator's function."""
+        function, index = _function(operator), operator.index
+        digit = method[-1] if method[-1].isdigit() else ""
+        name = self.names.function(function, f"{operator.spec.kind}{digit}", index)
+        name = f"{name}_{digit}" if digit else name
+        self.names.bind(name, "method", index, method)
+        owner = self.names.bind(f"self_{index}", "function", index)
+        return self.call_of(name, function, method, *arguments, owner=owner)
+
+    def set_key(self, operator: OperatorProgram, place: Place, number: int = 0) -> Lines:
+        """Makes the record's key the current one."""
+        index = operator.index
+        self.names.bind(f"set_key_{index}", "set_key", index)
+        key = f.let(f"key_{index}", self.key_of(operator, place, number), index)
+        return [key, *f.statements(f"set_key_{index}(key_{index})", index)]
+
+    def set_key_of_rich(self, operator: OperatorProgram, place: Place, number: int = 0) -> Lines:
+        """On a keyed stream a rich function may use keyed state: its key is set before each call."""
+        if not operator.keys or operator.keys[number] is None:
+            return []
+        rich = hasattr(_function(operator), "open")
+        return self.set_key(operator, place, number) if rich else []
+
+    def map(self, operator: OperatorProgram, place: Place, _number: int) -> Lines:
+        """`value_1 = parse_1(value)`."""
+        index = operator.index
+        result = f.let(f"value_{index}", self.applied(operator, "map", place.record), index)
+        lines = [
+            *self.set_key_of_rich(operator, place),
+            *f.with_comment([result], _comment(operator)),
+        ]
+        place = replace(place, value=f"value_{index}", is_shared=True)
+        return [*lines, *self.downstream(operator, place)]
+
+    def filter(self, operator: OperatorProgram, place: Place, _number: int) -> Lines:
+        """`if is_click_2(value_1): ...`."""
+        test = self.applied(operator, "filter", place.record)
+        guard = ast.If(test, self.downstream(operator, place), [])
+        lines = f.with_comment(f.marked([guard], operator.index), _comment(operator))
+        return [*self.set_key_of_rich(operator, place), *lines]
+
+    def flat_map(self, operator: OperatorProgram, place: Place, _number: int) -> Lines:
+        """`for value_3 in words_3(value_2): ...`."""
+        call = self.applied(operator, "flat_map", place.record)
+        return [*self.set_key_of_rich(operator, place), *self._emits(operator, place, call)]
+
+    def _emits(
+        self,
+        operator: OperatorProgram,
+        place: Place,
+        iterable: ast.expr,
+        *,
+        nullable: bool = False,
+        side: Lines | None = None,
+        body: Lines | None = None,
+    ) -> Lines:
+        result = f"value_{operator.index}"
+        if body is None:
+            inner = replace(place, value=result, is_shared=True, loops=place.loops + 1)
+            body = self.downstream(operator, inner)
+        emits = f.made(
+            f.Emits,
+            target=f.target(result),
+            iterable=iterable,
+            body=body,
+            side=side,
+            nullable=nullable,
+        )
+        return f.with_comment(f.marked([emits], operator.index), _comment(operator))
+
+    def co_map(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
+        """A map per input; None emits nothing."""
+        index, result = operator.index, f"value_{operator.index}"
+        call = self.applied(operator, ("map1", "map2")[number], place.record)
+        lines = f.with_comment([f.let(result, call, index)], _comment(operator))
+        behind = self.downstream(operator, replace(place, value=result, is_shared=True))
+        guard = ast.If(f.expression(f"{result} is not None"), behind, [])
+        return [
+            *self.set_key_of_rich(operator, place, number),
+            *lines,
+            *f.marked([guard], index),
+        ]
+
+    def co_flat_map(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
+        """A flat map per input; None emits nothing."""
+        call = self.applied(operator, ("flat_map1", "flat_map2")[number], place.record)
+        lines = self._emits(operator, place, call, nullable=True)
+        return [*self.set_key_of_rich(operator, place, number), *lines]
+
+    def process(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
+        """A loop over what a process function yields; tagged results leave by the side."""
+        index = operator.index
+        has_two_inputs = isinstance(operator.spec, (specs.CoProcessSpec, specs.KeyedCoProcessSpec))
+        method = f"process_element{number + 1}" if has_two_inputs else "process_element"
+        context = self.names.bind(f"context_{index}", "context", index)
+        lines: Lines = []
+        if place.timestamp is not None:
+            lines += f.statements(f"{context}._timestamp = {place.timestamp}", index)
+        side: Lines = []
+        self.names.bind("is_tagged", "shared")
+        if self.emit_sides(operator):
+            name = self.names.bind(f"emit_side_{index}", "collect_tagged", index)
+            side = f.statements(f"{name}(value_{index}, {place.timestamp})", index)
+        call = self.applied(operator, method, place.record, f.name(context))
+        body = None
+        if _emits_by_timer(operator):
+            body = f.statements(f"emit_{index}(value_{index}, {place.timestamp})", index)
+            self.emit_by_itself(operator)
+        emits = self._emits(operator, place, call, nullable=True, side=side, body=body)
+        return [*lines, *emits]
+
+    def keyed_process(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
+        """The same with the record's key set."""
+        lines = self.set_key(operator, place, number)
+        return [*lines, *self.process(operator, place, number)]
+
+    def reduce(self, operator: OperatorProgram, place: Place, _number: int) -> Lines:
+        """Folds the record into its key's entry; in batch mode nothing comes out before the end."""
+        index, names = operator.index, self.names
+        key, previous, result = f"key_{index}", f"previous_{index}", f"value_{index}"
+        names.bind("ABSENT", "shared")
+        names.bind(f"table_{index}", "table", index)
+        if isinstance(operator.spec, specs.CombinedReduceSpec):
+            lines = f.statements(f"{key}, item_{index} = {place.value}", index)
+            value = f.name(f"item_{index}")
+        else:
+            lines = [f.let(key, self.key_of(operator, place, 0), index)]
+            if has_lifecycle(_function(operator)):
+                names.bind(f"set_key_{index}", "set_key", index)
+                lines += f.statements(f"set_key_{index}({key})", index)
+            value = place.record
+        plain = names.bind(f"plain_keys_{index}", "plain_keys", index)
+        identify = names.bind(f"identify_{index}", "identify", index)
+        lines.append(_identified(key, plain, identify))
+        fold = f.made(
+            f.Fold,
+            table=f"table_{index}",
+            previous=previous,
+            key=f.name(key),
+            value=value,
+            reduced=self.applied(operator, "reduce", f.name(previous), value),
+            target=f.target(result),
+            output=None,
+        )
+        lines = f.with_comment(f.marked([*lines, fold], index), _comment(operator))
+        if self.program.is_batch:
+            self.emit_by_itself(operator)
+            return lines
+        return [
+            *lines,
+            *self.downstream(operator, replace(place, value=result, is_shared=True)),
+        ]
+
+    def sink_writer(self, operator: OperatorProgram, place: Place, _number: int) -> Lines:
+        """`values_of_4.append(value_3)`: written as a batch; committables come out at the end."""
+        self.emit_by_itself(operator)
+        return self.gather(operator, place, 0)
+
+    def gather(self, operator: OperatorProgram, place: Place, _number: int) -> Lines:
+        """`values_of_4.append(value_3)`: what takes records as a batch."""
+        index = operator.index
+        values = self.names.bind(f"values_of_{index}", "sink_values", index)
+        lines: Lines = [f.made(f.Append, list=values, value=place.record, sink=index)]
+        if operator.timestamps:
+            times = self.names.bind(f"timestamps_of_{index}", "sink_timestamps", index)
+            time = place.time or ast.Constant(None)
+            lines.append(f.made(f.Append, list=times, value=time, sink=index))
+        return f.with_comment(f.marked(lines, index), _comment(operator))
+
+    def map_batches(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
+        """`values_of_1.append(value)`; what came in a batch is flushed at the end of the turn."""
+        index = operator.index
+        function = self._function
+        if place.in_batch and function.name.startswith("process_"):
+            name = self.names.bind(f"flush_{index}", "flush_batch", index)
+            function.at_end += f.statements(f"{name}()", index)
+        self.emit_batches(operator)
+        return self.gather(operator, place, number)
+
+    def legacy_sink(self, operator: OperatorProgram, place: Place, _number: int) -> Lines:
+        """`print_sink_4(value_3, context_4)`."""
+        index = operator.index
+        context = self.names.bind(f"context_{index}", "context", index)
+        lines: Lines = []
+        if place.timestamp is not None:
+            lines += f.statements(f"{context}._timestamp = {place.timestamp}", index)
+        call = self.applied(operator, "invoke", place.record, f.name(context))
+        invoke = f.with_comment(f.marked([ast.Expr(call)], index), _comment(operator))
+        return [*lines, *invoke]
+
+    def call(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
+        """Calls an operator that emits by itself; what is downstream of it is a function of its own."""
+        index = operator.index
+        name = self.names.bind(f"{operator.spec.kind}_{index}_{number}", "process", index, number)
+        if number == 0:
+            self.emit_by_itself(operator)
+            self.emit_sides(operator)
+        lines = f.statements(f"{name}({place.value}, {place.timestamp})", index)
+        return f.with_comment(lines, _comment(operator))
+
+    # Event time
+
+    def timestamps(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
+        """Gives a record its timestamp, and keeps the greatest of a batch for the watermark generator.
+
+        Only for generators that keep nothing else until they are asked for a watermark, after the batch.
+        Any other generator may emit after each record: it is called as an object.
+        """
+        strategy = _strategy_of(operator)
+        is_written_out = strategy is not None and (
+            place.in_batch
+            and (
+                self.program.is_batch or isinstance(strategy.generator_supplier, _KEEP_THE_GREATEST)
+            )
+        )
+        if strategy is None or is_written_out:
+            self.emit_sides(operator)  # a source may have some: what it could not read
+        if strategy is None:
+            return self.downstream(operator, place)
+        if not is_written_out:
+            return self.call(operator, place, number)
+        lines: Lines = []
+        index = operator.index
+        if strategy.timestamp_assigner is not None:
+            assigned = f"timestamp_{index}"
+            so_far = f.expression("NO_TIMESTAMP")
+            if place.timestamp is not None:
+                so_far = f.expression(
+                    f"NO_TIMESTAMP if {place.timestamp} is None else {place.timestamp}"
+                )
+            self.names.bind("NO_TIMESTAMP", "shared")
+            name = self.names.bind(f"time_of_{index}", "attribute", index, "time_of")
+            assigner = strategy.timestamp_assigner
+            function = (
+                getattr(assigner, "function", assigner)
+                if isinstance(assigner, FunctionTimestampAssigner)
+                else assigner
+            )
+            owner = self.names.bind(
+                f"assigner_{index}", "attribute", index, "strategy.timestamp_assigner"
+            )
+            call = self.call_of(
+                name, function, "extract_timestamp", place.record, so_far, owner=owner
+            )
+            convert = self.names.bind(f"as_timestamp_{index}", "attribute", index, "as_timestamp")
+            lines = f.with_comment([f.let(assigned, call, index)], _comment(operator))
+            lines += f.statements(
+                f"if {assigned}.__class__ is not int:\n"
+                f"    {assigned} = {convert}({assigned}, {place.value})",
+                index,
+            )
+            place = replace(place, timestamp=assigned)
+        if place.timestamp is not None and not self.program.is_batch:
+            greatest = f"greatest_{index}"
+            self.names.bind("NO_TIMESTAMP", "shared")
+            self._function.before += f.statements(f"{greatest} = NO_TIMESTAMP", f.NO_OPERATOR)
+            self._function.after += f.statements(f"op_{index}.saw({greatest})", f.NO_OPERATOR)
+            test = f"{place.timestamp} > {greatest}"
+            if strategy.timestamp_assigner is None:
+                test = f"{place.timestamp} is not None and {test}"
+            lines += f.statements(f"if {test}:\n    {greatest} = {place.timestamp}", index)
+        return [*lines, *self.downstream(operator, place)]
+
+    # Windows
+
+    def window(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
+        """Tumbling and sliding event-time windows are written out, all others are called as objects.
+
+        The lines stand for `AlignedWindowOperator.process_element`; windows that are new, late or have fired
+        are the operator's business (`pane_for`).
+        """
+        spec = operator.spec
+        assert isinstance(spec, specs.WindowSpec)
+        if not (is_aligned(spec, is_batch=self.program.is_batch) and operator.timestamps):
+            return self.call(operator, place, number)
+        self.emit_by_itself(operator)
+        self.emit_sides(operator)
+        index = operator.index
+        size, slide, offset = spec.assigner.pace  # type: ignore[attr-defined]
+        for name in ("plain", "identify", "refuse", "panes", "pane_for", "skip"):
+            self.names.bind(f"{name}_{index}", "attribute", index, name)
+        key, start, pane, time = f"key_{index}", f"start_{index}", f"pane_{index}", place.timestamp
+        lines = f.with_comment(
+            [f.let(key, self.key_of(operator, place, 0), index)], _comment(operator)
+        )
+        lines.append(_identified(key, f"plain_{index}", f"identify_{index}"))
+        lines += f.statements(f"if {time} is None:\n    refuse_{index}({place.value})", index)
+        inner = f.statements(
+            f"{pane} = panes_{index}.get({start})\n"
+            f"if {pane} is None:\n"
+            f"    {pane} = pane_for_{index}({start}, {key}, {place.value}, {time})",
+            index,
+        )
+        add = ast.If(f.expression(f"{pane} is not None"), self._add(operator, place), [])
+        inner.append(add)
+        since = f"({time} - {offset})" if offset else f"{time}"
+        latest = f.expression(f"{time} - {since} % {slide}")
+        if slide < size:
+            windows = f.expression(f"range(latest, {time} - {size}, -{slide})", latest=latest)
+            lines.append(ast.For(f.target(start), windows, inner, [], lineno=0))
+        else:
+            lines.append(f.let(start, latest, index))
+            if slide > size:
+                between = ast.If(
+                    f.expression(f"{time} - {start} >= {size}"),
+                    f.statements(f"skip_{index}({place.value}, {time})", index),
+                    inner,
+                )
+                inner = f.with_comment([between], "between two windows")
+            lines += inner
+        return f.marked(lines, index)
+
+    def _add(self, operator: OperatorProgram, place: Place) -> Lines:
+        """Takes the record into the key's contents, as the classes in `windows.contents` do."""
+        index = operator.index
+        spec = operator.spec
+        assert isinstance(spec, specs.WindowSpec)
+        held, entry = f"held_{index}", f"pane_{index}[key_{index}]"
+        lines = f.statements(f"{held} = pane_{index}.get(key_{index})", index)
+        owner = self.names.bind(f"self_{index}", "window_function", index)
+        if spec.reduce is not None:
+            name = self.names.function(spec.reduce, "reduce", index)
+            self.names.bind(name, "attribute", index, "contents.reduce")
+            reduced = self.call_of(
+                name, spec.reduce, "reduce", f.name(held), place.record, owner=owner
+            )
+            choice = ast.If(
+                f.expression(f"{held} is None"),
+                [f.let(held, place.record, index)],
+                [f.let(held, reduced, index)],
+            )
+            lines += [choice, *f.statements(f"{entry} = {held}", index)]
+        elif spec.aggregate is not None:
+            create = self.names.bind(f"create_{index}", "attribute", index, "contents.create")
+            name = self.names.function(spec.aggregate, "add", index)
+            self.names.bind(name, "attribute", index, "contents.fold_in")
+            first = self.call_of(create, spec.aggregate, "create_accumulator", owner=owner)
+            added = self.call_of(
+                name, spec.aggregate, "add", place.record, f.name(held), owner=owner
+            )
+            missing = ast.If(f.expression(f"{held} is None"), [f.let(held, first, index)], [])
+            lines += [
+                missing,
+                f.let(held, added, index),
+                *f.statements(f"{entry} = {held}", index),
+            ]
+        else:
+            lines += f.statements(
+                f"if {held} is None:\n    {entry} = [{place.value}]\n"
+                f"else:\n    {held}.append({place.value})",
+                index,
+            )
+        return f.marked(lines, index)
+
+
+LOWERINGS: dict[type[specs.OperatorSpec], Callable[[_Lowering, Any, Place, int], Lines]] = {
+    specs.SourceSpec: _Lowering.timestamps,
+    specs.InputFormatSourceSpec: _Lowering.timestamps,
+    specs.LegacySourceSpec: _Lowering.timestamps,
+    specs.TimestampsWatermarksSpec: _Lowering.timestamps,
+    specs.MapSpec: _Lowering.map,
+    specs.FilterSpec: _Lowering.filter,
+    specs.FlatMapSpec: _Lowering.flat_map,
+    specs.MapBatchesSpec: _Lowering.map_batches,
+    specs.ProcessSpec: _Lowering.process,
+    specs.KeyedProcessSpec: _Lowering.keyed_process,
+    specs.KeyedCoProcessSpec: _Lowering.keyed_process,
+    specs.ReduceSpec: _Lowering.reduce,
+    specs.CombinedReduceSpec: _Lowering.reduce,
+    specs.WindowSpec: _Lowering.window,
+    specs.CoMapSpec: _Lowering.co_map,
+    specs.CoFlatMapSpec: _Lowering.co_flat_map,
+    specs.CoProcessSpec: _Lowering.process,
+    specs.SinkWriterSpec: _Lowering.sink_writer,
+    specs.CollectSinkSpec: _Lowering.gather,
+    specs.LegacySinkSpec: _Lowering.legacy_sink,
+    specs.TwoPhaseSinkSpec: _Lowering.gather,
+}
+"""Every other kind is called as an object: `_Lowering.call`."""
+
+
+def _function(operator: OperatorProgram) -> Any:
+    return operator.spec.function  # type: ignore[attr-defined]
+
+
+def _emits_by_timer(operator: OperatorProgram) -> bool:
+    """Results come at any time then, and `emit_I` is the one place for all of them."""
+    is_keyed = isinstance(operator.spec, (specs.KeyedProcessSpec, specs.KeyedCoProcessSpec))
+    return is_keyed and has_on_timer(_function(operator))
+
+
+def _strategy_of(operator: OperatorProgram) -> WatermarkStrategy[Any] | None:
+    spec = operator.spec
+    if isinstance(spec, specs.TimestampsWatermarksSpec):
+        return spec.strategy
+    return spec.watermark_strategy if isinstance(spec, specs.SourceSpec) else None
+
+
+def _comment(operator: OperatorProgram) -> str:
+    """The comment at the first line of an operator."""
+    return f"{operator.index} {legible(operator.name)} ({legible(operator.call_site)})"
+
+
+def _count(operator: OperatorProgram, what: str) -> ast.stmt:
+    return f.marked([f.made(f.Count, what=what)], operator.index)[0]
+
+
+def _identified(key: str, plain: str, identify: str) -> ast.stmt:
+    """A key of an unusual class is replaced by the one that stands for it in tables."""
+    text = f"if {key}.__class__ not in {plain}:\n    {key} = {identify}({key})"
+    return ast.parse(text).body[0]
+
+
+def _loop(body: list[ast.stmt], *, has_timestamps: bool) -> ast.For:
+    """The loop over a batch."""
+    if not has_timestamps:
+        return ast.For(f.target("value"), f.name("values"), body, [], lineno=0)
+    both = ast.Tuple([f.target("value"), f.target("timestamp")], ast.Store())
+    return ast.For(both, f.expression("zip(values, timestamps)"), body, [], lineno=0)

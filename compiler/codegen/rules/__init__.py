@@ -1,0 +1,68 @@
+"""The rewrite rules, in order: each is a file, with an example in its docstring and what holds afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from opchain.compiler.codegen.rules.count_keys import count_keys
+from opchain.compiler.codegen.rules.count_once import count_once, nothing_is_counted_by_record
+from opchain.compiler.codegen.rules.declared_forms import (
+    declared_forms,
+    nothing_is_left_to_declare,
+)
+from opchain.compiler.codegen.rules.drop_copies import drop_copies
+from opchain.compiler.codegen.rules.extend_lists import extend_lists
+from opchain.compiler.codegen.rules.forward_names import forward_names
+from opchain.compiler.codegen.rules.inline_functions import (
+    every_call_is_accounted_for,
+    inline_functions,
+)
+from opchain.compiler.codegen.rules.narrow_state import narrow_state
+from opchain.compiler.codegen.rules.plain_keys import plain_keys
+from opchain.compiler.codegen.rules.read_fields import read_fields
+from opchain.compiler.codegen.rules.read_json import read_json
+from opchain.compiler.codegen.rules.send_fields import nothing_is_sent_twice, send_fields
+from opchain.compiler.codegen.rules.take_apart import take_apart
+from opchain.compiler.codegen.rules.times_in_records import times_in_records
+from opchain.compiler.codegen.rules.whole_text import whole_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opchain.compiler.codegen.form import Form
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rewrite of the form, and a check of what holds afterwards; a rule that `inlines` can be switched off."""
+
+    apply: Callable[[Form], None]
+    holds: Callable[[Form], None] | None = None
+    inlines: bool = True
+
+    @property
+    def name(self) -> str:
+        """How the rule is called."""
+        return self.apply.__name__
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(inline_functions, every_call_is_accounted_for),
+    Rule(read_json),
+    Rule(read_fields),
+    Rule(drop_copies, inlines=False),
+    Rule(take_apart),
+    Rule(declared_forms, nothing_is_left_to_declare, inlines=False),
+    Rule(take_apart),
+    Rule(plain_keys),
+    Rule(narrow_state),
+    Rule(take_apart),
+    Rule(forward_names),
+    Rule(times_in_records),
+    Rule(count_keys),
+    Rule(send_fields, nothing_is_sent_twice),
+    Rule(count_once, nothing_is_counted_by_record, inlines=False),
+    Rule(extend_lists, inlines=False),
+    Rule(whole_text),
+)

@@ -1,0 +1,71 @@
+"""Batch mode: pairs that are combined before an exchange are kept as sums per key, or only counted.
+
+    key_0 = item_1_0                                  keys_0.append(item_1_0)
+    sum_0 = combined_0.get(key_0, ABSENT)
+    combined_0[key_0] = (
+        (key_0, 1) if sum_0 is ABSENT else (sum_0[0], sum_0[1] + 1)
+    )
+
+Keys that are counted are gathered in a list, and counted together (runtime/task/key_counts.py).
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.analysis import types_of
+from opchain.compiler.codegen.rules.narrow_state import narrowed
+
+if TYPE_CHECKING:
+    from opchain.compiler.codegen.form import Form
+
+_PAIR = 2
+
+
+def count_keys(form: Form) -> None:
+    """Rewrites folds in front of an exchange, where each output has only one."""
+    functions = [item for item in form.functions if not item.name.startswith("fallback_")]
+    folds = [
+        item
+        for function in functions
+        for item in f.all_statements(function.body)
+        if isinstance(item, f.Fold) and item.target is None
+    ]
+    for function in functions:
+        types = types_of(function, form)
+
+        def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
+            if not isinstance(statement, f.Fold) or statement.target is not None:
+                return None
+            if sum(fold.table == statement.table for fold in folds) > 1:
+                return None
+            narrow = narrowed(form, function, statement, types)
+            if narrow is None or len(narrow.elements) != _PAIR:
+                return None
+            number, where = statement.output, f.operator_of(statement)  # type: ignore[attr-defined]
+            key = statement.key.id
+            addend = narrow.elements[narrow.field]
+            added = narrow.added(statement.previous, f.name(statement.previous))
+            if ast.unparse(addend) == "1" and ast.unparse(added) in (
+                f"{statement.previous} + 1",
+                f"1 + {statement.previous}",
+            ):
+                name = form.names.bind(f"keys_{number}", "counted_keys", number, narrow.key)
+                form.remark(where, "counted before the exchange")
+                append = f.made(f.Append, list=name, value=f.name(key))
+                comment = (f.comment_of(statement) or "").replace(", combined", ", counted")
+                return f.with_comment(f.marked([append], where), comment)
+            table = f"sums_to_{number}"
+            form.names.bind(table, "combined_sums", number, narrow.key)
+            form.remark(where, "summed up before the exchange")
+            lines = f.statements(
+                f"{statement.previous} = {table}.get({key})\n"
+                f"{table}[{key}] = {ast.unparse(addend)} if {statement.previous} is None"
+                f" else {ast.unparse(added)}",
+                where,
+            )
+            return f.with_comment(lines, f.comment_of(statement))
+
+        function.body = f.rewritten(function.body, rewrite)

@@ -1,0 +1,123 @@
+"""Records are counted once per batch, where their number is known or can be counted with others.
+
+    for value in values:                      count_2 = 0
+        op_1.records_in += 1                  for value in values:
+        ...                                       ...
+        if value > 3:                             if value > 3:
+            op_2.records_out += 1                     count_2 += 1
+                                              op_1.count(len(values), len(values))
+
+All records that come past one place of a function are as many. A place that every record of a batch passes needs no
+counting, and neither does one that puts each record into a list that is empty when a batch begins.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from opchain.compiler.codegen import form as f
+
+if TYPE_CHECKING:
+    from opchain.compiler.codegen.form import Form, Function
+
+    Lines = list[ast.stmt]
+
+
+def count_once(form: Form) -> None:
+    """Counts in functions over batches."""
+    for function in form.batch_functions():
+        _Counting(form, function).run()
+
+
+def nothing_is_counted_by_record(form: Form) -> None:
+    """No `Count` is left in a function over batches."""
+    for function in form.batch_functions():
+        found = [item for item in f.all_statements(function.body) if isinstance(item, f.Count)]
+        assert not found, function.name
+
+
+class _Counting:
+    def __init__(self, form: Form, function: Function) -> None:
+        self.form = form
+        self.function = function
+        self.found: dict[int, dict[str, list[str]]] = {}
+        self.counters: list[str] = []
+        self.starts_empty = not function.name.startswith("batch_")
+        appends: dict[str, int] = {}
+        for item in f.all_statements(function.body):
+            if isinstance(item, f.Send):
+                name = f"values_{item.number}"
+                appends[name] = appends.get(name, 0) + 1
+            elif isinstance(item, f.Append):
+                appends[item.list] = appends.get(item.list, 0) + 1
+        self.appended_once = {name for name, times in appends.items() if times == 1}
+
+    def run(self) -> None:
+        function = self.function
+        if not function.body:
+            head = 0
+            if function.name.startswith(("process_", "fallback_")):
+                self._note(head, "records_in", "len(values)")
+        for loop in function.body:
+            assert isinstance(loop, ast.For)
+            self._segment(loop.body, "len(values)")
+        for name in self.counters:
+            function.before += f.statements(f"{name} = 0", f.NO_OPERATOR)
+        for index, counted in sorted(self.found.items()):
+            numbers = [
+                " + ".join(counted.get(what, ())) or "0" for what in ("records_in", "records_out")
+            ]
+            if any(number != "0" for number in numbers):
+                call = f"op_{index}.count({', '.join(numbers)})"
+                function.after += f.statements(call, f.NO_OPERATOR)
+
+    def _note(self, operator: int, what: str, number: str) -> None:
+        self.found.setdefault(operator, {}).setdefault(what, []).append(number)
+
+    def _segment(self, block: Lines, number: str | None) -> None:
+        """Counts in a block, which `number` records of the batch reach; None where nobody knows."""
+        done: Lines = []
+        for position, statement in enumerate(block):
+            if isinstance(statement, f.Count):
+                if number is None:
+                    number = self._list_of(block[position:])
+                if number is None:
+                    number = f"count_{f.operator_of(statement)}"
+                    while number in self.counters:
+                        number += "_too"
+                    self.counters.append(number)
+                    done += f.statements(f"{number} += 1", f.NO_OPERATOR)
+                self._note(f.operator_of(statement), statement.what, number)
+                continue
+            for inner in f.blocks(statement):
+                self._segment(inner, None)
+            done.append(statement)
+            if _may_leave(statement):
+                number = None
+        block[:] = done
+
+    def _list_of(self, rest: Lines) -> str | None:
+        """A list that gets an entry whenever this place is passed, and nowhere else."""
+        if not self.starts_empty:
+            return None
+        for statement in rest:
+            found = None
+            if isinstance(statement, f.Send):
+                found = f"values_{statement.number}"
+            elif isinstance(statement, f.Append):
+                found = statement.list
+            if found in self.appended_once:
+                return f"len({found})"
+            if _may_leave(statement):
+                return None
+        return None
+
+
+def _may_leave(statement: ast.stmt) -> bool:
+    """Whether a user's `continue` or `break` in a statement may skip what follows."""
+    if isinstance(statement, (ast.Continue, ast.Break, ast.Return)):
+        return True
+    if isinstance(statement, (ast.For, ast.While)):
+        return False
+    return any(_may_leave(inner) for block in f.blocks(statement) for inner in block)

@@ -1,0 +1,114 @@
+"""Records get the form of their declared type where they leave a chain of Python functions, if they do not have it.
+
+    row_1 = as_declared_1(value_1)      row_1 = value_1 if value_1.__class__ is str else as_declared_1(value_1)
+
+Nothing is done for records that are known to have it. Of a tuple that is not made, the fields are looked at.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.analysis import types_of
+from opchain.compiler.codegen.static_types import TupleOf, type_of
+from opchain.runtime.types.crossing import class_of, form_test
+from opchain.runtime.types.record_types import TupleTypeInfo
+from opchain.runtime.types.type_information import BasicTypeInfo
+
+if TYPE_CHECKING:
+    from opchain.compiler.codegen.form import Form, Function
+    from opchain.compiler.codegen.static_types import StaticType
+    from opchain.runtime.types.type_information import TypeInformation
+
+_BUILTINS: dict[str, type] = {"int": int, "float": float, "str": str, "bool": bool}
+
+
+def declared_forms(form: Form) -> None:
+    """Writes out all conversions."""
+    for function in form.functions:
+        types = types_of(function, form)
+        found = [item for item in f.all_statements(function.body) if isinstance(item, f.Declare)]
+        for statement in found:
+            lines = _converted(form, function, statement, types)
+            function.body = f.rewritten(
+                function.body,
+                lambda item, lines=lines, done=statement: lines if item is done else None,  # type: ignore[misc]
+            )
+
+
+def nothing_is_left_to_declare(form: Form) -> None:
+    """No `Declare` is left."""
+    for function in form.functions:
+        for item in f.all_statements(function.body):
+            assert not isinstance(item, f.Declare), function.name
+
+
+def _converted(
+    form: Form, function: Function, statement: f.Declare, types: dict[str, StaticType | None]
+) -> list[ast.stmt]:
+    operator, row, value = f.operator_of(statement), statement.target.id, statement.value
+    declared = form.program.operators[operator].record_type
+    assert declared is not None
+    known = type_of(value, types)
+    test = form_test(declared, "value", _plain(known))
+    if test == "":
+        return [f.let(row, value, operator)]
+    function.types[row] = _form_of(declared)
+    convert = f"as_declared_{operator}"
+    call = ast.Call(f.name(convert), [value], [])
+    if test is None:
+        return [f.let(row, call, operator)]
+    condition = ast.parse(test, mode="eval").body
+    if isinstance(value, ast.Tuple):
+        return _by_fields(function, statement, value, condition)
+    condition = f.replaced(condition, {"value": value})
+    return [f.let(row, ast.IfExp(condition, value, call), operator)]
+
+
+def _by_fields(
+    function: Function, statement: f.Declare, value: ast.Tuple, condition: ast.expr
+) -> list[ast.stmt]:
+    """Looks at the fields of a tuple that is not made."""
+    operator, row = f.operator_of(statement), statement.target.id
+    lines: list[ast.stmt] = []
+    fields: list[ast.expr] = []
+    kinds = function.types[row]
+    for position, element in enumerate(value.elts):
+        variable = f"field_of_{operator}_{position}"
+        lines.append(f.let(variable, element, operator))
+        fields.append(f.name(variable))
+        function.types[variable] = kinds.items[position] if isinstance(kinds, TupleOf) else None
+    is_right = _Fields(fields).visit(condition)
+    both = ast.Tuple([ast.Name(item.id, ast.Store()) for item in fields], ast.Store())  # type: ignore[attr-defined]
+    call = ast.Call(f.name(f"as_declared_{operator}"), [ast.Tuple(fields, ast.Load())], [])
+    convert = ast.Assign([both], call, lineno=0)
+    lines.append(ast.If(ast.UnaryOp(ast.Not(), is_right), [convert], []))
+    lines.append(f.let(row, ast.Tuple(fields, ast.Load()), operator))
+    return f.marked(lines, operator)
+
+
+class _Fields(ast.NodeTransformer):
+    def __init__(self, fields: list[ast.expr]) -> None:
+        self._fields = fields
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        item = f.constant_item(node, "value")
+        return self._fields[item] if type(item) is int else node
+
+
+def _form_of(declared: TypeInformation[Any]) -> StaticType | None:
+    """What is known of a value of a declared type behind its conversion."""
+    if isinstance(declared, TupleTypeInfo):
+        return TupleOf(tuple(map(_form_of, declared.field_types)))
+    if isinstance(declared, BasicTypeInfo):
+        return _BUILTINS.get(class_of(declared) or "")
+    return None
+
+
+def _plain(known: StaticType | None) -> Any:
+    """What is known of a value, as `form_test` takes it."""
+    if isinstance(known, TupleOf):
+        return tuple(map(_plain, known.items))
+    return known if isinstance(known, type) else None

@@ -1,0 +1,109 @@
+"""Copies of records that nobody could change are left out.
+
+    value_1 = (value, 1)                       value_1 = (value, 1)
+    if value_1.__class__ not in FROZEN:        values_0.append(value_1)
+        value_1 = private(value_1)
+    values_0.append(value_1)
+
+A record needs no copy if its type is immutable, if the function that made it is written out and holds no other
+reference to it, or, at a fork, if no reader changes records: exchanges copy by pickling, and expressions that are
+written out only read.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.analysis import fresh_of, only_reads, types_of
+from opchain.compiler.codegen.static_types import is_frozen
+
+if TYPE_CHECKING:
+    from opchain.compiler.codegen.form import Form, Function
+
+
+def drop_copies(form: Form) -> None:
+    """Removes `Keep` wherever nobody can tell."""
+    for function in form.functions:
+        types = types_of(function, form)
+        fresh = fresh_of(function, types)
+        harmless = _is_harmless(form, function)
+        dropped: dict[str, str] = {}
+
+        def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
+            if not isinstance(statement, f.Keep):
+                return None
+            kept = statement.target.id
+            is_fork = getattr(statement, "is_fork", False)
+            if is_frozen(types.get(kept)) or (harmless if is_fork else kept in fresh):
+                if is_fork:
+                    dropped[kept] = ""
+                return []
+            form.names.bind("FROZEN", "shared")
+            form.names.bind("private", "shared")
+            return None
+
+        function.body = f.rewritten(function.body, rewrite)
+        _forward(function, dropped)
+
+
+def _forward(function: Function, dropped: dict[str, str]) -> None:
+    """`value_to_0 = value` goes where the two are the same."""
+    parts: dict[str, ast.expr] = {}
+
+    def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            name = statement.targets[0].id
+            if name in dropped and isinstance(statement.value, ast.Name):
+                parts[name] = statement.value
+                return []
+        return None
+
+    function.body = f.rewritten(function.body, rewrite)
+    while any(isinstance(part, ast.Name) and part.id in parts for part in parts.values()):
+        parts = {name: f.replaced(part, parts) for name, part in parts.items()}
+    if parts:
+        function.body = [f.replaced(statement, parts) for statement in function.body]
+
+
+def _is_harmless(form: Form, function: Function) -> bool:
+    """Whether nothing in a function changes records, or hands them to code that could."""
+    program = form.program
+    for statement in f.all_statements(function.body):
+        if isinstance(statement, f.Fold):
+            if not only_reads(statement.reduced):
+                return False
+        elif isinstance(statement, f.Append):
+            sink = getattr(statement, "sink", None)
+            if sink is not None and program.operators[sink].spec.changes_records():
+                return False
+        elif isinstance(statement, f.Send):
+            continue
+        elif isinstance(statement, (ast.Assign, ast.AugAssign, ast.Delete)):
+            targets = (
+                statement.targets
+                if not isinstance(statement, ast.AugAssign)
+                else [statement.target]
+            )
+            if any(not isinstance(target, (ast.Name, ast.Tuple)) for target in targets):
+                return False
+        if isinstance(statement, (f.Fold, f.Append, f.Keep, f.Count)):
+            continue
+        if not all(map(_is_pure, f.own_expressions(statement))):
+            return False
+    return True
+
+
+def _is_pure(node: ast.expr) -> bool:
+    """Whether an expression changes nothing: likewise for what generated code itself calls."""
+    for item in ast.walk(node):
+        if isinstance(item, ast.Call):
+            called = item.func
+            if isinstance(called, ast.Name) and called.id.startswith(("identify_", "zip")):
+                continue
+            if not only_reads(item):
+                return False
+        if isinstance(item, ast.Attribute) and item.attr != "__class__":
+            return False
+    return True

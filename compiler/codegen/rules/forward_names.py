@@ -1,0 +1,71 @@
+"""A variable that is another one under a second name goes.
+
+    key_0 = item_1_0                  column_0_0.append(item_1_0)
+    column_0_0.append(key_0)
+
+Only where no function of the user's is left in the loop: error messages show keys and records by these names.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from opchain.compiler.codegen import form as f
+
+if TYPE_CHECKING:
+    from opchain.compiler.codegen.form import Form, Function
+
+
+def forward_names(form: Form) -> None:
+    """Replaces such variables in functions that call nothing."""
+    for function in form.functions:
+        called = {
+            node.id
+            for statement in function.body
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Name)
+        }
+        if not called & set(form.callees):
+            _forward(function)
+
+
+def _forward(function: Function) -> None:
+    times = f.stores(function.body)
+    parts: dict[str, ast.expr] = {}
+
+    def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
+        if (
+            isinstance(statement, ast.Assign)
+            and isinstance(statement.targets[0], ast.Name)
+            and isinstance(statement.value, ast.Name)
+            and times[statement.targets[0].id] == 1
+            and times.get(statement.value.id) == 1
+        ):
+            parts[statement.targets[0].id] = statement.value
+            return []
+        return None
+
+    def block(statements: list[ast.stmt]) -> list[ast.stmt]:
+        done: list[ast.stmt] = []
+        pending: str | None = None
+        for statement in statements:
+            for part in ("side", "body", "orelse"):
+                inner = getattr(statement, part, None)
+                if isinstance(inner, list):
+                    setattr(statement, part, block(inner))
+            found = rewrite(statement)
+            if found is not None:
+                pending = pending or f.comment_of(statement)
+                continue
+            if pending:
+                f.with_comment([statement], pending)
+                pending = None
+            done.append(statement)
+        return done
+
+    function.body = block(function.body)
+    while any(isinstance(part, ast.Name) and part.id in parts for part in parts.values()):
+        parts = {name: f.replaced(part, parts) for name, part in parts.items()}
+    if parts:
+        function.body = [f.replaced(statement, parts) for statement in function.body]

@@ -1,0 +1,781 @@
+"""Calls of the user's functions become their bodies.
+
+>>> def parse(line):
+...     fields = line.split(",")
+...     return fields[0], int(fields[1])
+>>> print(after_inlining("value_1 = parse(value)", parse=parse))  # doctest: +SKIP
+fields_1 = value.split(',')
+value_1 = (fields_1[0], int(fields_1[1]))
+
+Lambdas, functions, generators (`yield x` becomes what happens to x), methods of function classes, and the small
+functions that these call. A body takes the call's place when:
+
+- its source is the function's code (function_source.py);
+- each of its names is a local variable that is certainly set before it is read, a constant that travels with
+  the function, a builtin, or a global name, which is looked up where the function runs;
+- nothing in it outlives the call (an inner function, a generator that is not used up at once);
+- it returns at its end, or in branches of an `if`.
+
+Global names may be replaced while a job runs. The function of a batch looks once, when the batch begins, whether
+they still stand for the same; if not, a function without inlining takes the batch.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import sys
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.function_source import (
+    Refused,
+    definition_of,
+    is_written_exactly,
+    meaning_of,
+)
+from opchain.compiler.codegen.names import readable
+from opchain.runtime.functions.callables import takes_collector
+from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR
+from opchain.runtime.task.generated_code import digest_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opchain.compiler.codegen.form import Callee, Form, Function
+    from opchain.compiler.codegen.function_source import Definition
+
+    Lines = list[ast.stmt]
+
+LONGEST = 400
+"""Characters of an expression; a longer one stays a call, so that the loop remains readable."""
+
+MOST_STATEMENTS = 60
+MOST_COPIES = 30
+"""Statements downstream of an operator that emits at several places; with more it stays a call."""
+
+_DEEPEST = 8
+_LOOK_AROUND = frozenset(
+    {
+        "locals",
+        "globals",
+        "vars",
+        "dir",
+        "eval",
+        "exec",
+        "super",
+        "__import__",
+        "breakpoint",
+        "next",
+    }
+)
+_SIMPLE = (
+    *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Pass, ast.Raise),
+    *(ast.Continue, ast.Break, ast.Assert, ast.If, ast.For, ast.While),
+)
+_OUTLIVES = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_REFUSED = (ast.Await, ast.AsyncFor, ast.AsyncWith)
+_USED_UP = frozenset(
+    {"sum", "min", "max", "any", "all", "list", "tuple", "set", "sorted", "dict", "frozenset"}
+)
+
+
+def inline_functions(form: Form) -> None:
+    """Replaces calls by bodies wherever that is the same."""
+    for function in list(form.functions):
+        plain = copy.deepcopy(function)
+        inliner = _Inliner(form, function)
+        function.body = inliner.block(function.body)
+        if not inliner.watched:
+            continue
+        number = function.name.rpartition("_")[2]
+        unchanged = form.names.bind(
+            f"unchanged_{number}", "unchanged", tuple(dict.fromkeys(inliner.watched))
+        )
+        function.guards.append(f.expression(f"{unchanged}()"))
+        if function.fallback is None:
+            f.add_fallback(form, function, plain)
+
+
+def every_call_is_accounted_for(form: Form) -> None:
+    """No name of a user's local variable is left without a meaning: every callee is bound."""
+    for name in form.callees:
+        assert name in form.names.bindings, name
+
+
+class _Inliner:
+    def __init__(self, form: Form, function: Function) -> None:
+        self.form = form
+        self.can_watch = function.is_batch and function.name.startswith("process_")
+        self.watched: list[tuple[Any, ...]] = []
+        self._stack: list[Any] = []
+        self._used = {
+            node.id
+            for statement in function.body
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Name)
+        }
+
+    # Statements
+
+    def block(self, block: Lines) -> Lines:
+        done: Lines = []
+        for statement in block:
+            found = self._statement(statement)
+            done += found
+        return done
+
+    def _statement(self, statement: ast.stmt) -> Lines:
+        operator = f.operator_of(statement)
+        if isinstance(statement, f.Emits):
+            statement.body = self.block(statement.body)
+            call = statement.iterable
+            if self._is_ours(call):
+                body = self._attempt(call, operator, lambda d, c: self._emits(statement, d, c))
+                if body is not None:
+                    return f.with_comment(body, f.comment_of(statement) if body else None)
+        elif isinstance(statement, ast.Assign) and self._is_ours(statement.value):
+            (target,) = statement.targets
+            body = self._attempt(
+                statement.value,
+                operator,
+                lambda d, c: self._returning(
+                    d, c, operator, lambda value: [ast.Assign([target], value, lineno=0)]
+                ),
+            )
+            if body is not None:
+                return f.with_comment(body, f.comment_of(statement))
+        elif isinstance(statement, ast.Expr) and self._is_ours(statement.value):
+            body = self._attempt(
+                statement.value,
+                operator,
+                lambda d, c: self._returning(d, c, operator, lambda value: [ast.Expr(value)]),
+            )
+            if body is not None:
+                return f.with_comment(body, f.comment_of(statement))
+        for part in ("side", "body", "orelse"):
+            inner = getattr(statement, part, None)
+            if isinstance(inner, list) and not (isinstance(statement, f.Emits) and part == "body"):
+                setattr(statement, part, self.block(inner))
+        self._expressions(statement)
+        return [statement]
+
+    def _is_ours(self, node: ast.expr) -> bool:
+        return (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in self.form.callees
+        )
+
+    def _attempt(
+        self,
+        call: ast.expr,
+        operator: int,
+        body: Callable[[Definition, ast.Call], Lines],
+    ) -> Lines | None:
+        """What takes a call's place, or None, with a remark, where the call stays."""
+        assert isinstance(call, ast.Call)
+        assert isinstance(call.func, ast.Name)
+        callee = self.form.callees[call.func.id]
+        watched, used = len(self.watched), set(self._used)
+        try:
+            definition = self._definition(callee, call)
+            self._stack.append(callee.function)
+            try:
+                lines = f.marked(body(definition, call), operator)
+                lines = self.block(lines)
+            finally:
+                self._stack.pop()
+        except Refused as refused:
+            del self.watched[watched:]
+            self._used = used
+            self.form.remark(operator, f"not inlined: {refused}")
+            return None
+        self.form.remark(operator, f"inlined: {definition.name}")
+        return lines
+
+    def _definition(self, callee: Callee, call: ast.Call) -> Definition:
+        definition = definition_of(callee.function)
+        if callee.function in self._stack or len(self._stack) >= _DEEPEST:
+            raise Refused(f"{definition.name} calls itself")
+        if call.keywords or any(isinstance(argument, ast.Starred) for argument in call.args):
+            raise Refused(f"{definition.name} is called with other than positional arguments")
+        expected = len(definition.parameters) - (callee.instance is not None)
+        if len(call.args) != expected or (
+            callee.instance is not None
+            and takes_collector(callee.instance, definition.function.__name__)
+        ):
+            raise Refused(f"{definition.name} takes a collector, or other arguments than given")
+        return definition
+
+    def _returning(
+        self,
+        definition: Definition,
+        call: ast.Call,
+        operator: int,
+        give: Callable[[ast.expr], Lines],
+    ) -> Lines:
+        if definition.is_generator:
+            raise Refused(f"{definition.name} is a generator")
+        body = self._body(definition, call, operator)
+        return _structured(body, lambda value: give(value or ast.Constant(None)), definition)
+
+    def _emits(self, statement: f.Emits, definition: Definition, call: ast.Call) -> Lines:
+        """The body of a function that emits, with what is downstream in place of each record that it emits."""
+        operator = f.operator_of(statement)
+        body = self._body(definition, call, operator)
+        places = 0
+
+        def loop_over(iterable: ast.expr) -> Lines:
+            nonlocal places
+            if isinstance(iterable, (ast.Tuple, ast.List)) and not iterable.elts:
+                return []
+            places += 1
+            emits = f.made(
+                f.Emits,
+                target=statement.target,
+                iterable=iterable,
+                body=copy.deepcopy(statement.body),
+                side=copy.deepcopy(statement.side),
+                nullable=statement.nullable,
+            )
+            return f.marked([emits], operator)
+
+        def emit(value: ast.expr) -> Lines:
+            nonlocal places
+            places += 1
+            rest = copy.deepcopy(statement.body)
+            target = statement.target.id
+            lines = [f.let(target, value, operator)]
+            if statement.side is None or not _may_be_tagged(value):
+                return [*lines, *rest]
+            test = f.expression(f"{target}.__class__ is tuple and is_tagged({target})")
+            tagged = ast.If(test, copy.deepcopy(statement.side), rest)
+            if not statement.side:
+                tagged = ast.If(ast.UnaryOp(ast.Not(), test), rest, [])
+            return f.marked([*lines, tagged], operator)
+
+        if definition.is_generator:
+            inner = _each_yield(body, statement.target.id)
+            if inner is not None:
+                lines = loop_over(inner)
+            else:
+                lines = _structured(
+                    _with_yields(body, emit, loop_over, definition), lambda _: [], definition
+                )
+        elif statement.nullable:
+            lines = _structured(
+                body,
+                lambda value: [] if _is_none(value) else loop_over(value or ast.Constant(None)),
+                definition,
+            )
+        else:
+            lines = _structured(
+                body, lambda value: loop_over(value or ast.Constant(None)), definition
+            )
+        size = sum(1 for _ in f.all_statements(statement.body))
+        if places > 1 and (places - 1) * size > MOST_COPIES:
+            raise Refused(f"{definition.name} emits at {places} places")
+        return lines
+
+    # A body with its names replaced
+
+    def _body(self, definition: Definition, call: ast.Call, operator: int) -> Lines:
+        """The statements of a function over the arguments of a call."""
+        body = copy.deepcopy(definition.body)
+        _check(body, definition)
+        arguments = self._arguments(definition, call)
+        set_in_body = f.stores(body)
+        comprehended = _comprehended(body)
+        local = set(definition.function.__code__.co_varnames) | set(set_in_body)
+        _check_set_before_read(body, set(definition.parameters), local - comprehended, definition)
+        free = set(definition.function.__code__.co_names) | set(
+            definition.function.__code__.co_freevars
+        )
+        if comprehended & (set(definition.parameters) | free | (set(set_in_body) - comprehended)):
+            raise Refused(f"{definition.name} uses one name for two variables")
+        parts: dict[str, ast.expr] = {}
+        before: Lines = []
+        for parameter, argument in arguments.items():
+            if parameter not in set_in_body and isinstance(argument, (ast.Name, ast.Constant)):
+                parts[parameter] = argument
+                continue
+            uses = sum(f.reads(statement, parameter) for statement in body)
+            if parameter not in set_in_body and (
+                not uses or (uses == 1 and _is_pure_choice(argument))
+            ):
+                parts[parameter] = argument
+                continue
+            variable = self._fresh(parameter, operator)
+            before.append(f.let(variable, argument, operator))
+            parts[parameter] = f.name(variable)
+        for variable in sorted(local - set(parts)):
+            if variable in set_in_body:
+                parts[variable] = f.name(self._fresh(variable, operator))
+        self._free_names(body, definition, parts, self._callee_of(call))
+        body = [f.replaced(statement, parts) for statement in body]
+        for statement in body:
+            for node in ast.walk(statement):
+                if isinstance(node, ast.expr) and isinstance(
+                    node, (ast.BinOp, ast.Call, ast.BoolOp, ast.JoinedStr, ast.Tuple)
+                ):
+                    _check_line(node, definition)
+                    break
+        return [*before, *body]
+
+    def _callee_of(self, call: ast.Call) -> Callee:
+        assert isinstance(call.func, ast.Name)
+        return self.form.callees[call.func.id]
+
+    def _arguments(self, definition: Definition, call: ast.Call) -> dict[str, ast.expr]:
+        callee = self._callee_of(call)
+        arguments = list(call.args)
+        if callee.instance is not None:
+            if callee.owner is None:
+                own = definition.parameters[0]
+                if any(f.reads(statement, own) for statement in definition.body):
+                    raise Refused(f"{definition.name} reads its object")
+                arguments.insert(0, ast.Constant(None))
+            else:
+                arguments.insert(0, f.name(callee.owner))
+        return dict(zip(definition.parameters, arguments, strict=True))
+
+    def _fresh(self, base: str, operator: int) -> str:
+        where = f"to_{FIRST_OUTPUT - operator}" if operator < NO_OPERATOR else f"{operator}"
+        base = readable(_Named(base), "local")
+        name = f"{base}_{where}"
+        while name in self._used or name in self.form.names.bindings:
+            base += "_too"
+            name = f"{base}_{where}"
+        self._used.add(name)
+        return name
+
+    def _free_names(
+        self, body: Lines, definition: Definition, parts: dict[str, ast.expr], callee: Callee
+    ) -> None:
+        """Finds out what each free name stands for, and binds it."""
+        self._methods(body, definition, callee)
+        found: dict[str, None] = {}
+        for statement in body:
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Name) and node.id not in parts:
+                    if not isinstance(node.ctx, ast.Load):
+                        raise Refused(f"{definition.name} sets '{node.id}'")
+                    found[node.id] = None
+        for name in found:
+            if name in self.form.names.bindings:
+                continue  # one that a rule has put there
+            meaning = _meaning(name, definition)
+            if meaning.kind == "constant":
+                parts[name] = ast.parse(repr(meaning.value), mode="eval").body
+            elif meaning.kind == "global":
+                parts[name] = f.name(self._global(callee, (name,), meaning.value))
+
+    def _methods(self, body: Lines, definition: Definition, callee: Callee) -> None:
+        """`self.helper(x)` and `module.helper(x)` are calls of functions that may be looked into, too."""
+        own = definition.parameters[0] if callee.owner and definition.parameters else None
+        for statement in body:
+            for node in ast.walk(statement):
+                if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+                    continue
+                value = node.func.value
+                if not isinstance(value, ast.Name):
+                    continue
+                attribute = node.func.attr
+                if value.id == own and callee.instance is not None:
+                    method = getattr(type(callee.instance), attribute, None)
+                    if isinstance(method, FunctionType) and attribute not in vars_of(
+                        callee.instance
+                    ):
+                        node.func = f.name(self._method(callee, attribute, method))
+                elif value.id not in definition.function.__code__.co_varnames:
+                    self._of_module(node, value.id, attribute, definition, callee)
+
+    def _method(self, callee: Callee, attribute: str, method: FunctionType) -> str:
+        assert callee.owner is not None
+        owner_path = self.form.names.bindings[callee.owner]
+        where = callee.owner.rpartition("_")[2]
+        name = self.form.names.bind_function(
+            method, "method", where, "attribute_of", owner_path, attribute
+        )
+        self.form.callees[name] = f.Callee(
+            method, self.form.names.bindings[name], callee.owner, callee.instance
+        )
+        self._watch(owner_path, attribute, None, is_attribute=True)
+        return name
+
+    def _of_module(
+        self,
+        node: ast.Call,
+        name: str,
+        attribute: str,
+        definition: Definition,
+        callee: Callee,
+    ) -> None:
+        try:
+            module = meaning_of(name, definition).value
+        except Refused:
+            return
+        function = getattr(module, attribute, None)
+        if not isinstance(module, ModuleType) or not callable(function):
+            return
+        node.func = f.name(self._global(callee, (name, attribute), function))
+
+    def _global(self, callee: Callee, names: tuple[str, ...], value: Any) -> str:
+        """The name of generated code for a global name of a function, which must not change."""
+        where = callee.path[1] if isinstance(callee.path[1], int) else 0
+        base = "_".join(names)
+        name = self.form.names.bind_function(
+            _Named(base), "global", str(where), "global", callee.path, names
+        )
+        is_known = isinstance(value, FunctionType) or is_written_exactly(value)
+        digest = digest_of(value) if is_known else None
+        self._watch(callee.path, names, digest)
+        self.form.constants[name] = value
+        if isinstance(value, FunctionType) and not _is_of_library(value):
+            path = self.form.names.bindings[name]
+            self.form.callees.setdefault(name, f.Callee(value, path))
+        return name
+
+    def _watch(
+        self, path: tuple[Any, ...], names: Any, digest: str | None, *, is_attribute: bool = False
+    ) -> None:
+        if not self.can_watch:
+            raise Refused("it reads global names, and is not called once per batch")
+        self.watched.append((path, names, digest, is_attribute))
+
+    # Expressions
+
+    def _expressions(self, statement: ast.stmt) -> None:
+        operator = f.operator_of(statement)
+        if isinstance(statement, f.Send):
+            number = statement.number
+            if statement.key is not None:
+                statement.key = self._expression(statement.key, FIRST_OUTPUT - number)
+            return
+        for name, value in ast.iter_fields(statement):
+            if isinstance(value, ast.expr):
+                setattr(statement, name, self._expression(value, operator))
+            elif isinstance(value, list) and value and isinstance(value[0], ast.expr):
+                setattr(statement, name, [self._expression(item, operator) for item in value])
+
+    def _expression(self, node: ast.expr, operator: int) -> ast.expr:
+        found: ast.expr = _Calls(self, operator).visit(node)
+        return found
+
+    def call(self, call: ast.Call, operator: int) -> ast.expr:
+        """The expression that a call's function returns, where it does nothing else, or the call."""
+
+        def body(definition: Definition, made: ast.Call) -> Lines:
+            if definition.returned() is None:
+                raise Refused(
+                    f"{definition.name} has statements, and is called within an expression"
+                )
+            lines = self._body(definition, made, operator)
+            if len(lines) != 1:
+                raise Refused(f"{definition.name} would compute an argument more than once")
+            (returned,) = lines
+            assert isinstance(returned, ast.Return)
+            assert returned.value is not None
+            return f.marked([ast.Expr(returned.value)], operator)
+
+        found = self._attempt(call, operator, body)
+        if found is None or len(found) != 1 or not isinstance(found[0], ast.Expr):
+            return call
+        return found[0].value
+
+
+class _Calls(ast.NodeTransformer):
+    def __init__(self, inliner: _Inliner, operator: int) -> None:
+        self._inliner = inliner
+        self._operator = operator
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        if self._inliner._is_ours(node):  # noqa: SLF001 - its own part
+            return self._inliner.call(node, self._operator)
+        return node
+
+
+class _Named:
+    """Something with a name, for `readable`."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+
+def _is_of_library(function: FunctionType) -> bool:
+    """Whether a function is part of Python's standard library, which is not looked into."""
+    return function.__module__.partition(".")[0] in sys.stdlib_module_names
+
+
+def vars_of(instance: Any) -> Any:
+    """The attributes of an object itself."""
+    return getattr(instance, "__dict__", {})
+
+
+def _meaning(name: str, definition: Definition) -> Any:
+    is_hidden = (
+        name in definition.function.__globals__
+        or name in definition.function.__code__.co_freevars
+        or name in definition.rebound
+    )
+    if not is_hidden and hasattr(builtins, name) and name not in _LOOK_AROUND:
+        return _Builtin
+    meaning = meaning_of(name, definition)
+    return meaning
+
+
+class _Builtin:
+    kind = "builtin"
+    value = None
+
+
+def _check(body: Lines, definition: Definition) -> None:
+    """Refuses statements and expressions that can't stand in a loop."""
+    count = 0
+    consumed: set[int] = set()
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.stmt):
+                count += 1
+                if (
+                    not isinstance(node, _SIMPLE)
+                    or getattr(node, "orelse", None)
+                    and isinstance(node, (ast.For, ast.While))
+                ):
+                    what = type(node).__name__.lower()
+                    raise Refused(
+                        f"{definition.name} has a statement '{what}' (line {node.lineno})"
+                    )
+            if isinstance(node, _OUTLIVES):
+                raise Refused(f"{definition.name} makes a function")
+            if isinstance(node, _REFUSED):
+                raise Refused(f"{definition.name} is asynchronous")
+            if isinstance(node, ast.Call):
+                is_known = isinstance(node.func, ast.Name) and node.func.id in _USED_UP
+                is_join = isinstance(node.func, ast.Attribute) and node.func.attr == "join"
+                if (is_known or is_join) and len(node.args) >= 1:
+                    consumed.add(id(node.args[0]))
+            if isinstance(node, (ast.For, ast.YieldFrom)):
+                consumed.add(id(node.iter if isinstance(node, ast.For) else node.value))
+            if isinstance(node, ast.Return) and not definition.is_generator:
+                consumed.add(id(node.value) if _is_iterated(definition) else 0)
+            if isinstance(node, ast.GeneratorExp) and id(node) not in consumed:
+                raise Refused(f"{definition.name} makes a generator that outlives the call")
+    if count > MOST_STATEMENTS:
+        raise Refused(f"{definition.name} has more than {MOST_STATEMENTS} statements")
+
+
+def _is_iterated(definition: Definition) -> bool:
+    return definition.function.__name__ == "<lambda>"
+
+
+def _check_line(node: ast.expr, definition: Definition) -> None:
+    """Refuses expressions that are no line of text which says the same, or a very long one."""
+    try:
+        text = ast.unparse(ast.fix_missing_locations(node))
+        ast.parse(text, mode="eval")
+    except (ValueError, SyntaxError):
+        # A backslash in an f-string before Python 3.12; an endless number.
+        raise Refused(f"{definition.name} has an expression that can't be written out") from None
+    if len(text) > LONGEST or "\n" in text:
+        raise Refused(f"{definition.name} has an expression of {len(text)} characters")
+
+
+def _comprehended(body: Lines) -> set[str]:
+    """The variables of comprehensions."""
+    return {
+        name.id
+        for statement in body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.comprehension)
+        for name in ast.walk(node.target)
+        if isinstance(name, ast.Name)
+    }
+
+
+def _check_set_before_read(
+    body: Lines, known: set[str], local: set[str], definition: Definition
+) -> set[str] | None:
+    """The variables that are certainly set behind a block; None where its end is never reached.
+
+    In a loop over records, a variable that a function may read before it sets it would have the last record's value.
+    """
+
+    def look(node: ast.AST) -> None:
+        for item in ast.walk(node):
+            if (
+                isinstance(item, ast.Name)
+                and isinstance(item.ctx, ast.Load)
+                and item.id in local
+                and item.id not in known
+            ):
+                raise Refused(f"{definition.name} may read '{item.id}' before it is set")
+
+    for statement in body:
+        if isinstance(statement, ast.If):
+            look(statement.test)
+            branches = [
+                _check_set_before_read(block, set(known), local, definition)
+                for block in (statement.body, statement.orelse)
+            ]
+            reached = [branch for branch in branches if branch is not None]
+            if not reached:
+                return None
+            known = set.intersection(*reached)
+        elif isinstance(statement, (ast.For, ast.While)):
+            look(statement.iter if isinstance(statement, ast.For) else statement.test)
+            inner = set(known)
+            if isinstance(statement, ast.For):
+                inner |= set(f.stores([ast.Expr(statement.target)]))
+            _check_set_before_read(statement.body, inner, local, definition)
+        elif isinstance(statement, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
+            look(statement)
+            return None
+        elif isinstance(statement, ast.AugAssign):
+            look(statement.value)
+            if isinstance(statement.target, ast.Name):
+                look(f.name(statement.target.id))
+            else:
+                look(statement.target)
+        elif isinstance(statement, ast.Assign):
+            look(statement.value)
+            for target in statement.targets:
+                look(target)
+            known |= set(f.stores([ast.Expr(target) for target in statement.targets]))
+        else:
+            look(statement)
+            known |= set(f.stores([statement]))
+    return known
+
+
+def _structured(
+    body: Lines, give: Callable[[ast.expr | None], Lines], definition: Definition
+) -> Lines:
+    """A body whose `return`s, at its end or in branches, are replaced by what happens to the value."""
+    done: Lines = []
+    for position, statement in enumerate(body):
+        rest = body[position + 1 :]
+        if isinstance(statement, ast.Return):
+            return [*done, *give(statement.value)]
+        if isinstance(statement, ast.Raise):
+            return [*done, statement]
+        if isinstance(statement, ast.If) and _returns(statement):
+            if _leaves(statement.body):
+                branches = statement.body, [*statement.orelse, *rest]
+            elif _leaves(statement.orelse):
+                branches = [*statement.body, *rest], statement.orelse
+            else:
+                raise Refused(
+                    f"{definition.name} returns from the middle (line {statement.lineno})"
+                )
+            first, second = (_structured(branch, give, definition) for branch in branches)
+            if first:
+                done.append(ast.If(statement.test, first, second))
+            elif second:
+                done.append(ast.If(ast.UnaryOp(ast.Not(), statement.test), second, []))
+            else:
+                done.append(ast.Expr(statement.test))
+            return done
+        if isinstance(statement, (ast.For, ast.While)) and _returns(statement):
+            raise Refused(f"{definition.name} returns from within a loop (line {statement.lineno})")
+        if isinstance(statement, ast.Pass):
+            continue
+        if isinstance(statement, ast.AnnAssign):
+            if statement.value is not None:
+                done.append(ast.Assign([statement.target], statement.value, lineno=0))
+            continue
+        done.append(statement)
+    return [*done, *give(None)]
+
+
+def _returns(statement: ast.stmt) -> bool:
+    return any(isinstance(node, ast.Return) for node in ast.walk(statement))
+
+
+def _leaves(block: Lines) -> bool:
+    if not block:
+        return False
+    last = block[-1]
+    if isinstance(last, ast.If):
+        return _leaves(last.body) and _leaves(last.orelse)
+    return isinstance(last, (ast.Return, ast.Raise))
+
+
+def _each_yield(body: Lines, _target: str) -> ast.expr | None:
+    """X of a body that is `yield from X`, or `for y in X: yield y`."""
+    (statement,) = body if len(body) == 1 else (None,)
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.YieldFrom):
+        return statement.value.value
+    if (
+        isinstance(statement, ast.For)
+        and isinstance(statement.target, ast.Name)
+        and len(statement.body) == 1
+        and isinstance(statement.body[0], ast.Expr)
+        and isinstance(statement.body[0].value, ast.Yield)
+        and isinstance(statement.body[0].value.value, ast.Name)
+        and statement.body[0].value.value.id == statement.target.id
+    ):
+        return statement.iter
+    return None
+
+
+def _with_yields(
+    body: Lines,
+    emit: Callable[[ast.expr], Lines],
+    loop_over: Callable[[ast.expr], Lines],
+    definition: Definition,
+) -> Lines:
+    """A generator's body with what is downstream in place of `yield`."""
+
+    def rewrite(statement: ast.stmt) -> Lines | None:
+        if isinstance(statement, ast.Expr):
+            if isinstance(statement.value, ast.Yield):
+                return emit(statement.value.value or ast.Constant(None))
+            if isinstance(statement.value, ast.YieldFrom):
+                return loop_over(statement.value.value)
+        if any(
+            isinstance(node, (ast.Yield, ast.YieldFrom))
+            for expression in f.own_expressions(statement)
+            for node in ast.walk(expression)
+        ):
+            raise Refused(f"{definition.name} uses the value of a yield")
+        return None
+
+    return f.rewritten(body, rewrite)
+
+
+def _is_none(value: ast.expr | None) -> bool:
+    return value is None or (isinstance(value, ast.Constant) and value.value is None)
+
+
+def _may_be_tagged(value: ast.expr) -> bool:
+    """Whether a value may be a (tag, record) pair."""
+    if isinstance(value, ast.Tuple):
+        pair = 2
+        if len(value.elts) != pair or any(isinstance(item, ast.Starred) for item in value.elts):
+            return any(isinstance(item, ast.Starred) for item in value.elts)
+        return _may_be_tag(value.elts[0])
+    return not isinstance(
+        value,
+        (ast.Constant, ast.BinOp, ast.JoinedStr, ast.Dict, ast.List, ast.Compare, ast.UnaryOp),
+    )
+
+
+def _may_be_tag(value: ast.expr) -> bool:
+    return not isinstance(
+        value, (ast.Constant, ast.BinOp, ast.JoinedStr, ast.Dict, ast.List, ast.Compare, ast.Tuple)
+    )
+
+
+def _is_pure_choice(node: ast.expr) -> bool:
+    """An argument that may be computed later, or not at all: it reads variables only."""
+    return all(
+        isinstance(
+            item, (ast.Name, ast.Constant, ast.IfExp, ast.Compare, ast.expr_context, ast.cmpop)
+        )
+        for item in ast.walk(node)
+    )

@@ -1,0 +1,183 @@
+"""Reduces that only ever change one field of their records keep that field alone.
+
+    .key_by(lambda it: it[0]).reduce(lambda a, b: (a[0], a[1] + b[1]))  or  .sum(1)
+
+    previous_0 = table_0.get(key_0, ABSENT)             sum_0 = sums_0.get(key_0)
+    if previous_0 is ABSENT:                            if sum_0 is None:
+        value_0 = (key_0, 1)                                previous_0 = table_0.get(key_0)
+    else:                                                   sum_0 = 1 if previous_0 is None else previous_0[1] + 1
+        value_0 = (previous_0[0], previous_0[1] + 1)    else:
+    table_0[key_0] = value_0                                sum_0 = sum_0 + 1
+                                                        sums_0[key_0] = sum_0
+                                                        value_0 = (key_0, sum_0)
+
+A tuple per key is an object more per record to make, to find and to drop: with 100,000 keys in no order most of
+the time went into it. Nobody can tell, because:
+
+- the records are tuples of which one field is the key, an int or a str by itself, and stays as it is;
+- one other field is an int, a float or a str, and stays one; all others are constants;
+- the expression cannot raise: no error will want to show the tuple.
+
+The table gets the tuples when a snapshot is taken (ReduceOperator).
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.analysis import types_of
+from opchain.compiler.codegen.rules.plain_keys import key_program
+from opchain.compiler.codegen.static_types import never_raises, type_of
+from opchain.runtime.state.keys.key_identity import key_identity
+
+if TYPE_CHECKING:
+    from opchain.compiler.codegen.form import Form, Function
+    from opchain.compiler.codegen.static_types import StaticType
+
+
+@dataclass(frozen=True, slots=True)
+class Narrow:
+    """Which field of a tuple is the key, and which one changes; the other ones are constants.
+
+    `changed` is the new value of the field over `previous[n]` and variables.
+    """
+
+    key: int
+    field: int
+    elements: list[ast.expr]
+    changed: ast.expr
+
+    @property
+    def layout(self) -> tuple[Any, ...]:
+        """For each field "key", "sum", or the one constant."""
+        return tuple(
+            "key" if position == self.key else "sum" if position == self.field else (element.value,)  # type: ignore[attr-defined]
+            for position, element in enumerate(self.elements)
+        )
+
+    def added(self, previous: str, total: ast.expr) -> ast.expr:
+        """The new value of the field, where `total` is the old one."""
+        transformer = _Old(previous, {self.field: total, self.key: self.elements[self.key]})
+        found: ast.expr = transformer.visit(f.replaced(self.changed, {}))
+        return found
+
+
+def narrow_state(form: Form) -> None:
+    """Rewrites folds into tables of streaming reduces."""
+    if form.program.is_batch:
+        return
+    for function in form.functions:
+        types = types_of(function, form)
+
+        def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
+            if not isinstance(statement, f.Fold) or statement.target is None:
+                return None
+            narrow = narrowed(form, function, statement, types)
+            if narrow is None:
+                return None
+            return _narrow_lines(form, statement, narrow)
+
+        function.body = f.rewritten(function.body, rewrite)
+
+
+def _narrow_lines(form: Form, fold: f.Fold, narrow: Narrow) -> list[ast.stmt]:
+    assert fold.target is not None
+    index = f.operator_of(fold)
+    key, total, previous, table = fold.key.id, f"sum_{index}", fold.previous, fold.table
+    sums = form.names.bind(f"sums_{index}", "sums", index, narrow.layout)
+    addend = ast.unparse(narrow.elements[narrow.field])
+    earlier = narrow.added(previous, f.expression(f"{previous}[{narrow.field}]"))
+    parts: list[ast.expr] = list(narrow.elements)
+    parts[narrow.key], parts[narrow.field] = f.name(key), f.name(total)
+    lines = f.statements(
+        f"{total} = {sums}.get({key})\n"
+        f"if {total} is None:\n"
+        f"    {previous} = {table}.get({key})\n"
+        f"    {total} = {addend} if {previous} is None else {ast.unparse(earlier)}\n"
+        f"else:\n"
+        f"    {total} = {ast.unparse(narrow.added(previous, f.name(total)))}\n"
+        f"{sums}[{key}] = {total}",
+        index,
+    )
+    lines.append(f.let(fold.target.id, ast.Tuple(parts, ast.Load()), index))
+    form.remark(index, "kept as one field per key")
+    return f.with_comment(lines, f.comment_of(fold))
+
+
+def narrowed(
+    form: Form, function: Function, fold: f.Fold, types: dict[str, StaticType | None]
+) -> Narrow | None:
+    """How the tuples of a fold are kept as one field, if they are."""
+    index = f.operator_of(fold)
+    elements = fold.value.elts if isinstance(fold.value, ast.Tuple) else []
+    program = key_program(form, index)
+    if not elements or program is None:
+        return None
+    selected = _selected(function, fold.key.id)
+    key = next(
+        (
+            position
+            for position, element in enumerate(elements)
+            if isinstance(element, ast.Name) and element.id in (selected, fold.key.id)
+        ),
+        None,
+    )
+    if key is None or types.get(elements[key].id) not in (int, str):  # type: ignore[attr-defined]
+        return None
+    if types.get(elements[key].id) not in key_identity(program.hasher).plain:  # type: ignore[attr-defined]
+        return None
+    reduced = fold.reduced
+    if not isinstance(reduced, ast.Tuple) or len(reduced.elts) != len(elements):
+        return None
+    changing = [
+        position
+        for position, item in enumerate(reduced.elts)
+        if not (
+            f.constant_item(item, fold.previous) == position
+            or (position == key and ast.dump(item) == ast.dump(elements[key]))
+        )
+    ]
+    if len(changing) != 1 or changing[0] == key:
+        return None
+    (changed,) = changing
+    others = set(range(len(elements))) - {key, changed}
+    if not all(isinstance(elements[other], ast.Constant) for other in others):
+        return None
+    found = Narrow(key, changed, elements, reduced.elts[changed])
+    kind = type_of(elements[changed], types)
+    probe = found.added(fold.previous, f.name("total"))
+    known = {**types, "total": kind}
+    if f.reads(probe, fold.previous) or kind not in (int, float, str):
+        return None
+    return found if type_of(probe, known) is kind and never_raises(probe, known) else None
+
+
+def _selected(function: Function, key: str) -> str | None:
+    """The variable that a key was set to."""
+    for statement in f.all_statements(function.body):
+        if (
+            isinstance(statement, ast.Assign)
+            and isinstance(statement.targets[0], ast.Name)
+            and statement.targets[0].id == key
+            and isinstance(statement.value, ast.Name)
+        ):
+            return statement.value.id
+    return None
+
+
+class _Old(ast.NodeTransformer):
+    """Puts expressions in place of the items of the previous tuple."""
+
+    def __init__(self, previous: str, fields: dict[int, ast.expr]) -> None:
+        self._previous = previous
+        self._fields = fields
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        item = f.constant_item(node, self._previous)
+        if type(item) is int and item in self._fields:
+            return self._fields[item]
+        self.generic_visit(node)
+        return node

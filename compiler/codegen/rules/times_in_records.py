@@ -1,0 +1,88 @@
+"""A timestamp that is an item of its record is not sent beside it.
+
+    timestamp_1 = value_1[2]                  timestamp_1 = value_1[2]
+    values_0.append(value_1)                  values_0.append(value_1)
+    timestamps_0.append(timestamp_1)
+
+The reader takes it from the record again. So the output's only reader must read nothing else, and batch mode, which
+sorts by timestamp on arrival, needs it beside the records.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.static_types import Traveling
+
+if TYPE_CHECKING:
+    from opchain.compiler.codegen.form import Form, Function
+
+
+def times_in_records(form: Form) -> None:
+    """Removes such timestamps, where an output is written at one place."""
+    if form.program.is_batch:
+        return
+    sends = [
+        (function, item)
+        for function in form.functions
+        for item in f.all_statements(function.body)
+        if isinstance(item, f.Send)
+    ]
+    for function, send in sends:
+        number = send.number
+        if sum(other.number == number for _, other in sends) > 1 or function.fallback:
+            continue
+        if send.time is None or number not in form.read_alone:
+            continue
+        item = _item_of(function, send)
+        if item is not None:
+            send.time = None
+            known = form.sent.get(number, Traveling())
+            form.sent[number] = replace(known, time=f"value[{item}]")
+
+
+def _item_of(function: Function, send: f.Send) -> str | None:
+    """The item of the record that is its timestamp, as text."""
+    if not isinstance(send.time, ast.Name):
+        return None
+    settings = [
+        statement.value
+        for statement in f.all_statements(function.body)
+        if isinstance(statement, ast.Assign)
+        and isinstance(statement.targets[0], ast.Name)
+        and statement.targets[0].id == send.time.id
+        and not isinstance(statement.value, ast.Call)
+    ]
+    if len(settings) != 1:
+        return None
+    (assigned,) = settings
+    record = send.value
+    if isinstance(record, ast.Tuple):
+        for position, element in enumerate(record.elts):
+            if isinstance(assigned, ast.Name) and ast.dump(element) == ast.dump(assigned):
+                return str(position)
+        return None
+    if isinstance(record, ast.Name) and f.item_variable(assigned) == record.id:
+        if _may_have_changed(function, record.id):
+            return None
+        assert isinstance(assigned, ast.Subscript)
+        return ast.unparse(assigned.slice)
+    return None
+
+
+def _may_have_changed(function: Function, variable: str) -> bool:
+    """Whether code that is not written out gets the record, and so its item may be another by now."""
+    for statement in f.all_statements(function.body):
+        for expression in f.own_expressions(statement):
+            for node in ast.walk(expression):
+                if isinstance(node, ast.Call) and any(
+                    isinstance(argument, ast.Name) and argument.id == variable
+                    for argument in node.args
+                ):
+                    called = node.func.id if isinstance(node.func, ast.Name) else ""
+                    if not called.startswith(("as_timestamp_", "private")):
+                        return True
+    return False

@@ -1,0 +1,232 @@
+"""The last step: from the form to source text, with the operator of each line.
+
+No rule looks at text. Statements of ours are written out here, and so are filters: an `if` at the end of a
+loop's body becomes `if not ...: continue`, so that text does not move to the right.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from opchain.compiler.codegen import form as f
+from opchain.runtime.errors import legible
+from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from opchain.compiler.codegen.form import Form, Function
+
+INDENT = "    "
+
+
+@dataclass(slots=True)
+class Text:
+    """Lines of source, and the operator that each of them runs (see VertexProgram.lines)."""
+
+    lines: list[str] = field(default_factory=list)
+    operators: list[int] = field(default_factory=list)
+
+    def add(self, depth: int, line: str, operator: int = NO_OPERATOR) -> None:
+        """Adds a line."""
+        self.lines.append(INDENT * depth + line if line else "")
+        self.operators.append(operator)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines) + "\n"
+
+
+def shown(form: Form) -> Text:
+    """The module's text."""
+    text = Text()
+    for function in form.functions:
+        if text.lines:
+            text.add(0, "")
+            text.add(0, "")
+        _Function(text, function).show()
+    return text
+
+
+def shown_block(block: list[ast.stmt], ends: str | None = None) -> str:
+    """Statements as text, for messages and doctests."""
+    text = Text()
+    _Function(text, f.Function("f", "", "", [])).block(block, 0, ends)
+    return str(text).rstrip("\n")
+
+
+class _Function:
+    def __init__(self, text: Text, function: Function) -> None:
+        self._text = text
+        self._function = function
+
+    def show(self) -> None:
+        function, text = self._function, self._text
+        text.add(0, f"def {function.name}({function.arguments}):")
+        words = legible(function.about.replace("\\", "/").replace('"', "'"), 90)
+        text.add(1, f'"""{words}."""')
+        if function.fallback is not None and function.guards:
+            test = ast.BoolOp(ast.And(), function.guards)
+            whole = test if len(function.guards) > 1 else function.guards[0]
+            text.add(1, f"if not {_operand(whole)}:")
+            text.add(2, f"return {function.fallback}({function.arguments})")
+        ends = None if function.is_batch else "return"
+        whole = [*function.before, *function.body, *function.after, *function.at_end]
+        self.block(whole, 1, ends)
+
+    def block(self, block: Sequence[ast.stmt], depth: int, ends: str | None) -> None:
+        """Writes a suite; `ends` is the statement that leaves it, where nothing follows it."""
+        shown = self._text.lines
+        before = len(shown)
+        for position, statement in enumerate(block):
+            is_last = position + 1 == len(block)
+            self._statement(statement, depth, ends if is_last else None)
+        if len(shown) == before and depth:
+            self._text.add(depth, "pass")
+
+    def _statement(self, statement: ast.stmt, depth: int, ends: str | None) -> None:
+        writer = _WRITERS.get(type(statement))
+        if writer is not None:
+            writer(self, statement, depth, ends)
+            return
+        written = ast.unparse(ast.fix_missing_locations(statement)).split("\n")
+        for number, line in enumerate(written):
+            self.line(depth, line, statement, is_first=number == 0)
+
+    def line(self, depth: int, line: str, statement: ast.stmt, *, is_first: bool = True) -> None:
+        """Writes a line of a statement, the first with its comment."""
+        comment = f.comment_of(statement) if is_first else None
+        self._text.add(depth, f"{line}  # {comment}" if comment else line, f.operator_of(statement))
+
+    # Python's statements with suites
+
+    def _if(self, statement: ast.If, depth: int, ends: str | None) -> None:
+        test = statement.test
+        if ends and not statement.orelse:
+            self.line(depth, f"if {_negated(test)}:", statement)
+            self._text.add(depth + 1, ends)
+            self.block(statement.body, depth, ends)
+            return
+        self.line(depth, f"if {ast.unparse(test)}:", statement)
+        self.block(statement.body, depth + 1, ends)
+        if ends and statement.orelse:
+            if not _leaves(statement.body):
+                self._text.add(depth + 1, ends)
+            self.block(statement.orelse, depth, ends)
+        elif statement.orelse:
+            self._text.add(depth, "else:")
+            self.block(statement.orelse, depth + 1, ends)
+
+    def _for(self, statement: ast.For, depth: int, _ends: str | None) -> None:
+        head = f"for {ast.unparse(statement.target).strip('()')} in {ast.unparse(statement.iter)}:"
+        if isinstance(statement.target, ast.Tuple) and len(statement.target.elts) == 1:
+            head = (
+                f"for ({ast.unparse(statement.target.elts[0])},) in {ast.unparse(statement.iter)}:"
+            )
+        self.line(depth, head, statement)
+        self.block(statement.body, depth + 1, "continue")
+        if statement.orelse:
+            self._text.add(depth, "else:")
+            self.block(statement.orelse, depth + 1, None)
+
+    def _while(self, statement: ast.While, depth: int, _ends: str | None) -> None:
+        self.line(depth, f"while {ast.unparse(statement.test)}:", statement)
+        self.block(statement.body, depth + 1, "continue")
+
+    # Ours
+
+    def _emits(self, statement: f.Emits, depth: int, _ends: str | None) -> None:
+        operator, iterable = f.operator_of(statement), ast.unparse(statement.iterable)
+        target = statement.target.id
+        if statement.nullable:
+            found = f"found_{operator}"
+            self.line(depth, f"{found} = {iterable}", statement)
+            self._text.add(depth, f"for {target} in () if {found} is None else {found}:", operator)
+        else:
+            self.line(depth, f"for {target} in {iterable}:", statement)
+        if statement.side is not None:
+            test = f"if {target}.__class__ is tuple and is_tagged({target}):"
+            self._text.add(depth + 1, test, operator)
+            for inner in statement.side:
+                self._statement(inner, depth + 2, None)
+            self._text.add(depth + 2, "continue")
+        self.block(statement.body, depth + 1, "continue")
+
+    def _keep(self, statement: f.Keep, depth: int, _ends: str | None) -> None:
+        kept, operator = statement.target.id, f.operator_of(statement)
+        self._text.add(depth, f"if {kept}.__class__ not in FROZEN:", operator)
+        self._text.add(depth + 1, f"{kept} = private({kept})", operator)
+
+    def _send(self, statement: f.Send, depth: int, _ends: str | None) -> None:
+        number, operator = statement.number, f.operator_of(statement)
+        if statement.key is not None:
+            key = ast.unparse(statement.key)
+            self._text.add(depth, f"keys_{number}.append({key})", FIRST_OUTPUT - number)
+        self.line(depth, f"values_{number}.append({ast.unparse(statement.value)})", statement)
+        if statement.time is not None:
+            time = ast.unparse(statement.time)
+            self._text.add(depth, f"timestamps_{number}.append({time})", operator)
+
+    def _declare(self, statement: f.Declare, depth: int, _ends: str | None) -> None:
+        converted = f"as_declared_{f.operator_of(statement)}({ast.unparse(statement.value)})"
+        self.line(depth, f"{statement.target.id} = {converted}", statement)
+
+    def _append(self, statement: f.Append, depth: int, _ends: str | None) -> None:
+        self.line(depth, f"{statement.list}.append({ast.unparse(statement.value)})", statement)
+
+    def _count(self, statement: f.Count, depth: int, _ends: str | None) -> None:
+        self._text.add(depth, f"op_{f.operator_of(statement)}.{statement.what} += 1")
+
+    def _fold(self, statement: f.Fold, depth: int, _ends: str | None) -> None:
+        key, previous, operator = statement.key.id, statement.previous, f.operator_of(statement)
+        value, reduced = ast.unparse(statement.value), ast.unparse(statement.reduced)
+        self.line(depth, f"{previous} = {statement.table}.get({key}, ABSENT)", statement)
+        if statement.target is None:
+            self._text.add(depth, f"{statement.table}[{key}] = (", operator)
+            self._text.add(depth + 1, f"{value} if {previous} is ABSENT else {reduced}", operator)
+            self._text.add(depth, ")", operator)
+            return
+        result = statement.target.id
+        self._text.add(depth, f"if {previous} is ABSENT:", operator)
+        self._text.add(depth + 1, f"{result} = {value}", operator)
+        self._text.add(depth, "else:", operator)
+        self._text.add(depth + 1, f"{result} = {reduced}", operator)
+        self._text.add(depth, f"{statement.table}[{key}] = {result}", operator)
+
+
+_WRITERS = {
+    ast.If: _Function._if,  # noqa: SLF001 - this module's own
+    ast.For: _Function._for,  # noqa: SLF001
+    ast.While: _Function._while,  # noqa: SLF001
+    f.Emits: _Function._emits,  # noqa: SLF001
+    f.Keep: _Function._keep,  # noqa: SLF001
+    f.Send: _Function._send,  # noqa: SLF001
+    f.Declare: _Function._declare,  # noqa: SLF001
+    f.Append: _Function._append,  # noqa: SLF001
+    f.Count: _Function._count,  # noqa: SLF001
+    f.Fold: _Function._fold,  # noqa: SLF001
+}
+
+
+def _operand(node: ast.expr) -> str:
+    text = ast.unparse(node)
+    return (
+        text
+        if isinstance(node, (ast.Name, ast.Call, ast.Attribute, ast.Subscript))
+        else f"({text})"
+    )
+
+
+def _negated(test: ast.expr) -> str:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return ast.unparse(test.operand)
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
+        other = ast.IsNot() if isinstance(test.ops[0], ast.Is) else ast.Is()
+        if len(test.ops) == 1:
+            return ast.unparse(ast.Compare(test.left, [other], test.comparators))
+    return f"not {_operand(test)}"
+
+
+def _leaves(block: list[ast.stmt]) -> bool:
+    return bool(block) and isinstance(block[-1], (ast.Continue, ast.Break, ast.Return, ast.Raise))
