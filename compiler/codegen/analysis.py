@@ -128,7 +128,7 @@ def only_reads(node: ast.expr) -> bool:
     return True
 
 
-def fresh_of(function: Function, types: Types) -> set[str]:
+def fresh_of(function: Function, types: Types) -> set[str]:  # noqa: C901, PLR0912 - one branch a statement
     """The variables whose values nobody but this function holds, or that can never change."""
     setting: dict[str, list[ast.expr | None]] = {}
     for statement in f.all_statements(function.body):
@@ -144,9 +144,9 @@ def fresh_of(function: Function, types: Types) -> set[str]:
             for node in ast.walk(statement.target):
                 if isinstance(node, ast.Name) and node.id not in function.fresh:
                     setting.setdefault(node.id, []).append(None)
-        elif isinstance(statement, f.Fold) and statement.target is not None:
-            setting.setdefault(statement.target.id, []).append(None)
-        elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+        elif (isinstance(statement, f.Fold) and statement.target is not None) or (
+            isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name)
+        ):
             setting.setdefault(statement.target.id, []).append(None)
     escaped = _escaping(function)
     fresh = set(function.fresh)
@@ -189,7 +189,7 @@ def only_reads_or_fresh(node: ast.expr) -> bool:
     return only_reads(node)
 
 
-def _escaping(function: Function) -> set[str]:
+def _escaping(function: Function) -> set[str]:  # noqa: C901 - one branch a statement
     """The variables that are handed to code that may keep them, or stored somewhere."""
     found: set[str] = set()
     for statement in f.all_statements(function.body):

@@ -162,6 +162,7 @@ class Form:
     names: Names = field(default_factory=Names)
     callees: dict[str, Callee] = field(default_factory=dict)
     constants: dict[str, Any] = field(default_factory=dict)
+    aggregations: dict[str, Any] = field(default_factory=dict)
     received: Mapping[int, Traveling] = field(default_factory=dict)
     read_alone: frozenset[int] = frozenset()
     sent: dict[int, Traveling] = field(default_factory=dict)
@@ -248,10 +249,11 @@ def operator_of(statement: ast.stmt) -> int:
 
 def with_comment(found: list[ast.stmt], comment: str | None) -> list[ast.stmt]:
     """The statements, the first of which has a comment."""
-    if found and comment:
-        own = getattr(found[0], "comment", None)
+    shown = [statement for statement in found if not isinstance(statement, (Keep, Count))]
+    if shown and comment:
+        own = getattr(shown[0], "comment", None)
         both = comment if own is None else f"{comment}, {own}".replace(", ->", " ->")
-        found[0].comment = both  # type: ignore[attr-defined]
+        shown[0].comment = both  # type: ignore[attr-defined]
     return found
 
 
@@ -299,10 +301,13 @@ def reads(node: ast.AST | Sequence[ast.AST], variable: str) -> int:
 
 
 def stores(block: Sequence[ast.stmt]) -> dict[str, int]:
-    """How often each variable is set in a block."""
+    """How often each variable is set in a block; a copy is the same record."""
     found: dict[str, int] = {}
     for statement in block:
+        kept = {id(node.target) for node in ast.walk(statement) if isinstance(node, Keep)}
         for node in ast.walk(statement):
+            if id(node) in kept:
+                continue
             if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
                 found[node.id] = found.get(node.id, 0) + 1
     return found

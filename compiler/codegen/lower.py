@@ -32,7 +32,7 @@ from opchain.runtime.functions.function import has_lifecycle
 from opchain.runtime.functions.process_functions import has_on_timer
 from opchain.runtime.operators.windows.aligned_window_operator import is_aligned
 from opchain.runtime.program import operator_specs as specs
-from opchain.runtime.program.vertex_program import FIRST_OUTPUT
+from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR
 from opchain.runtime.records.record_copy import PASSES_REFERENCES
 from opchain.runtime.task.generated_code import side_tags
 from opchain.runtime.watermarks.strategy import (
@@ -138,7 +138,7 @@ class _Lowering:
         known = records_of(head.spec) or received.type
         function = self._open(
             f"process_{number}",
-            "values, timestamps" if head.timestamps and received.time is None else "values",
+            "values, timestamps" if head.timestamps else "values",
             self.program.name,
             is_batch=True,
         )
@@ -153,7 +153,7 @@ class _Lowering:
             inside = f.statements(
                 f"timestamp = {received.time}\n"
                 "if timestamp.__class__ is not int:\n    timestamp = index(timestamp)",
-                f.NO_OPERATOR,
+                NO_OPERATOR,
             )
         body = self.operator(head, place, number)
         if body:
@@ -326,7 +326,8 @@ class _Lowering:
     ) -> ast.expr:
         """The call of a user's function by its name, which rules may look into."""
         plain, instance = plain_function(function, method)
-        if getattr(plain, "__module__", "").startswith("opchain.runtime."):
+        if (getattr(plain, "__module__", "") or "").startswith("opchain.runtime."):
+            self.form.aggregations[name] = instance
             return ast.Call(f.name(name), list(arguments), [])
         path = self.names.bindings[name]
         self.form.callees[name] = f.Callee(plain, path, owner, instance)
@@ -601,8 +602,8 @@ class _Lowering:
         if place.timestamp is not None and not self.program.is_batch:
             greatest = f"greatest_{index}"
             self.names.bind("NO_TIMESTAMP", "shared")
-            self._function.before += f.statements(f"{greatest} = NO_TIMESTAMP", f.NO_OPERATOR)
-            self._function.after += f.statements(f"op_{index}.saw({greatest})", f.NO_OPERATOR)
+            self._function.before += f.statements(f"{greatest} = NO_TIMESTAMP", NO_OPERATOR)
+            self._function.after += f.statements(f"op_{index}.saw({greatest})", NO_OPERATOR)
             test = f"{place.timestamp} > {greatest}"
             if strategy.timestamp_assigner is None:
                 test = f"{place.timestamp} is not None and {test}"

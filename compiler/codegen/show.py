@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.runtime.errors import legible
@@ -68,8 +68,8 @@ class _Function:
         text.add(1, f'"""{words}."""')
         if function.fallback is not None and function.guards:
             test = ast.BoolOp(ast.And(), function.guards)
-            whole = test if len(function.guards) > 1 else function.guards[0]
-            text.add(1, f"if not {_operand(whole)}:")
+            guard = test if len(function.guards) > 1 else function.guards[0]
+            text.add(1, f"if not {_operand(guard)}:")
             text.add(2, f"return {function.fallback}({function.arguments})")
         ends = None if function.is_batch else "return"
         whole = [*function.before, *function.body, *function.after, *function.at_end]
@@ -195,7 +195,7 @@ class _Function:
         self._text.add(depth, f"{statement.table}[{key}] = {result}", operator)
 
 
-_WRITERS = {
+_WRITERS: dict[type[ast.stmt], Any] = {
     ast.If: _Function._if,  # noqa: SLF001 - this module's own
     ast.For: _Function._for,  # noqa: SLF001
     ast.While: _Function._while,  # noqa: SLF001

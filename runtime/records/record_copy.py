@@ -16,12 +16,13 @@ import datetime as dt
 import decimal
 import fractions
 import uuid
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 PASSES_REFERENCES = frozenset({"map", "filter", "flat_map", "process", "assign_watermarks"})
 """Operators that get records as they are: they keep none."""
@@ -57,6 +58,13 @@ FROZEN: frozenset[type] = frozenset(
 """Types whose instances can never change; exact types, a subclass may have mutable attributes."""
 
 
+_COPIED_FLAT = frozenset({dict, list, Row})
+
+
+def _items(value: Any, kind: type) -> Iterable[Any]:
+    return chain(value, value.values()) if kind is dict else value
+
+
 def emits_shared(operators: Sequence[Any], index: int) -> bool:
     """Whether the function that made the records of an operator may hold them, too.
 
@@ -90,14 +98,8 @@ def private(value: Any) -> Any:
                 break
         else:
             return value
-    # Of immutable items a copy is as deep, and several times as fast.
-    if kind is dict and FROZEN.issuperset(map(type, value.values())):
-        if FROZEN.issuperset(map(type, value)):
-            return value.copy()
-    elif kind is list and FROZEN.issuperset(map(type, value)):
-        return value.copy()
-    elif kind is Row and all(item.__class__ in FROZEN for item in value):
-        return copy.copy(value)
+    if (kind in _COPIED_FLAT) and FROZEN.issuperset(map(type, _items(value, kind))):
+        return copy.copy(value)  # of immutable items this is as deep, and several times as fast
     try:
         return copy.deepcopy(value)
     except TypeError:

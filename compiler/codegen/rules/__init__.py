@@ -26,6 +26,7 @@ from opchain.compiler.codegen.rules.send_fields import nothing_is_sent_twice, se
 from opchain.compiler.codegen.rules.take_apart import take_apart
 from opchain.compiler.codegen.rules.times_in_records import times_in_records
 from opchain.compiler.codegen.rules.whole_text import whole_text
+from opchain.compiler.codegen.rules.write_aggregations import write_aggregations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +52,7 @@ RULES: tuple[Rule, ...] = (
     Rule(inline_functions, every_call_is_accounted_for),
     Rule(read_json),
     Rule(read_fields),
+    Rule(write_aggregations),
     Rule(drop_copies, inlines=False),
     Rule(take_apart),
     Rule(declared_forms, nothing_is_left_to_declare, inlines=False),
@@ -58,9 +60,9 @@ RULES: tuple[Rule, ...] = (
     Rule(plain_keys),
     Rule(narrow_state),
     Rule(take_apart),
-    Rule(forward_names),
     Rule(times_in_records),
     Rule(count_keys),
+    Rule(forward_names),
     Rule(send_fields, nothing_is_sent_twice),
     Rule(count_once, nothing_is_counted_by_record, inlines=False),
     Rule(extend_lists, inlines=False),

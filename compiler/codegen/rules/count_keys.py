@@ -19,7 +19,7 @@ from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.rules.narrow_state import narrowed
 
 if TYPE_CHECKING:
-    from opchain.compiler.codegen.form import Form
+    from opchain.compiler.codegen.form import Form, Function
 
 _PAIR = 2
 
@@ -33,39 +33,44 @@ def count_keys(form: Form) -> None:
         for item in f.all_statements(function.body)
         if isinstance(item, f.Fold) and item.target is None
     ]
+    once = {fold.table for fold in folds if sum(other.table == fold.table for other in folds) == 1}
     for function in functions:
-        types = types_of(function, form)
+        _count_keys(form, function, once)
 
-        def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
-            if not isinstance(statement, f.Fold) or statement.target is not None:
-                return None
-            if sum(fold.table == statement.table for fold in folds) > 1:
-                return None
-            narrow = narrowed(form, function, statement, types)
-            if narrow is None or len(narrow.elements) != _PAIR:
-                return None
-            number, where = statement.output, f.operator_of(statement)  # type: ignore[attr-defined]
-            key = statement.key.id
-            addend = narrow.elements[narrow.field]
-            added = narrow.added(statement.previous, f.name(statement.previous))
-            if ast.unparse(addend) == "1" and ast.unparse(added) in (
-                f"{statement.previous} + 1",
-                f"1 + {statement.previous}",
-            ):
-                name = form.names.bind(f"keys_{number}", "counted_keys", number, narrow.key)
-                form.remark(where, "counted before the exchange")
-                append = f.made(f.Append, list=name, value=f.name(key))
-                comment = (f.comment_of(statement) or "").replace(", combined", ", counted")
-                return f.with_comment(f.marked([append], where), comment)
-            table = f"sums_to_{number}"
-            form.names.bind(table, "combined_sums", number, narrow.key)
-            form.remark(where, "summed up before the exchange")
-            lines = f.statements(
-                f"{statement.previous} = {table}.get({key})\n"
-                f"{table}[{key}] = {ast.unparse(addend)} if {statement.previous} is None"
-                f" else {ast.unparse(added)}",
-                where,
-            )
-            return f.with_comment(lines, f.comment_of(statement))
 
-        function.body = f.rewritten(function.body, rewrite)
+def _count_keys(form: Form, function: Function, once: set[str]) -> None:
+    types = types_of(function, form)
+
+    def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
+        if not isinstance(statement, f.Fold) or statement.target is not None:
+            return None
+        if statement.table not in once:
+            return None
+        narrow = narrowed(form, function, statement, types)
+        if narrow is None or len(narrow.elements) != _PAIR:
+            return None
+        number, where = statement.output, f.operator_of(statement)  # type: ignore[attr-defined]
+        key = statement.key.id
+        addend = narrow.elements[narrow.field]
+        added = narrow.added(statement.previous, f.name(statement.previous))
+        if ast.unparse(addend) == "1" and ast.unparse(added) in (
+            f"{statement.previous} + 1",
+            f"1 + {statement.previous}",
+        ):
+            name = form.names.bind(f"keys_{number}", "counted_keys", number, narrow.key)
+            form.remark(where, "counted before the exchange")
+            append = f.made(f.Append, list=name, value=f.name(key))
+            comment = (f.comment_of(statement) or "").replace(", combined", ", counted")
+            return f.with_comment(f.marked([append], where), comment)
+        table = f"sums_to_{number}"
+        form.names.bind(table, "combined_sums", number, narrow.key)
+        form.remark(where, "summed up before the exchange")
+        lines = f.statements(
+            f"{statement.previous} = {table}.get({key})\n"
+            f"{table}[{key}] = {ast.unparse(addend)} if {statement.previous} is None"
+            f" else {ast.unparse(added)}",
+            where,
+        )
+        return f.with_comment(lines, f.comment_of(statement))
+
+    function.body = f.rewritten(function.body, rewrite)

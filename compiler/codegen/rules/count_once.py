@@ -17,6 +17,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.runtime.program.vertex_program import NO_OPERATOR
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
@@ -63,14 +64,14 @@ class _Counting:
             assert isinstance(loop, ast.For)
             self._segment(loop.body, "len(values)")
         for name in self.counters:
-            function.before += f.statements(f"{name} = 0", f.NO_OPERATOR)
+            function.before += f.statements(f"{name} = 0", NO_OPERATOR)
         for index, counted in sorted(self.found.items()):
             numbers = [
                 " + ".join(counted.get(what, ())) or "0" for what in ("records_in", "records_out")
             ]
             if any(number != "0" for number in numbers):
                 call = f"op_{index}.count({', '.join(numbers)})"
-                function.after += f.statements(call, f.NO_OPERATOR)
+                function.after += f.statements(call, NO_OPERATOR)
 
     def _note(self, operator: int, what: str, number: str) -> None:
         self.found.setdefault(operator, {}).setdefault(what, []).append(number)
@@ -87,7 +88,7 @@ class _Counting:
                     while number in self.counters:
                         number += "_too"
                     self.counters.append(number)
-                    done += f.statements(f"{number} += 1", f.NO_OPERATOR)
+                    done += f.statements(f"{number} += 1", NO_OPERATOR)
                 self._note(f.operator_of(statement), statement.what, number)
                 continue
             for inner in f.blocks(statement):

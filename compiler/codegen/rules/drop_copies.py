@@ -26,26 +26,30 @@ if TYPE_CHECKING:
 def drop_copies(form: Form) -> None:
     """Removes `Keep` wherever nobody can tell."""
     for function in form.functions:
-        types = types_of(function, form)
-        fresh = fresh_of(function, types)
-        harmless = _is_harmless(form, function)
-        dropped: dict[str, str] = {}
+        _drop_copies(form, function)
 
-        def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
-            if not isinstance(statement, f.Keep):
-                return None
-            kept = statement.target.id
-            is_fork = getattr(statement, "is_fork", False)
-            if is_frozen(types.get(kept)) or (harmless if is_fork else kept in fresh):
-                if is_fork:
-                    dropped[kept] = ""
-                return []
-            form.names.bind("FROZEN", "shared")
-            form.names.bind("private", "shared")
+
+def _drop_copies(form: Form, function: Function) -> None:
+    types = types_of(function, form)
+    fresh = fresh_of(function, types)
+    harmless = _is_harmless(form, function)
+    dropped: dict[str, str] = {}
+
+    def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
+        if not isinstance(statement, f.Keep):
             return None
+        kept = statement.target.id
+        is_fork = getattr(statement, "is_fork", False)
+        if is_frozen(types.get(kept)) or (harmless if is_fork else kept in fresh):
+            if is_fork:
+                dropped[kept] = ""
+            return []
+        form.names.bind("FROZEN", "shared")
+        form.names.bind("private", "shared")
+        return None
 
-        function.body = f.rewritten(function.body, rewrite)
-        _forward(function, dropped)
+    function.body = f.rewritten(function.body, rewrite)
+    _forward(function, dropped)
 
 
 def _forward(function: Function, dropped: dict[str, str]) -> None:
@@ -67,7 +71,7 @@ def _forward(function: Function, dropped: dict[str, str]) -> None:
         function.body = [f.replaced(statement, parts) for statement in function.body]
 
 
-def _is_harmless(form: Form, function: Function) -> bool:
+def _is_harmless(form: Form, function: Function) -> bool:  # noqa: C901 - one branch a statement
     """Whether nothing in a function changes records, or hands them to code that could."""
     program = form.program
     for statement in f.all_statements(function.body):

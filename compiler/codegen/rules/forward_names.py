@@ -27,10 +27,12 @@ def forward_names(form: Form) -> None:
             if isinstance(node, ast.Name)
         }
         if not called & set(form.callees):
-            _forward(function)
+            folds = any(isinstance(item, f.Fold) for item in f.all_statements(function.body))
+            shows_key = folds or any(name.startswith("pane_") for name in called)
+            _forward(function, kept="key_" if shows_key else "timestamp")
 
 
-def _forward(function: Function) -> None:
+def _forward(function: Function, *, kept: str) -> None:  # noqa: C901 - two small steps
     times = f.stores(function.body)
     parts: dict[str, ast.expr] = {}
 
@@ -40,6 +42,7 @@ def _forward(function: Function) -> None:
             and isinstance(statement.targets[0], ast.Name)
             and isinstance(statement.value, ast.Name)
             and times[statement.targets[0].id] == 1
+            and not statement.targets[0].id.startswith(kept)
             and times.get(statement.value.id) == 1
         ):
             parts[statement.targets[0].id] = statement.value

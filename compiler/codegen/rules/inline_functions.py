@@ -151,7 +151,14 @@ class _Inliner:
             body = self._attempt(
                 statement.value,
                 operator,
-                lambda d, c: self._returning(d, c, operator, lambda value: [ast.Expr(value)]),
+                lambda d, c: self._returning(
+                    d,
+                    c,
+                    operator,
+                    lambda value: (
+                        [] if isinstance(value, (ast.Constant, ast.Name)) else [ast.Expr(value)]
+                    ),
+                ),
             )
             if body is not None:
                 return f.with_comment(body, f.comment_of(statement))
@@ -258,8 +265,8 @@ class _Inliner:
             return f.marked([*lines, tagged], operator)
 
         if definition.is_generator:
-            inner = _each_yield(body, statement.target.id)
-            if inner is not None:
+            inner = _each_yield(body)
+            if inner is not None and _is_iterable(inner):
                 lines = loop_over(inner)
             else:
                 lines = _structured(
@@ -524,8 +531,7 @@ def _meaning(name: str, definition: Definition) -> Any:
     )
     if not is_hidden and hasattr(builtins, name) and name not in _LOOK_AROUND:
         return _Builtin
-    meaning = meaning_of(name, definition)
-    return meaning
+    return meaning_of(name, definition)
 
 
 class _Builtin:
@@ -533,7 +539,7 @@ class _Builtin:
     value = None
 
 
-def _check(body: Lines, definition: Definition) -> None:
+def _check(body: Lines, definition: Definition) -> None:  # noqa: C901 - one branch a refusal
     """Refuses statements and expressions that can't stand in a loop."""
     count = 0
     consumed: set[int] = set()
@@ -541,10 +547,8 @@ def _check(body: Lines, definition: Definition) -> None:
         for node in ast.walk(statement):
             if isinstance(node, ast.stmt):
                 count += 1
-                if (
-                    not isinstance(node, _SIMPLE)
-                    or getattr(node, "orelse", None)
-                    and isinstance(node, (ast.For, ast.While))
+                if not isinstance(node, _SIMPLE) or (
+                    getattr(node, "orelse", None) and isinstance(node, (ast.For, ast.While))
                 ):
                     what = type(node).__name__.lower()
                     raise Refused(
@@ -597,7 +601,7 @@ def _comprehended(body: Lines) -> set[str]:
     }
 
 
-def _check_set_before_read(
+def _check_set_before_read(  # noqa: C901 - one branch a statement
     body: Lines, known: set[str], local: set[str], definition: Definition
 ) -> set[str] | None:
     """The variables that are certainly set behind a block; None where its end is never reached.
@@ -652,7 +656,7 @@ def _check_set_before_read(
     return known
 
 
-def _structured(
+def _structured(  # noqa: C901, PLR0912 - one branch a statement
     body: Lines, give: Callable[[ast.expr | None], Lines], definition: Definition
 ) -> Lines:
     """A body whose `return`s, at its end or in branches, are replaced by what happens to the value."""
@@ -705,7 +709,17 @@ def _leaves(block: Lines) -> bool:
     return isinstance(last, (ast.Return, ast.Raise))
 
 
-def _each_yield(body: Lines, _target: str) -> ast.expr | None:
+def _is_iterable(node: ast.expr) -> bool:
+    """Whether an expression, if it has a value, can be looped over: a message need not say whose loop failed."""
+    if not isinstance(node, ast.Call):
+        return isinstance(node, (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp))
+    if isinstance(node.func, ast.Name):
+        return node.func.id in ("range", "enumerate", "zip", "sorted", "reversed", "list")
+    is_method = isinstance(node.func, ast.Attribute)
+    return is_method and node.func.attr in ("split", "rsplit", "splitlines", "items", "values")  # type: ignore[attr-defined]
+
+
+def _each_yield(body: Lines) -> ast.expr | None:
     """X of a body that is `yield from X`, or `for y in X: yield y`."""
     (statement,) = body if len(body) == 1 else (None,)
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.YieldFrom):

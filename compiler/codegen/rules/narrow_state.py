@@ -70,17 +70,21 @@ def narrow_state(form: Form) -> None:
     if form.program.is_batch:
         return
     for function in form.functions:
-        types = types_of(function, form)
+        _narrow_state(form, function)
 
-        def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
-            if not isinstance(statement, f.Fold) or statement.target is None:
-                return None
-            narrow = narrowed(form, function, statement, types)
-            if narrow is None:
-                return None
-            return _narrow_lines(form, statement, narrow)
 
-        function.body = f.rewritten(function.body, rewrite)
+def _narrow_state(form: Form, function: Function) -> None:
+    types = types_of(function, form)
+
+    def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
+        if not isinstance(statement, f.Fold) or statement.target is None:
+            return None
+        narrow = narrowed(form, function, statement, types)
+        if narrow is None:
+            return None
+        return _narrow_lines(form, statement, narrow)
+
+    function.body = f.rewritten(function.body, rewrite)
 
 
 def _narrow_lines(form: Form, fold: f.Fold, narrow: Narrow) -> list[ast.stmt]:
@@ -107,7 +111,7 @@ def _narrow_lines(form: Form, fold: f.Fold, narrow: Narrow) -> list[ast.stmt]:
     return f.with_comment(lines, f.comment_of(fold))
 
 
-def narrowed(
+def narrowed(  # noqa: PLR0911 - one for each condition
     form: Form, function: Function, fold: f.Fold, types: dict[str, StaticType | None]
 ) -> Narrow | None:
     """How the tuples of a fold are kept as one field, if they are."""
@@ -116,18 +120,11 @@ def narrowed(
     program = key_program(form, index)
     if not elements or program is None:
         return None
-    selected = _selected(function, fold.key.id)
-    key = next(
-        (
-            position
-            for position, element in enumerate(elements)
-            if isinstance(element, ast.Name) and element.id in (selected, fold.key.id)
-        ),
-        None,
-    )
-    if key is None or types.get(elements[key].id) not in (int, str):  # type: ignore[attr-defined]
+    key = _key_position(function, fold, elements)
+    if key is None or not isinstance(elements[key], ast.Name):
         return None
-    if types.get(elements[key].id) not in key_identity(program.hasher).plain:  # type: ignore[attr-defined]
+    kind = type_of(elements[key], types)
+    if kind not in (int, str) or kind not in key_identity(program.hasher).plain:
         return None
     reduced = fold.reduced
     if not isinstance(reduced, ast.Tuple) or len(reduced.elts) != len(elements):
@@ -153,6 +150,15 @@ def narrowed(
     if f.reads(probe, fold.previous) or kind not in (int, float, str):
         return None
     return found if type_of(probe, known) is kind and never_raises(probe, known) else None
+
+
+def _key_position(function: Function, fold: f.Fold, elements: list[ast.expr]) -> int | None:
+    """The field that is the key."""
+    names = (_selected(function, fold.key.id), fold.key.id)
+    for position, element in enumerate(elements):
+        if isinstance(element, ast.Name) and element.id in names:
+            return position
+    return None
 
 
 def _selected(function: Function, key: str) -> str | None:

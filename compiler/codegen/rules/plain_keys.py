@@ -17,25 +17,29 @@ from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR
 from opchain.runtime.state.keys.key_identity import key_identity
 
 if TYPE_CHECKING:
-    from opchain.compiler.codegen.form import Form
+    from opchain.compiler.codegen.form import Form, Function
     from opchain.runtime.program.vertex_program import KeyProgram
 
 
 def plain_keys(form: Form) -> None:
     """Removes the look at a key's class."""
     for function in form.functions:
-        types = types_of(function, form)
+        _plain_keys(form, function)
 
-        def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
-            key = _identified(statement)
-            if key is None:
-                return None
-            program = key_program(form, f.operator_of(statement))
-            kind = types.get(key)
-            is_plain = program is not None and kind in key_identity(program.hasher).plain
-            return [] if is_plain else None
 
-        function.body = f.rewritten(function.body, rewrite)
+def _plain_keys(form: Form, function: Function) -> None:
+    types = types_of(function, form)
+
+    def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
+        key = _identified(statement)
+        if key is None:
+            return None
+        program = key_program(form, f.operator_of(statement))
+        kind = types.get(key)
+        is_plain = program is not None and kind in key_identity(program.hasher).plain
+        return [] if is_plain else None
+
+    function.body = f.rewritten(function.body, rewrite)
 
 
 def key_program(form: Form, operator: int) -> KeyProgram | None:

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import ast
 import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.analysis import fresh_of, types_of
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
@@ -26,7 +28,7 @@ def take_apart(form: Form) -> None:
         done: set[str] = set()
         while (found := _candidate(function, done)) is not None:
             done.add(found)
-            _Apart(function, found).run()
+            _Apart(function, found, fresh_of(function, types_of(function, form))).run()
 
 
 def _candidate(function: Function, done: set[str]) -> str | None:
@@ -53,20 +55,21 @@ def _tuple_variable(statement: ast.stmt) -> str | None:
 class _Apart:
     """One tuple variable of a function."""
 
-    def __init__(self, function: Function, name: str) -> None:
+    def __init__(self, function: Function, name: str, fresh: set[str]) -> None:
         self.function = function
         self.name = name
+        self.fresh = fresh
         self.stable = {
             variable for variable, times in f.stores(function.body).items() if times == 1
         }
 
     def run(self) -> None:
-        uses = _Uses(self.name)
+        uses = Uses(self.name)
         uses.block(self.function.body, is_cold=False)
         if not (uses.items or uses.whole):
             return
         is_made = uses.others > 0 or uses.cold > _MOST_COLD_USES
-        if is_made and not uses.items:
+        if is_made and (uses.keeps or not uses.items):
             return
         self.is_made = is_made
         self.function.body = self._block(self.function.body)
@@ -80,6 +83,7 @@ class _Apart:
                 lines, elements = self._elements(statement)
                 rest = block[position + 1 :]
                 transformer = _Items(self.name, elements, is_made=self.is_made)
+                rest = f.rewritten(rest, partial(self._kept, elements))
                 rest = [transformer.visit(item) for item in rest]
                 comment = f.comment_of(statement)
                 if self.is_made:
@@ -98,6 +102,16 @@ class _Apart:
                     setattr(statement, part, self._block(inner))
             done.append(statement)
         return done
+
+    def _kept(self, elements: list[ast.expr], statement: ast.stmt) -> list[ast.stmt] | None:
+        """A copy of the tuple is one of its elements."""
+        if not isinstance(statement, f.Keep) or statement.target.id != self.name:
+            return None
+        names = dict.fromkeys(item.id for item in elements if isinstance(item, ast.Name))
+        kept: list[ast.stmt] = [
+            f.made(f.Keep, target=f.target(name)) for name in names if name not in self.fresh
+        ]
+        return f.marked(kept, f.operator_of(statement))
 
     def _elements(self, statement: ast.Assign) -> tuple[list[ast.stmt], list[ast.expr]]:
         """Variables for the elements that are none yet."""
@@ -120,17 +134,19 @@ class _Apart:
         return lines, elements
 
 
-class _Uses:
+class Uses:
     """How a variable is used: by items, as a whole by statements of ours, in branches that hardly run, otherwise."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.items = self.whole = self.cold = self.others = 0
+        self.items = self.whole = self.cold = self.others = self.keeps = 0
 
     def block(self, block: list[ast.stmt], *, is_cold: bool) -> None:
+        """Looks at a suite."""
         for statement in block:
             if isinstance(statement, f.Keep) and statement.target.id == self.name:
-                self.others += 1
+                self.keeps += 1
+                continue
             for field in statement._fields:
                 self._value(getattr(statement, field, None), statement, field, is_cold=is_cold)
             branch = isinstance(statement, ast.If) and not statement.orelse

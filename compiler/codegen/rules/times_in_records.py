@@ -44,7 +44,7 @@ def times_in_records(form: Form) -> None:
             form.sent[number] = replace(known, time=f"value[{item}]")
 
 
-def _item_of(function: Function, send: f.Send) -> str | None:
+def _item_of(function: Function, send: f.Send) -> str | None:  # noqa: PLR0911 - one for each form
     """The item of the record that is its timestamp, as text."""
     if not isinstance(send.time, ast.Name):
         return None

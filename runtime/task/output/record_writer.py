@@ -151,14 +151,8 @@ class RecordWriter:
         if not count:
             return
         assignment = self._selector.assign(values, keys)
-        layout = values.layout if isinstance(values, Columns) else None
-        if layout != self._layout:
-            self._change_layout(layout)
-        if isinstance(values, Columns):
-            for column, buckets in zip(values.lists, self._columns, strict=True):
-                assignment.scatter(column, buckets)
-        else:
-            assignment.scatter(values, self._columns[0])
+        for column, buckets in zip(self._columns_of(values), self._columns, strict=True):
+            assignment.scatter(column, buckets)
         if self._output.carries_timestamps:
             column = [None] * count if timestamps is None else timestamps
             assignment.scatter(column, self._timestamps)
@@ -232,12 +226,18 @@ class RecordWriter:
         """For each column a list for each lane."""
         return [[[] for _ in self._lanes] for _ in range(columns)]
 
-    def _change_layout(self, layout: Layout | None) -> None:
-        """Records of another form follow: those before become batches of their own."""
-        for lane in self._lanes:
-            self._seal(lane)
-        self._layout = layout
-        self._columns = self._buckets(1 if layout is None else sum(not entry for entry in layout))
+    def _columns_of(self, values: Sequence[Any]) -> Sequence[Sequence[Any]]:
+        """What is put into buckets; where records were of another form before, they become batches of their own."""
+        layout: Layout | None = values.layout if isinstance(values, Columns) else None
+        columns: Sequence[Sequence[Any]] = (
+            values.lists if isinstance(values, Columns) else (values,)
+        )
+        if layout != self._layout:
+            for lane in self._lanes:
+                self._seal(lane)
+            self._layout = layout
+            self._columns = self._buckets(len(columns))
+        return columns
 
     def _seal(self, lane: _Lane) -> None:
         count = len(self._columns[0][lane.number])

@@ -70,19 +70,19 @@ def test_a_record_costs_a_subtraction_and_two_look_ups() -> None:
     loop = source.split("zip(values, timestamps):\n")[1].split("    op_0")[0]
     assert loop.splitlines() == [
         "        key_0 = value % 3",
-        "        if key_0.__class__ not in plain_0:",
-        "            key_0 = identify_0(key_0)",
         "        if timestamp is None:",
         "            refuse_0(value)",
         "        start_0 = timestamp - timestamp % 10",
         "        pane_0 = panes_0.get(start_0)",
         "        if pane_0 is None:",
         "            pane_0 = pane_for_0(start_0, key_0, value, timestamp)",
-        "        if pane_0 is not None:",
-        "            held_0 = pane_0.get(key_0)",
-        "            if held_0 is None:",
-        "                held_0 = create_0()",
-        "            pane_0[key_0] = (held_0 + 1)",
+        "        if pane_0 is None:",
+        "            continue",
+        "        held_0 = pane_0.get(key_0)",
+        "        if held_0 is None:",
+        "            held_0 = 0",
+        "        held_0 = held_0 + 1",
+        "        pane_0[key_0] = held_0",
     ]
 
 
@@ -91,23 +91,23 @@ def test_a_record_costs_a_subtraction_and_two_look_ups() -> None:
     [
         (
             lambda keyed: keyed.window(TEN).reduce(lambda a, b: a - b),
-            "            pane_0[key_0] = value if held_0 is None else (held_0 - value)",
+            "            held_0 = held_0 - value",
         ),
         (
             lambda keyed: keyed.window(TEN).reduce(max),
-            "            pane_0[key_0] = value if held_0 is None else max_0(held_0, value)",
+            "            held_0 = max_0(held_0, value)",
         ),
         (
             lambda keyed: keyed.window(TEN).aggregate(CountBy(2)),
-            "            pane_0[key_0] = count_by_0(value, held_0)",
+            "        held_0 = held_0 + self_0.step",
         ),
         (
             lambda keyed: keyed.window(TEN).apply(lambda key, window, values: values),
-            "                held_0.append(value)",
+            "        held_0.append(value)",
         ),
         (
             lambda keyed: keyed.window(TumblingEventTimeWindows.of(10, -3)).reduce(max),
-            "        start_0 = timestamp - (timestamp + 3) % 10",
+            "        start_0 = timestamp - (timestamp - -3) % 10",
         ),
         (
             lambda keyed: keyed.window(SlidingEventTimeWindows.of(10, 4, 3)).reduce(max),
@@ -127,7 +127,7 @@ def test_without_inlining_every_function_is_called() -> None:
     source = source_of(
         lambda keyed: keyed.window(TEN).aggregate(Count()), opchain_codegen_inline="false"
     )
-    assert "pane_0[key_0] = count_fn_0(value, held_0)" in source
+    assert "held_0 = count_fn_0(value, held_0)" in source
 
 
 @pytest.mark.parametrize(

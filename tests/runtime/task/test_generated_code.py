@@ -79,7 +79,7 @@ def test_shared_names_are_those_that_any_module_may_use() -> None:
 
 
 def failing(message: str) -> Any:
-    def fail(value: int) -> int:
+    def fail(value: int, *_more: int) -> int:  # more arguments keep it from being inlined
         raise ValueError(message)
 
     return fail

@@ -1,0 +1,57 @@
+"""`sum`, `min` and `max` of one field of tuples are written out as the reduce that they stand for.
+
+    .sum(1)                 (previous_0[0], previous_0[1] + value[1])
+    .max(1)                 (previous_0[0], max(previous_0[1], value[1]))
+
+Only for tuples whose length is known: of other records the aggregation itself finds out what has the field.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.analysis import elements_of, types_of
+from opchain.runtime.functions.field_functions import FieldAggregation
+
+if TYPE_CHECKING:
+    from opchain.compiler.codegen.form import Form
+    from opchain.compiler.codegen.static_types import StaticType
+
+_COMBINED = {"sum": "old + new", "min": "min(old, new)", "max": "max(old, new)"}
+
+
+def write_aggregations(form: Form) -> None:
+    """Rewrites calls of aggregations in folds."""
+    for function in form.functions:
+        types = types_of(function, form)
+        for statement in f.all_statements(function.body):
+            if isinstance(statement, f.Fold):
+                _write(form, statement, types.get(_record(statement)))
+
+
+def _record(fold: f.Fold) -> str:
+    return fold.value.id if isinstance(fold.value, ast.Name) else ""
+
+
+def _write(form: Form, fold: f.Fold, kind: StaticType | None) -> None:
+    record = elements_of(kind)
+    call = fold.reduced
+    if record is None or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        return
+    aggregation = form.aggregations.get(call.func.id)
+    if type(aggregation) is not FieldAggregation or aggregation.kind not in _COMBINED:
+        return
+    field = aggregation.field
+    if type(field) is not int or not 0 <= field < len(record.items):
+        return
+    value = fold.value
+    items = [
+        f.expression(f"previous[{position}]", previous=f.name(fold.previous))
+        for position in range(len(record.items))
+    ]
+    new = ast.Subscript(value, ast.Constant(field), ast.Load())
+    items[field] = f.expression(_COMBINED[aggregation.kind], old=items[field], new=new)
+    fold.reduced = ast.Tuple(items, ast.Load())
+    form.remark(f.operator_of(fold), f"{aggregation!r} is written out")
