@@ -15,6 +15,7 @@ from opchain.runtime.formats.text_lines import whole_text
 from opchain.runtime.operators.pending_batch import COMBINED_KEYS
 from opchain.runtime.operators.process import is_tagged
 from opchain.runtime.operators.reduce import ABSENT
+from opchain.runtime.records import arrays
 from opchain.runtime.records.columns import Columns
 from opchain.runtime.records.record_copy import FROZEN, private
 
@@ -240,6 +241,9 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "window_function": lambda chain, index: _window_function(chain.operators[index].spec),
     "attribute_of": lambda chain, path, name: getattr(_found(chain, path), name),
     "global": lambda chain, path, names: _global(_found(chain, path), names),
+    "numbers_of": lambda _chain: arrays.numbers_of(),
+    "interleaved": lambda _chain: arrays.interleaved,
+    "has_plain": lambda _chain: arrays.has_plain,
     "fast_loads": lambda _chain: fast_loads(),
     "json_fields": lambda _chain, fields: JsonFields(fields).read,
     "unchanged": lambda chain, watched: Watched(chain, watched).is_unchanged,

@@ -25,6 +25,7 @@ from opchain.compiler.codegen.rules.read_json import read_json
 from opchain.compiler.codegen.rules.send_fields import nothing_is_sent_twice, send_fields
 from opchain.compiler.codegen.rules.take_apart import take_apart
 from opchain.compiler.codegen.rules.times_in_records import times_in_records
+from opchain.compiler.codegen.rules.use_arrays import use_arrays
 from opchain.compiler.codegen.rules.whole_text import whole_text
 from opchain.compiler.codegen.rules.write_aggregations import write_aggregations
 
@@ -64,6 +65,7 @@ RULES: tuple[Rule, ...] = (
     Rule(count_keys),
     Rule(forward_names),
     Rule(send_fields, nothing_is_sent_twice),
+    Rule(use_arrays),
     Rule(count_once, nothing_is_counted_by_record, inlines=False),
     Rule(extend_lists, inlines=False),
     Rule(whole_text),

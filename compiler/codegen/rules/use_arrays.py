@@ -1,0 +1,270 @@
+"""Arithmetic on whole numbers from a number sequence runs on numpy arrays, a batch at a time.
+
+    for value in values:                            value_1 = value + 1
+        value_1 = value + 1                         keep_2 = value_1 & 1 == 0
+        if value_1 & 1 == 0:                        value_1 = value_1[keep_2]
+            for value_3 in (value_1, -value_1):     value_3 = interleaved(value_1, -value_1)
+                self_4.total += value_3             self_4.total += int(value_3.sum())
+
+Expressions are sums, differences, products, remainders and quotients by a positive constant, bits, and comparisons. The
+bounds of a sequence are known, so it is known that nothing overflows 64 bits: an expression that might stays in the
+loop. An attribute of a function that a loop only adds to gets the sum. A condition that is the same for all records is
+looked at once.
+
+A batch goes through the loop where numpy is missing, where an attribute is not an int or is computed, and where such
+a condition asks for something that is not arithmetic.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from typing import TYPE_CHECKING
+
+from opchain.compiler.codegen import form as f
+from opchain.runtime.connectors.sequence import NumberSequenceSource
+from opchain.runtime.program import operator_specs as specs
+from opchain.runtime.program.vertex_program import NO_OPERATOR
+
+if TYPE_CHECKING:
+    from opchain.compiler.codegen.form import Form
+
+    Bounds = tuple[int, int]
+
+_LIMIT = 1 << 62
+"""No value of an expression, and no sum of a batch, comes near 64 bits."""
+
+_MOST_IN_A_BATCH = 1 << 20
+
+
+class _Loop(Exception):  # noqa: N818 - not an error: the loop stays
+    """Why a loop can't run on arrays."""
+
+
+def use_arrays(form: Form) -> None:
+    """Writes a function over arrays for a source of numbers; its loop takes the batches that do not fit."""
+    spec = form.program.operators[0].spec
+    if not isinstance(spec, specs.SourceSpec) or type(spec.source) is not NumberSequenceSource:
+        return
+    function = next(item for item in form.functions if item.name == "process_0")
+    if len(function.body) != 1 or not isinstance(function.body[0], ast.For) or function.before:
+        return
+    loop = function.body[0]
+    if not isinstance(loop.target, ast.Name) or form.program.batch_size > _MOST_IN_A_BATCH:
+        return
+    arrays = _Arrays(form, form.program.batch_size)
+    try:
+        arrays.bounds["value"] = _within(spec.source.start, spec.source.end)
+        arrays.block(copy.deepcopy(loop.body))
+    except _Loop as reason:
+        form.remark(0, f"not on arrays: {reason}")
+        return
+    name = form.names.bind("numbers_of", "numbers_of")
+    guards = [f.expression(f"(value := {name}(values)) is not None")]
+    for owner, attributes in sorted(arrays.attributes.items()):
+        form.names.bind("has_plain", "has_plain")
+        added, read = (tuple(sorted(part)) for part in attributes)
+        guards.append(f.expression(f"has_plain({owner}, {added!r}, {read!r})"))
+    vector = f.Function(function.name, function.arguments, function.about, arrays.lines)
+    vector.guards = [*function.guards, *guards, *arrays.guards]
+    vector.fallback = function.name = "loop_0"
+    form.functions.insert(form.functions.index(function), vector)
+    for index, (came, went) in sorted(arrays.counts.items()):
+        vector.after += f.statements(f"op_{index}.count({came}, {went})", NO_OPERATOR)
+    form.remark(0, "runs on arrays")
+
+
+class _Arrays:
+    def __init__(self, form: Form, most: int) -> None:
+        self.form = form
+        self.most = most
+        self.bounds: dict[str, Bounds] = {}
+        self.lines: list[ast.stmt] = []
+        self.guards: list[ast.expr] = []
+        self.attributes: dict[str, tuple[set[str], set[str]]] = {}
+        self.counts: dict[int, list[str]] = {}
+        self.number = "len(values)"
+
+    def block(self, block: list[ast.stmt]) -> None:
+        """Writes the statements of a block, whose records are the entries of all arrays."""
+        for position, statement in enumerate(block):
+            is_last = position + 1 == len(block)
+            operator = f.operator_of(statement)
+            if isinstance(statement, f.Count):
+                counted = self.counts.setdefault(operator, ["0", "0"])
+                counted[statement.what == "records_out"] = self.number
+            elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+                name = statement.targets[0].id
+                self.bounds[name] = self.bounds_of(statement.value)
+                self.lines.append(statement)
+            elif isinstance(statement, ast.If) and not statement.orelse and is_last:
+                self._guard(statement)
+            elif isinstance(statement, f.Emits) and is_last and not statement.nullable:
+                self._emits(statement)
+            elif isinstance(statement, f.Append):
+                self.bounds_of(statement.value)
+                values = ast.unparse(statement.value)
+                line = f.statements(f"{statement.list}.extend(({values}).tolist())", operator)
+                self.lines += f.with_comment(line, f.comment_of(statement))
+            elif isinstance(statement, ast.AugAssign):
+                self._added(statement)
+            else:
+                raise _Loop(
+                    f"{type(statement).__name__.lower()} statements are run for each record"
+                )
+
+    def _guard(self, statement: ast.If) -> None:
+        operator = f.operator_of(statement)
+        if self._is_same_for_all(statement.test):
+            before = copy.deepcopy(self.__dict__ | {"form": None})
+            try:
+                self.block(statement.body)
+            except _Loop:
+                form = self.form
+                self.__dict__.update(before)
+                self.form = form
+                self.guards.append(ast.UnaryOp(ast.Not(), statement.test))
+            else:
+                self.guards.append(statement.test)
+            return
+        test = self._test(statement.test)
+        keep = f"keep_{operator}"
+        self.lines += f.with_comment([f.let(keep, test, operator)], f.comment_of(statement))
+        self._select(statement.body, f"{{}}[{keep}]", operator)
+        self.block(statement.body)
+
+    def _select(self, body: list[ast.stmt], how: str, operator: int) -> None:
+        """Brings the arrays that are read in a body to the records that reach it."""
+        read = [name for name in self.bounds if any(f.reads(item, name) for item in body)]
+        read = read or ["value"]
+        for name in read:
+            self.lines += f.statements(f"{name} = {how.format(name)}", operator)
+        for name in set(self.bounds) - set(read):
+            del self.bounds[name]
+        self.number = f"count_{operator}"
+        self.lines += f.statements(f"count_{operator} = len({read[0]})", operator)
+
+    def _emits(self, statement: f.Emits) -> None:
+        display, operator = statement.iterable, f.operator_of(statement)
+        if not isinstance(display, (ast.Tuple, ast.List)) or statement.side is not None:
+            raise _Loop("a flat map emits other than a tuple of numbers")
+        bounds = [self.bounds_of(item) for item in display.elts]
+        if not bounds or not all(self._is_array(item) for item in display.elts):
+            raise _Loop("a flat map emits constants")
+        name = self.form.names.bind("interleaved", "interleaved")
+        call = ast.Call(f.name(name), list(display.elts), [])
+        target = statement.target.id
+        others = [
+            other for other in self.bounds if any(f.reads(item, other) for item in statement.body)
+        ]
+        if others:
+            raise _Loop("records before and behind a flat map are read together")
+        made = f.let(target, call, operator)
+        self.lines += f.with_comment([made], f.comment_of(statement))
+        self.bounds = {target: (min(low for low, _ in bounds), max(high for _, high in bounds))}
+        self.most *= len(bounds)
+        self.number = f"count_{operator}"
+        self.lines += f.statements(f"count_{operator} = len({target})", operator)
+        self.block(statement.body)
+
+    def _added(self, statement: ast.AugAssign) -> None:
+        """`self.total += x` for each record is one sum."""
+        target = statement.target
+        if (
+            not isinstance(statement.op, ast.Add)
+            or not isinstance(target, ast.Attribute)
+            or not isinstance(target.value, ast.Name)
+        ):
+            raise _Loop("a variable is changed for each record")
+        low, high = self.bounds_of(statement.value)
+        if max(abs(low), abs(high)) * self.most >= _LIMIT:
+            raise _Loop("a sum may have more than 64 bits")
+        added, read = self.attributes.setdefault(target.value.id, (set(), set()))
+        if target.attr in read:
+            raise _Loop("an attribute is read and changed")
+        added.add(target.attr)
+        if self._is_array(statement.value):
+            value = f"int(({ast.unparse(statement.value)}).sum())"
+        else:
+            value = f"{ast.unparse(statement.value)} * {self.number}"
+            value = self.number if value.startswith("1 * ") else value
+        text = f"{ast.unparse(target)} += {value}"
+        lines = f.statements(text, f.operator_of(statement))
+        self.lines += f.with_comment(lines, f.comment_of(statement))
+
+    def _is_array(self, node: ast.expr) -> bool:
+        return any(isinstance(item, ast.Name) and item.id in self.bounds for item in ast.walk(node))
+
+    def _is_same_for_all(self, test: ast.expr) -> bool:
+        """Whether a test compares attributes of a function with constants, and nothing changes them."""
+        if not isinstance(test, ast.Compare) or self._is_array(test):
+            return False
+        for node in (test.left, *test.comparators):
+            if isinstance(node, ast.Constant):
+                continue
+            if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)):
+                return False
+            added, read = self.attributes.setdefault(node.value.id, (set(), set()))
+            if node.attr in added:
+                return False
+            read.add(node.attr)
+        return all(isinstance(op, (ast.Is, ast.IsNot)) for op in test.ops)
+
+    def _test(self, node: ast.expr) -> ast.expr:
+        """A condition as an array of truth values."""
+        if isinstance(node, ast.BoolOp):
+            op = ast.BitAnd() if isinstance(node.op, ast.And) else ast.BitOr()
+            first, *rest = (self._test(item) for item in node.values)
+            for item in rest:
+                first = ast.BinOp(first, op, item)
+            return first
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return ast.UnaryOp(ast.Invert(), self._test(node.operand))
+        is_simple = isinstance(node, ast.Compare) and len(node.ops) == 1
+        if not is_simple or not self._is_array(node):
+            raise _Loop("a condition is no comparison of numbers")
+        assert isinstance(node, ast.Compare)
+        if isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
+            raise _Loop("a condition is no comparison of numbers")
+        self.bounds_of(node.left)
+        self.bounds_of(node.comparators[0])
+        return node
+
+    def bounds_of(self, node: ast.expr) -> Bounds:
+        """The least and the greatest value of an expression, which is an int whatever the record is."""
+        if isinstance(node, ast.Constant) and type(node.value) is int:
+            return _within(node.value, node.value)
+        if isinstance(node, ast.Name) and node.id in self.bounds:
+            return self.bounds[node.id]
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            low, high = self.bounds_of(node.operand)
+            return _within(-high, -low)
+        if isinstance(node, ast.BinOp):
+            left, right = self.bounds_of(node.left), self.bounds_of(node.right)
+            return _combined(node.op, left, right)
+        raise _Loop(f"'{ast.unparse(node)[:60]}' is not arithmetic on known ints")
+
+
+def _combined(op: ast.operator, left: Bounds, right: Bounds) -> Bounds:
+    if isinstance(op, ast.Add):
+        return _within(left[0] + right[0], left[1] + right[1])
+    if isinstance(op, ast.Sub):
+        return _within(left[0] - right[1], left[1] - right[0])
+    if isinstance(op, ast.Mult):
+        products = [a * b for a in left for b in right]
+        return _within(min(products), max(products))
+    constant = right[0] if right[0] == right[1] else 0
+    if constant > 0:
+        if isinstance(op, ast.Mod):
+            return 0, constant - 1
+        if isinstance(op, ast.FloorDiv):
+            return left[0] // constant, left[1] // constant
+        if isinstance(op, ast.BitAnd):
+            return 0, constant
+    raise _Loop(f"{type(op).__name__.lower()} is not written for arrays")
+
+
+def _within(low: int, high: int) -> Bounds:
+    if low <= -_LIMIT or high >= _LIMIT:
+        raise _Loop("a number may have more than 64 bits")
+    return low, high
