@@ -171,7 +171,7 @@ class Form:
     def remark(self, operator: int, text: str) -> None:
         """Notes what a rule did to an operator, or why it could not."""
         known = self.remarks.setdefault(operator, [])
-        if operator >= 0 and text not in known:
+        if text not in known:
             known.append(text)
 
     def batch_functions(self) -> list[Function]:

@@ -27,7 +27,7 @@ from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.chain_tree import ChainTree
 from opchain.compiler.codegen.function_source import plain_function
 from opchain.compiler.codegen.static_types import ColumnsOf, Traveling, records_of
-from opchain.runtime.errors import legible
+from opchain.runtime.errors import one_line_name
 from opchain.runtime.functions.function import has_lifecycle
 from opchain.runtime.functions.process_functions import has_on_timer
 from opchain.runtime.operators.windows.aligned_window_operator import is_aligned
@@ -280,7 +280,7 @@ class _Lowering:
     ) -> Lines:
         """Hands a record to an exchange, or combines it with others of its key first (batch mode)."""
         lines = self.keep(place, operator)
-        label = legible(output.label)
+        label = one_line_name(output.label)
         if output.combine is not None:
             return [*lines, *self._combine(number, output, place, f"-> {label}, combined here")]
         key = None
@@ -747,7 +747,7 @@ def _strategy_of(operator: OperatorProgram) -> WatermarkStrategy[Any] | None:
 
 def _comment(operator: OperatorProgram) -> str:
     """The comment at the first line of an operator."""
-    return f"{operator.index} {legible(operator.name)} ({legible(operator.call_site)})"
+    return f"{operator.index} {one_line_name(operator.name)} ({one_line_name(operator.call_site)})"
 
 
 def _count(operator: OperatorProgram, what: str) -> ast.stmt:

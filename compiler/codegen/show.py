@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
-from opchain.runtime.errors import legible
+from opchain.runtime.errors import one_line_name
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class _Function:
     def show(self) -> None:
         function, text = self._function, self._text
         text.add(0, f"def {function.name}({function.arguments}):")
-        words = legible(function.about.replace("\\", "/").replace('"', "'"), 90)
+        words = one_line_name(function.about.replace("\\", "/").replace('"', "'"), 90)
         text.add(1, f'"""{words}."""')
         if function.fallback is not None and function.guards:
             test = ast.BoolOp(ast.And(), function.guards)

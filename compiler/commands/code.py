@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from opchain.compiler.codegen.rules import RULE_NAMES
 from opchain.compiler.commands.chosen_vertex import chosen_vertex
 from opchain.compiler.commands.failures import CommandError, clear_errors
 from opchain.compiler.commands.output import answer, note
@@ -16,6 +17,7 @@ from opchain.compiler.commands.program_arguments import (
     takes_program,
 )
 from opchain.compiler.commands.program_command import ProgramCommand
+from opchain.compiler.passes.generate_code import generate_code
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.generated_text import generated_modules, generated_text
 
@@ -31,6 +33,11 @@ from opchain.compiler.plan.generated_text import generated_modules, generated_te
     "--vertex", metavar="V", help="Only one vertex: its number, its name, or an operator's uid."
 )
 @click.option(
+    "--until",
+    metavar="RULE",
+    help=f"Apply the rewrite rules up to this one: {', '.join(dict.fromkeys(RULE_NAMES))}.",
+)
+@click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
@@ -40,6 +47,7 @@ def code(
     file: str,
     request: Request,
     vertex: str | None,
+    until: str | None,
     output: Path | None,
 ) -> None:
     """Prints the Python source that runs FILE, one function per vertex.
@@ -48,7 +56,14 @@ def code(
     """
     program, captured = captured_program(file, request)
     with clear_errors():
-        plan = compile_program(program)
+        if until is None:
+            plan = compile_program(program)
+        elif until in RULE_NAMES:
+            plan = generate_code(compile_program(program, "programs"), until)
+        else:
+            raise CommandError(
+                f"no rule is called {until!r}; the rules are {', '.join(RULE_NAMES)}"
+            )
     if output is not None:
         _write(generated_modules(plan), output)
     else:

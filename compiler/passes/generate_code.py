@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     )
 
 
-def generate_code(plan: Plan) -> Plan:
-    """Fills `source`, `names` and `lines` of each vertex program, unless code generation is off."""
+def generate_code(plan: Plan, until: str | None = None) -> Plan:
+    """Fills `source`, `names` and `lines` of each vertex program, unless code generation is off.
+
+    `until` is the last rule to apply.
+    """
     settings = plan.program.settings
     if not settings.generate_code:
         return plan
@@ -41,6 +44,7 @@ def generate_code(plan: Plan) -> Plan:
             inline=settings.inline_functions,
             received=received,
             read_alone=_read_alone(vertex, heads),
+            until=until,
         )
         for output, traveling in zip(vertex.outputs, code.sent, strict=True):
             sent[output.first_target, output.channel_base] = traveling
@@ -50,6 +54,9 @@ def generate_code(plan: Plan) -> Plan:
                 source=code.source,
                 names=code.names,
                 lines=code.lines,
+                remarks=tuple(
+                    (index, tuple(texts)) for index, texts in sorted(code.remarks.items()) if texts
+                ),
                 outputs=tuple(map(_as_sent, vertex.outputs, code.sent)),
                 inputs=tuple(_as_received(edge, received) for edge in vertex.inputs),
             )

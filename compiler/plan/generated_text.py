@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from opchain.compiler.graph.plan import made
 from opchain.compiler.plan.layout import one_line
 from opchain.compiler.plan.text import without_call_sites
+from opchain.runtime.program.vertex_program import FIRST_OUTPUT
 
 if TYPE_CHECKING:
     from opchain.compiler.graph.plan import Plan
@@ -47,3 +48,20 @@ def generated_modules(plan: Plan) -> list[str]:
         else:
             modules.append(f"{title}\n\n{source}")
     return modules
+
+
+def remarks_text(plan: Plan) -> str:
+    """What code generation did to each operator, and why it could not do more, vertex by vertex."""
+    blocks = []
+    for number, vertex in enumerate(made(plan.job_program).vertices, start=1):
+        known = dict(vertex.remarks)
+        lines = [f"vertex {number}: {one_line(vertex.name, limit=400)}"]
+        for operator in vertex.operators:
+            lines.append(f"  {operator.name} ({operator.call_site})")
+            lines += [f"    {text}" for text in known.get(operator.index, ())]
+        for index, output in enumerate(vertex.outputs):
+            lines += [
+                f"  -> {output.label}: {text}" for text in known.get(FIRST_OUTPUT - index, ())
+            ]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)

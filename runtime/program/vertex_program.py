@@ -181,7 +181,8 @@ class VertexProgram:
     operator that each line of the text runs (NO_OPERATOR for none, FIRST_OUTPUT - n where it readies a
     record for output n), `file_name` shows in tracebacks. Sources send latency markers every
     `latency_interval_ms`, 0 for never. `state_folders` are the folders for keyed state on disk, empty for
-    the usual one; None keeps it in memory.
+    the usual one; None keeps it in memory. `remarks` say, by operator, what code generation did and why it
+    could not do more.
     """
 
     vertex_id: str
@@ -203,6 +204,7 @@ class VertexProgram:
     auto_watermark_interval_ms: int = 200
     latency_interval_ms: int = 0
     state_folders: tuple[str, ...] | None = None
+    remarks: tuple[tuple[int, tuple[str, ...]], ...] = ()
 
     @property
     def all_operators(self) -> tuple[OperatorProgram, ...]:

@@ -16,9 +16,9 @@ def numbers_of() -> Callable[[Sequence[Any]], Any]:
         return lambda _values: None
 
     def numbers(values: Sequence[Any]) -> Any:
-        if values.__class__ is range:
-            return np.arange(values.start, values.stop, values.step, np.int64)
-        return None
+        if not isinstance(values, range):
+            return None
+        return np.arange(values.start, values.stop, values.step, np.int64)
 
     return numbers
 
@@ -39,7 +39,7 @@ def has_plain(owner: Any, added: tuple[str, ...], read: tuple[str, ...]) -> bool
     >>> has_plain(tally, ("count",), ("step",)), has_plain(tally, ("step",), ())
     (True, False)
     """
-    kind = type(owner)
+    kind: Any = type(owner)
     if kind.__setattr__ is not object.__setattr__ or kind.__getattribute__ is not (
         object.__getattribute__
     ):

@@ -57,6 +57,7 @@ RULES: tuple[Rule, ...] = (
     Rule(drop_copies, inlines=False),
     Rule(take_apart),
     Rule(declared_forms, nothing_is_left_to_declare, inlines=False),
+    Rule(drop_copies, inlines=False),
     Rule(take_apart),
     Rule(plain_keys),
     Rule(narrow_state),
@@ -70,3 +71,6 @@ RULES: tuple[Rule, ...] = (
     Rule(extend_lists, inlines=False),
     Rule(whole_text),
 )
+
+RULE_NAMES: tuple[str, ...] = tuple(dict.fromkeys(rule.name for rule in RULES))
+"""The names of the rules, in their order; a rule that is applied again counts at its first place."""

@@ -60,8 +60,10 @@ def _count_keys(form: Form, function: Function, once: set[str]) -> None:
             name = form.names.bind(f"keys_{number}", "counted_keys", number, narrow.key)
             form.remark(where, "counted before the exchange")
             append = f.made(f.Append, list=name, value=f.name(key))
-            comment = (f.comment_of(statement) or "").replace(", combined", ", counted")
-            return f.with_comment(f.marked([append], where), comment)
+            for item in f.all_statements(function.body):
+                if f.operator_of(item) == where and f.comment_of(item):
+                    item.comment = item.comment.replace(", combined", ", counted")  # type: ignore[attr-defined]
+            return f.with_comment(f.marked([append], where), f.comment_of(statement))
         table = f"sums_to_{number}"
         form.names.bind(table, "combined_sums", number, narrow.key)
         form.remark(where, "summed up before the exchange")

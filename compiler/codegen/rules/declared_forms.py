@@ -28,14 +28,26 @@ _BUILTINS: dict[str, type] = {"int": int, "float": float, "str": str, "bool": bo
 def declared_forms(form: Form) -> None:
     """Writes out all conversions."""
     for function in form.functions:
-        types = types_of(function, form)
         found = [item for item in f.all_statements(function.body) if isinstance(item, f.Declare)]
         for statement in found:
+            types = types_of(function, form)  # of records converted so far, too
             lines = _converted(form, function, statement, types)
+            f.with_comment(lines, f.comment_of(statement))
             function.body = f.rewritten(
                 function.body,
                 lambda item, lines=lines, done=statement: lines if item is done else None,  # type: ignore[misc]
             )
+            _forward(function, statement, lines)
+
+
+def _forward(function: Function, statement: f.Declare, lines: list[ast.stmt]) -> None:
+    """A record that has its form keeps its name."""
+    value = statement.value
+    (made,) = lines if len(lines) == 1 else (None,)
+    if isinstance(value, ast.Name) and isinstance(made, ast.Assign) and made.value is value:
+        body = f.rewritten(function.body, lambda item: [] if item is made else None)
+        same: dict[str, ast.expr] = {statement.target.id: value}
+        function.body = [f.replaced(item, same) for item in body]
 
 
 def nothing_is_left_to_declare(form: Form) -> None:

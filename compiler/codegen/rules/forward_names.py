@@ -33,8 +33,11 @@ def forward_names(form: Form) -> None:
 
 
 def _forward(function: Function, *, kept: str) -> None:  # noqa: C901 - two small steps
-    times = f.stores(function.body)
+    times = f.stores([*function.before, *function.body])
     parts: dict[str, ast.expr] = {}
+    copied = {
+        item.target.id for item in f.all_statements(function.body) if isinstance(item, f.Keep)
+    }
 
     def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
         if (
@@ -43,6 +46,7 @@ def _forward(function: Function, *, kept: str) -> None:  # noqa: C901 - two smal
             and isinstance(statement.value, ast.Name)
             and times[statement.targets[0].id] == 1
             and not statement.targets[0].id.startswith(kept)
+            and not copied & {statement.targets[0].id, statement.value.id}
             and times.get(statement.value.id) == 1
         ):
             parts[statement.targets[0].id] = statement.value

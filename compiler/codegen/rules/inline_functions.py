@@ -85,8 +85,8 @@ _USED_UP = frozenset(
 def inline_functions(form: Form) -> None:
     """Replaces calls by bodies wherever that is the same."""
     for function in list(form.functions):
-        plain = copy.deepcopy(function)
         inliner = _Inliner(form, function)
+        plain = copy.deepcopy(function) if inliner.can_watch else function
         function.body = inliner.block(function.body)
         if not inliner.watched:
             continue

@@ -1,4 +1,4 @@
-"""Keys of types that stand for themselves in tables are not looked at.
+"""Values of known types are not looked at: keys that stand for themselves in tables, timestamps that are ints.
 
 key_0 = value[0]                              key_0 = value[0]
 if key_0.__class__ not in plain_keys_0:       previous_0 = ...
@@ -9,7 +9,7 @@ previous_0 = ...
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
@@ -31,6 +31,8 @@ def _plain_keys(form: Form, function: Function) -> None:
     types = types_of(function, form)
 
     def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
+        if _checks_for_int(statement, types):
+            return []
         key = _identified(statement)
         if key is None:
             return None
@@ -40,6 +42,20 @@ def _plain_keys(form: Form, function: Function) -> None:
         return [] if is_plain else None
 
     function.body = f.rewritten(function.body, rewrite)
+
+
+def _checks_for_int(statement: ast.stmt, types: dict[str, Any]) -> bool:
+    """Whether a statement is `if x.__class__ is not int: ...`, where x is one."""
+    test = statement.test if isinstance(statement, ast.If) else None
+    return (
+        isinstance(test, ast.Compare)
+        and isinstance(test.left, ast.Attribute)
+        and test.left.attr == "__class__"
+        and isinstance(test.left.value, ast.Name)
+        and isinstance(test.ops[0], ast.IsNot)
+        and ast.unparse(test.comparators[0]) == "int"
+        and types.get(test.left.value.id) is int
+    )
 
 
 def key_program(form: Form, operator: int) -> KeyProgram | None:

@@ -60,7 +60,9 @@ class _Apart:
         self.name = name
         self.fresh = fresh
         self.stable = {
-            variable for variable, times in f.stores(function.body).items() if times == 1
+            variable
+            for variable, times in f.stores(function.body).items()
+            if times == 1 or variable.startswith("field_of_")  # set before anybody reads it
         }
 
     def run(self) -> None:
