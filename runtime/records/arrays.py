@@ -15,10 +15,12 @@ def numbers_of() -> Callable[[Sequence[Any]], Any]:
     except ImportError:
         return lambda _values: None
 
+    make: Any = np.arange
+
     def numbers(values: Sequence[Any]) -> Any:
         if not isinstance(values, range):
             return None
-        return np.arange(values.start, values.stop, values.step, np.int64)
+        return make(values.start, values.stop, values.step, np.int64)
 
     return numbers
 
