@@ -1,0 +1,249 @@
+"""After every rewrite rule a job gives the same records, in the same order, with the same counters."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import pytest
+from forms import failure_of, job_of, notes_of, run_form, seen
+
+from opchain.common import Types, WatermarkStrategy
+from opchain.compiler.codegen import vertex
+from opchain.compiler.codegen.rules import RULES
+from opchain.datastream import OutputTag, ProcessFunction
+from opchain.datastream.functions import (
+    AggregateFunction,
+    FilterFunction,
+    FlatMapFunction,
+    KeyedProcessFunction,
+    MapFunction,
+)
+from opchain.datastream.state import ValueStateDescriptor
+from opchain.datastream.window import TumblingEventTimeWindows
+
+ODD = OutputTag("odd")
+STEP = 3
+
+
+def stepped(value: int) -> int:
+    return value + STEP
+
+
+class Scaled(MapFunction[int, Any]):
+    """A method that calls another method, a function of the module, and reads an attribute."""
+
+    def __init__(self, factor: int) -> None:
+        self.factor = factor
+
+    def scaled(self, value: int) -> int:
+        return value * self.factor
+
+    def map(self, value: int) -> Any:
+        more = stepped(value)
+        if more % 5 == 0:
+            return more, -1
+        return more, self.scaled(more)
+
+
+class Large(FilterFunction[Any]):
+    def filter(self, value: Any) -> bool:
+        if value[1] < 0:
+            return True
+        return bool(value[0] % 3)
+
+
+class Spread(FlatMapFunction[Any, Any]):
+    """A generator with a loop, a branch and a statement behind its `yield`."""
+
+    def __init__(self) -> None:
+        self.emitted = 0
+
+    def flat_map(self, value: Any) -> Any:
+        for number in range(value[0] % 4):
+            if number == 2:
+                continue
+            yield number, value[1]
+            self.emitted += 1
+
+
+class Sorted(ProcessFunction[Any, Any]):
+    def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Any:
+        if value[0] % 2:
+            yield ODD, value
+        else:
+            yield value[0], value[1] + 1
+
+
+class Counting(KeyedProcessFunction[Any, Any, Any]):
+    def open(self, runtime_context: Any) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        count = (self.count.value() or 0) + 1
+        self.count.update(count)
+        yield value[0], count
+
+
+class Mean(AggregateFunction[Any, Any, Any]):
+    def create_accumulator(self) -> Any:
+        return 0, 0
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        total, count = accumulator
+        return total + value[1], count + 1
+
+    def get_result(self, accumulator: Any) -> Any:
+        return accumulator
+
+    def merge(self, acc_a: Any, acc_b: Any) -> Any:
+        return acc_a[0] + acc_b[0], acc_a[1] + acc_b[1]
+
+
+def classes(env: Any) -> None:
+    stream = env.from_sequence(0, 60).map(Scaled(7)).filter(Large()).flat_map(Spread())
+    split = stream.process(Sorted())
+    seen(split.get_side_output(ODD), "odd")
+    seen(split.key_by(lambda row: row[0]).process(Counting()), "counted")
+
+
+def sums(env: Any) -> None:
+    pairs = env.from_sequence(0, 60).map(lambda x: (x % 4, x, "unit"))
+    seen(pairs.map(lambda row: (row[0], row[1])).key_by(lambda it: it[0]).sum(1), "sums")
+    seen(pairs.key_by(lambda row: row[0]).max(1), "greatest")
+    ones = pairs.map(lambda row: (row[0], 1))
+    seen(ones.key_by(lambda it: it[0]).reduce(lambda a, b: (a[0], a[1] + b[1])), "ones")
+
+
+def windows(env: Any) -> None:
+    strategy: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+        lambda row, _: row[2]
+    )
+    rows = env.from_sequence(0, 60).map(lambda x: (x % 3, x, x * 10))
+    timed = rows.assign_timestamps_and_watermarks(strategy).key_by(lambda row: row[0])
+    seen(timed.window(TumblingEventTimeWindows.of(100)).aggregate(Mean()), "means")
+
+
+def parsed(env: Any) -> None:
+    lines = env.from_sequence(0, 60).map(lambda x: '{"user": %d, "price": %d.5}' % (x % 3, x))
+    rows = lines.map(lambda line: json.loads(line))
+    seen(rows.map(lambda row: (row["user"], row.get("price"), row.get("none", 1))), "rows")
+
+
+def declared(env: Any) -> None:
+    pair = Types.TUPLE([Types.LONG(), Types.DOUBLE()])
+    rows = env.from_sequence(0, 60).map(lambda x: (x, x / 2 if x % 2 else x // 2), output_type=pair)
+    seen(rows.key_by(lambda row: row[0] % 3, key_type=Types.LONG()).map(lambda row: row), "rows")
+
+
+def arithmetic(env: Any) -> None:
+    numbers = env.from_sequence(-30, 60).map(lambda x: 3 * x - 1).filter(lambda x: x % 4 != 1)
+    seen(numbers.flat_map(lambda x: (x, -x)).filter(lambda x: x & 7 > 2 and not x == 9), "some")
+    seen(env.from_sequence(5, 9).filter(lambda x: x > 6).map(lambda x: (x // 2, 1)), "pairs")
+
+
+PROGRAMS = (classes, sums, windows, parsed, declared, arithmetic)
+
+
+@pytest.mark.parametrize("draw", PROGRAMS)
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_every_prefix_of_the_rules_gives_the_same(
+    draw: Any, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interpreted = run_form(draw, "interpreted", mode=mode, parallelism=2, batch_size=7)
+    for count in range(len(RULES) + 1):
+        monkeypatch.setattr(vertex, "RULES", RULES[:count])
+        ran = run_form(draw, mode=mode, parallelism=2, batch_size=7)
+        last = RULES[count - 1].name if count else "nothing"
+        assert ran.outcome.committables.values(), last
+        for name in (
+            "odd",
+            "counted",
+            "sums",
+            "greatest",
+            "ones",
+            "means",
+            "rows",
+            "some",
+            "pairs",
+        ):
+            assert ran.subtasks(name) == interpreted.subtasks(name), (last, name)
+        assert ran.counters() == interpreted.counters(), last
+
+
+def source_of(draw: Any) -> str:
+    return "\n".join(vertex.source or "" for vertex in job_of(draw).vertices)
+
+
+def test_function_classes_and_what_they_call_are_inlined() -> None:
+    first, *_ = job_of(classes).vertices
+    assert first.source is not None
+    fast = first.source.split("def fallback_0")[0]
+    assert "if not unchanged_0():" in fast
+    assert "scaled_1(" not in fast
+    assert "self_1.factor" in fast
+    assert "stepped" not in fast
+    assert "scaled_1(value)" in first.source
+
+
+def test_a_global_that_changes_is_noticed_with_the_next_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The function of a batch looks at it once, when the batch begins."""
+    here = sys.modules[__name__]
+
+    class Changing(MapFunction[int, int]):
+        def map(self, value: int, *_more: int) -> int:  # more arguments keep it from being inlined
+            if value == 8:
+                monkeypatch.setattr(here, "STEP", 100)
+            return value
+
+    def draw(env: Any) -> None:
+        seen(env.from_sequence(1, 12).map(Changing()).map(stepped), "stepped")
+
+    found = run_form(draw, batch_size=4).records("stepped")
+    assert found == [4, 5, 6, 7, 8, 9, 10, 11, 109, 110, 111, 112]
+
+
+@pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
+def test_a_field_that_is_missing_fails_as_in_json_loads(form: str) -> None:
+    def draw(env: Any) -> None:
+        lines = env.from_sequence(1, 9).map(lambda x: '{"user": 1}' if x < 5 else "{}")
+        seen(lines.map(lambda line: json.loads(line)["user"]), "users")
+
+    error = failure_of(draw, form)
+    assert type(error) is KeyError
+    assert "at record '{}'" in notes_of(error)
+
+
+def test_numbers_that_may_overflow_stay_in_the_loop() -> None:
+    def draw(env: Any, factor: int) -> None:
+        seen(env.from_sequence(1, 2**40).map(lambda x: x * factor), "products")
+
+    assert "numbers_of(values)" in source_of(lambda env: draw(env, 1000))
+    assert "numbers_of(values)" not in source_of(lambda env: draw(env, 2**23))
+
+
+class Total(FlatMapFunction[int, int]):
+    def __init__(self, start: Any) -> None:
+        self.total = start
+
+    def flat_map(self, value: int) -> Any:
+        self.total += value
+        return ()
+
+    def close(self) -> None:
+        TOTALS.append(self.total)
+
+
+TOTALS: list[Any] = []
+
+
+@pytest.mark.parametrize("start", [0, 0.5, True])
+def test_an_attribute_gets_the_sum_of_a_batch(start: Any) -> None:
+    TOTALS.clear()
+    for form in ("interpreted", "inlined"):
+        run_form(lambda env: env.from_sequence(1, 9).flat_map(Total(start)).print(), form)
+    assert [45 + start] * 2 == TOTALS
+    assert type(TOTALS[0]) is type(TOTALS[1])

@@ -1,0 +1,65 @@
+"""Whatever is read by msgspec is what `json.loads` gives."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opchain.runtime.formats.fast_json import JsonFields, fast_loads
+
+VALUES = (
+    *("-0", "1e5", "1.0", "12345678901234567890123", "1e400", "NaN", "-0.0", '"\\ud800"', "01"),
+    *('"\\u0041"', "1.7976931348623159e308", "5e-324", '"a\tb"', "[1,{}]", "1.", "+1", "tru", ""),
+    *("9" * 5_000, "[" * 2_000 + "]" * 2_000, '"\x7f\u2028"', "{}", '{"a":1,"a":2}', "-"),
+)
+
+
+def outcome(read: Any, text: Any) -> Any:
+    try:
+        found = read(text)
+    except Exception as error:  # noqa: BLE001 - errors are compared, too
+        return type(error), str(error)
+    return repr(found)
+
+
+@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize(
+    "around", ["%s", '{"x": %s}', '{"x": 1, "y": %s}', ' {"x": 1}%s', "\ufeff%s"]
+)
+def test_loads_gives_the_values_and_errors_of_json(around: str, value: str) -> None:
+    text = around % value
+    assert outcome(fast_loads(), text) == outcome(json.loads, text)
+
+
+@pytest.mark.parametrize("value", [b'{"x": 1}', None, 5, bytearray(b"[1]")])
+def test_other_than_texts_go_to_json(value: Any) -> None:
+    assert outcome(fast_loads(), value) == outcome(json.loads, value)
+
+
+@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize("around", ['{"x": %s}', '{"x": 1, "y": %s}', "%s", '{"x": 1}%s'])
+def test_fields_are_those_of_json_or_none(around: str, value: str) -> None:
+    text = around % value
+    read = JsonFields([("x", ()), ("z", (7,))]).read([text, '{"x": "other"}'])
+    if read is not None:
+        whole = json.loads(text)
+        assert repr((read[0].field_0, read[0].field_1)) == repr((whole["x"], whole.get("z", 7)))
+        assert read[1].field_0 == "other"
+
+
+documents = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@given(documents)
+def test_documents_are_read_alike(document: Any) -> None:
+    text = json.dumps(document)
+    found = fast_loads()(text)
+    assert repr(found) == repr(json.loads(text))
