@@ -166,9 +166,15 @@ class OperatorHarness:
 
     def run_mail(self) -> None:
         """Runs what timers and asynchronous calls have put into the mailbox, until nothing is left."""
-        executor = self._processor.mailbox_executor()
-        while executor.try_yield():
+        while self.run_mailbox_step():
             pass
+
+    def run_mailbox_step(self) -> bool:
+        """Runs the mail that is next, a timer that has fired say; False if none waits.
+
+        Flink: `MailboxProcessor.runMailboxStep`.
+        """
+        return self._processor.mailbox_executor().try_yield()
 
     def end_input(self) -> None:
         """Ends all inputs, as the end of a bounded job does: the last watermark, then `finish`."""

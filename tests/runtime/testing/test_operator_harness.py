@@ -163,3 +163,14 @@ def test_a_sink_function_has_no_operator_to_test() -> None:
 
     with pytest.raises(TypeError, match="Prints cannot be run by a harness"):
         OneInputOperatorHarness(Prints())
+
+
+def test_mail_can_be_run_one_by_one() -> None:
+    with KeyedOneInputOperatorHarness(Count(), itemgetter(0)) as harness:
+        harness.process_element(("a", 1))
+        assert not harness.run_mailbox_step()
+        harness.clock.advance(10)  # the timer is mail, and has not run yet
+        assert harness.values() == [1]
+        assert harness.run_mailbox_step()
+        assert harness.values() == [1, ("timer", 10)]
+        assert not harness.run_mailbox_step()
