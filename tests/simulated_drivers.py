@@ -2,10 +2,11 @@
 
 A driver runs on a thread of its own and stops before each call to the storage, the output's file system and the clock.
 The scheduler lets one driver make one step at a time. It may also let a driver die, have a call fail, do the call and
-lose its answer, or do the call much later. In between readers move committed files away, and clocks jump. A driver
-that is not scheduled for a while is frozen.
+lose its answer, or do the call much later. In between readers move committed files away, and clocks jump, and a
+state file of the last checkpoint is damaged. A driver that is not scheduled for a while is frozen.
 
-At the end one driver runs without faults, then the frozen ones wake. Each record must be in the output once.
+At the end one driver runs without faults, then the frozen ones wake. Each record must be in the output once,
+with the count that its state gives.
 
     python tests/simulated_drivers.py --seeds 100000 --first 0     # with the project and tests/ in PYTHONPATH
 """
@@ -16,6 +17,7 @@ import argparse
 import errno
 import os
 import random
+import secrets
 import sys
 import threading
 import uuid
@@ -30,15 +32,20 @@ from crash_runs import DriverDiedError, InProcessEpochs, delivered
 from epoch_runs import given
 from forms import job_of
 
-from opchain.common import Encoder, WatermarkStrategy
+from opchain.common import Encoder, Types, WatermarkStrategy
 from opchain.datastream.connectors.file_system import BucketAssigner, FileSink
+from opchain.datastream.functions import KeyedProcessFunction
+from opchain.datastream.state import ValueStateDescriptor
 from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
+from opchain.runtime.checkpoint.epoch_files import completed_epochs
+from opchain.runtime.checkpoint.fall_back import fall_back, is_whole
+from opchain.runtime.checkpoint.metadata import read_metadata
 from opchain.runtime.checkpoint.storage import CheckpointStorage
 from opchain.runtime.errors import CheckpointError
 from opchain.runtime.files.file_systems import FileStatus, FileSystem, FolderContent, joined
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from opchain.runtime.program.vertex_program import JobProgram
 
@@ -49,21 +56,44 @@ MOST_DRIVERS = 6
 _REFUSALS = (errno.ENOSPC, errno.EIO, errno.ETIMEDOUT)
 
 
+class Count(KeyedProcessFunction[str, Any, str]):
+    """Counts the records of a key."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value: Any, ctx: Any) -> Iterator[str]:
+        self.count.update((self.count.value() or 0) + 1)
+        yield f"{value[2]} {self.count.value()}"
+
+
 def simulated_job() -> JobProgram:
-    """Numbers into files, by two subtasks."""
+    """Numbers, each with its place among those of its key, into files, by two subtasks."""
 
     def drawn(env: Any) -> None:
         rows = given(env, "rows", WatermarkStrategy.no_watermarks()).set_parallelism(1)
         sink = FileSink.for_row_format(OUTPUT, Encoder.simple_string_encoder())
         sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
-        rows.rebalance().map(lambda row: str(row[2])).sink_to(sink.build()).uid("numbers")
+        counted = rows.key_by(lambda row: row[0]).process(Count()).uid("count")
+        counted.sink_to(sink.build()).uid("numbers")
 
     return job_of(drawn, parallelism=2, max_parallelism=2)
 
 
 def rows_of(batch: int) -> list[tuple[str, int, int]]:
     """What a micro-batch reads."""
-    return [("k", 0, 10 * batch + n) for n in range(3)]
+    return [(f"k{n % 2}", 0, 10 * batch + n) for n in range(3)]
+
+
+def expected() -> list[str]:
+    """What the output of the job is."""
+    counts: Counter[str] = Counter()
+    lines = []
+    for batch in range(BATCHES):
+        for key, _, number in rows_of(batch):
+            counts[key] += 1
+            lines.append(f"{number} {counts[key]}")
+    return sorted(lines)
 
 
 class Driver:
@@ -127,7 +157,7 @@ class World:
         self.trace: list[str] = []
         self.now_ms = 1_000_000
         self.noted = 0
-        self.is_disk_full = False
+        self.is_disk_full = self.was_damaged = False
         self.drivers: list[Driver] = []
         self.drivers_of_threads: dict[int, Driver] = {}
 
@@ -163,14 +193,31 @@ class World:
             now_ms=lambda: self.now_ms,
         )
         try:
+            self._fall_back(storage, coordinator)
             epochs = InProcessEpochs(self.job, coordinator, storage)
-            for batch in range(self.noted, BATCHES):
+            for batch in range(min(self.noted, epochs.last_batch + 1), BATCHES):
                 epochs.run(delivered(self.job, rows_of(batch)), batch)
                 self.call(f"note {batch}", lambda: None, changes=False)
                 self.noted = max(self.noted, batch + 1)
             coordinator.sweep()
         finally:
             coordinator.close()
+
+    def _fall_back(self, storage: CheckpointStorage, coordinator: CheckpointCoordinator) -> None:
+        """Goes back to the checkpoint before, where the last one is damaged."""
+        epochs = completed_epochs(storage)
+        if len(epochs) > 1 and not is_whole(storage, epochs[-1]):
+            fall_back(storage, coordinator, f"{storage.url}/chk-{epochs[-2]}")
+
+    def damage(self) -> None:
+        """Cuts a state file that no checkpoint but the last one refers to."""
+        world = SimulatedStorage(self)
+        found = [read_metadata(world, epoch) for epoch in completed_epochs(world)]
+        if len(found) > 1:
+            own = sorted(set(found[-1].files).difference(*(item.files for item in found[:-1])))
+            if own:
+                self.trace.append(f"{own[0]} is damaged")
+                self.files[own[0]] = b""
 
     def start(self) -> Driver:
         """Starts another driver."""
@@ -200,6 +247,9 @@ class World:
             if not alive:
                 if len(self.drivers) >= MOST_DRIVERS:
                     return
+                if not self.was_damaged and draw.random() < 0.3:
+                    self.was_damaged = True
+                    self.damage()
                 self.now_ms += 2 * LEASE_MS
                 current = self.start()
                 continue
@@ -257,9 +307,8 @@ class World:
         """
         files = [*self.archive.values()]
         files += [data for path, data in self.output.items() if "/." not in path]
-        found = sorted(int(line) for data in files for line in data.split())
-        expected = [row[2] for batch in range(BATCHES) for row in rows_of(batch)]
-        assert found == expected, f"seed {self.seed}: {found} and not {expected}"
+        found = sorted(line for data in files for line in data.decode().splitlines())
+        assert found == expected(), f"seed {self.seed}: {found} and not {expected()}"
         for driver in self.drivers:
             failure = driver.failure
             assert failure is None or isinstance(
@@ -418,6 +467,15 @@ def simulate(seed: int, job: JobProgram) -> World:
                 )
             )
         patches.enter_context(mock.patch.object(uuid, "uuid4", seeded_id))
+        patches.enter_context(
+            mock.patch.object(secrets, "token_hex", lambda size: ids.randbytes(size).hex())
+        )
+        patches.enter_context(
+            mock.patch(
+                "opchain.runtime.checkpoint.savepoint.checkpoint_storage",
+                return_value=SimulatedStorage(world),
+            )
+        )
         clock = SimpleNamespace(time_ns=lambda: world.now_ms * 1_000_000)
         patches.enter_context(mock.patch("opchain.runtime.spark.streaming.epochs.time", clock))
         world.chaos()

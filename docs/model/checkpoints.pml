@@ -250,25 +250,33 @@ proctype Driver() {
         fi;
         /* coordinator.py: _publish */
         require();
-#ifdef UNFENCED
-        name = 0;
-#else
-        look_up(e, name, data);
-        if
-        :: data > FENCE && data - FENCE <= me -> name = data - FENCE
-        :: else                                          /* free, or taken: then the put fails */
-        fi;
-#endif
         is_settled = false;
-        send(e, name, out);
-        if
-        :: put[me] == DONE -> put[me] = NONE
-        :: put[me] == EXISTS ->
-            put[me] = NONE;
-            assert(!is_last);                            /* progress: nobody is after the last driver */
-            stop()
-        :: put[me] == LOST -> stop()                     /* is_settled stays false */
-        fi;
+        do
+        ::
+#ifdef UNFENCED
+            name = 0;
+#else
+            look_up(e, name, data);
+            if
+            :: data > FENCE && data - FENCE <= me -> name = data - FENCE
+            :: else                                      /* free, or taken: then the put fails */
+            fi;
+#endif
+            send(e, name, out);
+            if
+            :: put[me] == DONE -> put[me] = NONE; break
+            :: put[me] == EXISTS ->
+                put[me] = NONE;
+                look_up(e, name, data);
+                if
+                :: data > FENCE && data - FENCE < me     /* a fence of a run before came late: the next name */
+                :: else ->
+                    assert(!is_last);                    /* progress: nobody is after the last driver */
+                    stop()
+                fi
+            :: put[me] == LOST -> stop()                 /* is_settled stays false */
+            fi
+        od;
         is_settled = true;
         /* _require_still */
         if

@@ -17,6 +17,7 @@ Flink: `CheckpointCoordinator`, `PendingCheckpoint`, `CompletedCheckpointStore`.
 from __future__ import annotations
 
 import logging
+import math
 from collections import deque
 from dataclasses import dataclass
 from time import perf_counter
@@ -289,12 +290,14 @@ class CheckpointCoordinator:
         """
         self.lease.require()
         dropped = [found for found in completed_epochs(self._storage) if found > epoch]
-        run = self.lease.run.number
-        for found in reversed(dropped):
-            # A fence in its place: what an earlier run still writes or removes there changes nothing.
-            last = last_file(self._storage, found)
-            if last is not None:
-                self._storage.write(last.name, fence_document(run))
+        # The files are looked up before the lease is checked: if another run takes over after the check, what is
+        # written late replaces the damaged file, and not the checkpoint that the other run has published since.
+        files = [last_file(self._storage, found) for found in reversed(dropped)]
+        self.lease.require()
+        for file in files:
+            if file is not None:
+                # A fence in its place: what an earlier run still writes or removes there changes nothing.
+                self._storage.write(file.name, fence_document(self.lease.run.number))
         self._completed = None
         return dropped
 
@@ -320,15 +323,19 @@ class CheckpointCoordinator:
         storage, epoch = self._storage, metadata.epoch
         self.lease.require()
         data = encode(metadata, storage.key)
-        name = name_to_publish(storage, epoch, self.lease.run.number)
         self.lease.is_settled = False  # until the storage has answered
-        try:
-            storage.publish(name, data)
-        except FileExistsError:
-            self.lease.is_settled = True
-            self._require_own(metadata)
-        else:
-            self.lease.is_settled = True
+        while True:
+            name = name_to_publish(storage, epoch, self.lease.run.number)
+            try:
+                storage.publish(name, data)
+            except FileExistsError:
+                last = last_file(storage, epoch)
+                if last is not None and (last.fenced_by or math.inf) < self.lease.run.number:
+                    continue  # the fence of a run that this one has replaced came late
+                self.lease.is_settled = True
+                self._require_own(metadata)
+            break
+        self.lease.is_settled = True
         self._require_still(epoch, name)
 
     def _require_own(self, metadata: CheckpointMetadata) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.runtime.checkpoint.coordinator import Acknowledgement, CheckpointCoordinator
-from opchain.runtime.checkpoint.epoch_files import completed_epochs, metadata_name
+from opchain.runtime.checkpoint.epoch_files import completed_epochs, fence_document, metadata_name
 from opchain.runtime.checkpoint.metadata import (
     Committable,
     OperatorMetadata,
@@ -374,6 +374,51 @@ def test_a_run_that_died_before_it_fenced_leaves_the_fence_to_the_next(
     with pytest.raises(CheckpointInUseError, match="run number 3"):
         run_epoch(first, Tasks(storage), 1)
     run_epoch(third, Tasks(storage), 1)
+
+
+def test_a_fence_of_a_replaced_run_that_comes_late_does_not_stop_its_successor(
+    storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, tasks = [0], Tasks(storage)
+    open_(storage, now_ms=lambda: now[0])
+    now[0] += 60_000
+    second = open_(storage, "run-2", now_ms=lambda: now[0])
+    run_epoch(second, tasks, 1)
+    publish = type(storage).publish
+
+    def late(self: Any, name: str, data: bytes) -> None:
+        monkeypatch.undo()
+        publish(self, name, fence_document(1))  # of run-1, frozen in a take-over of its own
+        publish(self, name, data)
+
+    monkeypatch.setattr(type(storage), "publish", late)
+    run_epoch(second, tasks, 2)
+    assert read_metadata(storage, 2).run_id == "run-2"
+    assert storage.children("chk-2") == ["_metadata", "_metadata.1"]
+
+
+def test_a_run_that_drops_checkpoints_late_drops_none_of_its_successor(
+    storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0]
+    first = open_(storage, now_ms=lambda: now[0], retained=3)
+    tasks = Tasks(storage)
+    for epoch in (1, 2):
+        run_epoch(first, tasks, epoch)
+    write = type(storage).write
+
+    def late(self: Any, name: str, data: bytes) -> None:
+        monkeypatch.undo()
+        now[0] += 60_000
+        second = open_(storage, "run-2", now_ms=lambda: now[0], retained=3)
+        second.discard_after(1)
+        run_epoch(second, Tasks(storage), 2)
+        write(self, name, data)
+
+    monkeypatch.setattr(type(storage), "write", late)
+    first.discard_after(1)
+    assert completed_epochs(storage) == [1, 2]
+    assert read_metadata(storage, 2).run_id == "run-2"
 
 
 @pytest.mark.parametrize("retained", [1, 3])
