@@ -83,11 +83,6 @@ T = TypeVar("T")
 
 
 def _records(collection: Any, record_type: TypeInformation[Any] | None, call: str) -> Sequence[Any]:
-    if isinstance(collection, (str, bytes)):
-        raise TypeError(
-            f"{at_call(call)} got the text {collection!r}, which would become a stream of "
-            f"characters; pass a list"
-        )
     try:
         records = list(collection)
     except TypeError as error:

@@ -82,9 +82,9 @@ class Configuration:
         return self._write(key, value, str)
 
     @staticmethod
-    def parse_list_value(value: str) -> list[str]:
-        """The items of a list in text form: "a;b", "[a, b]", or lines that begin with "- "."""
-        return parse_list(value)
+    def parse_list_value(value: str | None) -> list[str]:
+        """The items of a list in text form: "a;b", "[a, b]", or lines that begin with "- "; none for None."""
+        return parse_list(value) if value else []
 
     def get_integer(self, key: str, default_value: int) -> int:
         """The value as a 64-bit int, or the default.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from forms import Ran, job_of, run_job, seen
 
+from opchain.common import Types
 from opchain.datastream import FlatMapFunction, MapFunction, RuntimeContext
 from opchain.runtime.errors import (
     KeyTypeError,
@@ -142,7 +143,9 @@ class Bad:
             r"the record Bad\(\) cannot be pickled",
         ),
         (
-            lambda env: env.from_collection([1]).key_by(lambda _: object()).reduce(max).print(),
+            lambda env: (
+                env.from_collection([1]).key_by(lambda _: "x", Types.INT()).reduce(max).print()
+            ),
             KeyTypeError,
             r"test_bounded_job.py",
         ),

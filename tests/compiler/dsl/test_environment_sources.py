@@ -152,6 +152,10 @@ def test_generate_sequence_is_the_old_parallel_source(env: StreamExecutionEnviro
     assert not source.spec.is_bounded
 
 
+def test_a_text_is_a_collection_of_its_characters(env: StreamExecutionEnvironment) -> None:
+    assert records_of(env.from_collection("abc")) == ["a", "b", "c"]
+
+
 def test_read_text_file(env: StreamExecutionEnvironment, tmp_path: Path) -> None:
     source = source_of(env.read_text_file(str(tmp_path / "a.txt"), "latin-1"))
     assert source.name == "Text File Source"
@@ -169,7 +173,6 @@ def test_read_text_file(env: StreamExecutionEnvironment, tmp_path: Path) -> None
         ("from_source", (NumberSequenceSource(1, 2), NO_WATERMARKS, None), TypeError),
         ("add_source", (NumberSequenceSource(1, 2),), TypeError),
         ("add_source", (print,), TypeError),
-        ("from_collection", ("abc",), TypeError),
         ("from_collection", (5,), TypeError),
         ("from_collection", ([1], int), TypeError),
         ("from_elements", (), ValueError),

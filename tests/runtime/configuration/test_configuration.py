@@ -223,6 +223,10 @@ def test_the_default_of_an_option_cannot_be_changed_by_its_reader() -> None:
     assert Configuration().get(TAGS) == {"a": "1"}
 
 
+def test_no_text_is_an_empty_list() -> None:
+    assert Configuration.parse_list_value(None) == Configuration.parse_list_value("") == []
+
+
 @pytest.mark.parametrize("text", ["file:///a.jar;file:///b.jar", "[file:///a.jar, file:///b.jar]"])
 def test_a_list_of_jars_is_read(text: str) -> None:
     jars = ["file:///a.jar", "file:///b.jar"]
