@@ -184,7 +184,7 @@ def _look_at_running_sources(job: JobProgram) -> None:
         if getattr(operator.spec.function, "is_bounded", None) is False:  # type: ignore[attr-defined]
             raise UnsupportedFeatureError(
                 f"{where} is a SourceFunction that never ends, and its place is in a loop of one process, which Spark "
-                "can't go on from: make it an UnboundedSource, which has positions, or run the job in this process "
+                "can't resume from: make it an UnboundedSource, which has positions, or run the job in this process "
                 "(execution.target = local)"
             )
         _LOG.warning(

@@ -35,7 +35,7 @@ _LOOK_EVERY_S = 1.0
 """How often somebody looks whether running tasks have dropped late records."""
 
 _FLUSH_AFTER_MS = 100
-"""Where no exchange has a buffer time-out: Flink's default."""
+"""Where no exchange has a buffer timeout: Flink's default."""
 
 ENDING_S = 5.0
 """How long tasks get to end when the job is stopped; a source that blocks is left behind."""
@@ -65,7 +65,7 @@ def running_sources(job: JobProgram) -> list[OperatorProgram]:
 
 
 def _flush_after_ms(job: JobProgram) -> int | None:
-    """How long a record of a SourceFunction waits for others: the least buffer time-out; None for no limit."""
+    """How long a record of a SourceFunction waits for others: the least buffer timeout; None for no limit."""
     timeouts = [output.buffer_timeout_ms for vertex in job.vertices for output in vertex.outputs]
     if not timeouts:
         return _FLUSH_AFTER_MS
