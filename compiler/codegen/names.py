@@ -17,6 +17,8 @@ _NUMBERS = re.compile(r"(_\d+)+$")
 _LONGEST = 40
 _OURS = frozenset(
     {
+        *("assigner", "fallback", "fast_loads", "field_of", "has_plain", "interleaved", "keep"),
+        *("loop", "numbers_of", "objects", "read_json", "self", "sums_to", "unchanged"),
         *("as_declared", "as_timestamp", "batch", "column", "flush", "plain", "row"),
         *(
             "combined",

@@ -404,9 +404,7 @@ class _Inliner:
         assert callee.owner is not None
         owner_path = self.form.names.bindings[callee.owner]
         where = callee.owner.rpartition("_")[2]
-        name = self.form.names.bind_function(
-            method, "method", where, "attribute_of", owner_path, attribute
-        )
+        name = self._bound(method, where, "attribute_of", owner_path, attribute)
         self.form.callees[name] = f.Callee(
             method, self.form.names.bindings[name], callee.owner, callee.instance
         )
@@ -434,9 +432,7 @@ class _Inliner:
         """The name of generated code for a global name of a function, which must not change."""
         where = callee.path[1] if isinstance(callee.path[1], int) else 0
         base = "_".join(names)
-        name = self.form.names.bind_function(
-            _Named(base), "global", str(where), "global", callee.path, names
-        )
+        name = self._bound(_Named(base), str(where), "global", callee.path, names)
         is_known = isinstance(value, FunctionType) or is_written_exactly(value)
         digest = digest_of(value) if is_known else None
         self._watch(callee.path, names, digest)
@@ -445,6 +441,14 @@ class _Inliner:
             path = self.form.names.bindings[name]
             self.form.callees.setdefault(name, f.Callee(value, path))
         return name
+
+    def _bound(self, named: Any, where: str, *what: Any) -> str:
+        """Binds a name that is none of a local variable's: names differ from the user's in their case."""
+        names = self.form.names
+        name = names.function(named, "global", where)
+        while name in self._used or names.bindings.get(name, what) != what:
+            name += "_too"
+        return names.bind(name, *what)
 
     def _watch(
         self, path: tuple[Any, ...], names: Any, digest: str | None, *, is_attribute: bool = False

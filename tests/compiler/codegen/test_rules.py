@@ -172,6 +172,19 @@ def test_every_prefix_of_the_rules_gives_the_same(
         assert ran.counters() == interpreted.counters(), last
 
 
+def leveled(price: int) -> Any:
+    step, mark = int(price >= STEP), int(price > 2 * STEP)
+    levels = (step, mark)
+    return (price, *levels)
+
+
+def test_a_local_variable_and_a_global_that_differ_in_case_are_told_apart() -> None:
+    def draw(env: Any) -> None:
+        seen(env.from_sequence(0, 9).map(leveled), "levels")
+
+    assert run_form(draw).records("levels") == [leveled(price) for price in range(10)]
+
+
 def source_of(draw: Any) -> str:
     return "\n".join(vertex.source or "" for vertex in job_of(draw).vertices)
 

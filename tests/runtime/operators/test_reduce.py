@@ -126,7 +126,7 @@ def test_a_reduce_that_changes_its_argument_changes_nobody_elses(form: str, mode
 def test_sums_that_generated_code_keeps_are_in_the_snapshot(key_field: int, pairs: Any) -> None:
     spec = ReduceSpec(lambda a, _: a)
     with KeyedOneInputOperatorHarness(spec, lambda pair: pair[key_field]) as harness:
-        sums = harness.operator.keep_sums(key_field)
+        sums = harness.operator.keep_sums(("sum", "key") if key_field else ("key", "sum"))
         harness.process_element(pairs[1])
         sums.update(a=1, b=2)
         whole = harness.snapshot()
