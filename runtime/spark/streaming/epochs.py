@@ -392,6 +392,8 @@ class Epochs:
     def _commit_again(self, metadata: CheckpointMetadata) -> None:
         """Commits what a checkpoint holds: a driver may have died before it did."""
         commit(self._job, JobOutcome(committables=self._committables_of(metadata)))
+        for source, read_to in self._positions(self.last_batch):
+            source.checkpoint_completed(read_to)
 
     def _committables_of(self, metadata: CheckpointMetadata) -> dict[tuple[int, int], list[Any]]:
         """What the sinks wrote before a checkpoint, by vertex and operator."""
