@@ -34,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in another order")
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist starts its workers, which get these options
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist starts its workers
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Chooses what to run: without arguments the quick tests, in folders all but clusters, in files all."""
     options = config.option
@@ -42,7 +42,8 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         return
     is_default = config.args_source is not pytest.Config.ArgsSource.ARGS
     options.markexpr = "not cluster and not full" if is_default else "not cluster"
-    if is_default and options.numprocesses is None:
+    is_worker = "PYTEST_XDIST_WORKER" in os.environ  # it gets the arguments, not the options
+    if is_default and not is_worker and options.numprocesses is None:
         options.numprocesses, options.dist = min(os.cpu_count() or 1, 4), "loadfile"
 
 
