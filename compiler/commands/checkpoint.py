@@ -160,7 +160,7 @@ def diff(
         context.exit(NO)
 
 
-@click.command(short_help="Copies CHECKPOINT to TARGET, or has the job that runs there take one.")
+@click.command(short_help="Copies CHECKPOINT to TARGET, or asks a running job for one.")
 @click.argument("checkpoint")
 @click.argument("target", required=False)
 @takes_key
@@ -179,7 +179,7 @@ def savepoint(
 ) -> None:
     """Takes a savepoint: TARGET gets all files of a checkpoint, needs nothing else, and is never removed.
 
-    Where CHECKPOINT is the folder of a job that runs, the job takes it behind the epoch that runs; TARGET, as its
+    If CHECKPOINT is the folder of a running job, the job takes the savepoint after its current epoch; TARGET, as its
     driver sees it, may be left out then for execution.checkpointing.savepoint-dir. Else CHECKPOINT is as in
     'opchain checkpoint', and is copied. TARGET is a path or URL of a folder that is empty. Nothing of CHECKPOINT is
     unpickled.

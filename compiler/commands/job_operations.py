@@ -48,7 +48,7 @@ def _absolute(target: str) -> str:
     return target if urlsplit(target).scheme else os.path.abspath(target)  # noqa: PTH100 - keeps links
 
 
-@click.command(short_help="Stops JOB with a savepoint, behind the epoch that runs.")
+@click.command(short_help="Stops JOB with a savepoint after the current epoch.")
 @click.argument("job")
 @click.argument("target", required=False)
 @click.option("--drain", is_flag=True, help="End event time first: all windows fire.")

@@ -29,7 +29,7 @@ class Finding(NamedTuple):
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("-w", "--write", is_flag=True, help="Rewrite the file in place.")
 def port(file: Path, write: bool) -> None:
-    """Rewrite a PyFlink program's imports from pyflink to opchain.
+    """Rewrites a PyFlink program's imports from pyflink to opchain.
 
     Prints the rewritten program, or writes it back with --write. Imports that would not resolve, names that
     opchain refuses, and spellings of PyFlink 1 are listed on standard error. Exit codes: 0 all imports

@@ -54,7 +54,7 @@ class JsonRowDeserializationSchema(DeserializationSchema["Row"]):
             if self.ignores_parse_errors:
                 return None  # type: ignore[return-value]  # as the contract has it
             raise ValueError(
-                f"the message {short_repr(message)} is not JSON record of {self.row_type!r} "
+                f"the message {short_repr(message)} is not a JSON record of {self.row_type!r} "
                 f"({reason_of(error)}); "
                 "correct it, or ignore_parse_errors()"
             ) from error

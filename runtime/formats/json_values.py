@@ -224,7 +224,7 @@ def _maps_from_objects(kind: MapTypeInfo[Any, Any]) -> Convert:
     def column_of(column: Column) -> Column:
         for value in column:
             if not isinstance(value, dict):
-                raise ValueError(f"{short_repr(value)} is not JSON object")  # noqa: TRY004 - the data's fault
+                raise ValueError(f"{short_repr(value)} is not a JSON object")  # noqa: TRY004 - the data's fault
         return [
             dict(zip(keys(list(value)), values(list(value.values())), strict=True))
             for value in column
@@ -253,7 +253,7 @@ def _rows_from_objects(kind: RowTypeInfo, needs_all_fields: bool) -> Convert:
             return column
         if set(map(type, column)) != {dict}:
             wrong = next(value for value in column if type(value) is not dict)
-            raise ValueError(f"{short_repr(wrong)} is not JSON object")
+            raise ValueError(f"{short_repr(wrong)} is not a JSON object")
         converted = []
         for name, convert, values in zip(
             names, fields, zip(*picked(column), strict=True), strict=True

@@ -11,7 +11,7 @@ Lambdas, functions, generators (`yield x` becomes what happens to x), methods of
 functions that these call. A body takes the call's place when:
 
 - its source is the function's code (function_source.py);
-- each of its names is a local variable that is certainly set before it is read, a constant that travels with
+- each of its names is a local variable that is certainly set before it is read, a constant that is sent with
   the function, a builtin, or a global name, which is looked up where the function runs;
 - nothing in it outlives the call (an inner function, a generator that is not used up at once);
 - it returns at its end, or in branches of an `if`.

@@ -40,7 +40,7 @@ def sources(draw: Any, **settings: str) -> list[str]:
 def test_a_linear_chain_is_one_flat_loop() -> None:
     (source,) = sources(lambda s: s.filter(keep).map(str), opchain_codegen_inline="false")
     code = [line.split("  #")[0] for line in source.splitlines()]
-    dropped = code.index("        if not keep_1(value):")
+    dropped = code.index("        if not keep_fn_1(value):")
     assert code[dropped + 1 : dropped + 4] == [
         "            continue",
         "        count_1 += 1",

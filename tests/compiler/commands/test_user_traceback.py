@@ -35,7 +35,10 @@ def run_with(function: Any) -> None:
 
 
 def read(text: str) -> Any:
-    return json.loads(text)
+    try:  # so the function is called, not inlined
+        return json.loads(text)
+    finally:
+        HERE.stat()
 
 
 def frames(text: str) -> list[tuple[str, str]]:

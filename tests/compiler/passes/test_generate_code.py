@@ -28,7 +28,7 @@ def test_every_vertex_gets_its_module(env: Any, source: Any, compiled: Any) -> N
     assert [vertex.source for vertex in before.vertices] == [None, None]
     for bare, vertex in zip(before.vertices, after.vertices, strict=True):
         assert vertex.source.startswith("def process_0(values):\n")
-        assert replace(vertex, source=None, names={}, lines=()) == bare
+        assert replace(vertex, source=None, names={}, lines=(), remarks=()) == bare
 
 
 def test_generation_can_be_switched_off(env: Any, source: Any, compiled: Any) -> None:

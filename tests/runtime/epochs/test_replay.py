@@ -112,7 +112,7 @@ def test_another_function_is_found_where_it_differs(recorded: Any) -> None:
     assert replay(job, recorded_epoch(storage, 1)).differences == ()
     found = [str(item) for item in replay(job, recorded_epoch(storage, 2)).differences]
     assert [text.partition(": sends ")[2] or text.partition("state ")[2] for text in found] == [
-        "other records to 'Sink: Print to Std. Out', 2 as were recorded",
+        "other records to 'Sink: Print to Std. Out', 5 as were recorded",
         "'sum' of 'KeyedProcess' of key 'a': 116, and 16 was recorded",
     ]
 
