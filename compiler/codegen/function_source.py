@@ -103,6 +103,11 @@ def definition_of(function: Any) -> Definition:
         body: list[ast.stmt] = [ast.Return(found.body)]
     else:
         body = found.body[1:] if len(found.body) > 1 and _is_text(found.body[0]) else found.body
+    file = code.co_filename.replace("\\", "/").rpartition("/")[2]
+    for statement in body:
+        for node in ast.walk(statement):
+            if hasattr(node, "lineno"):
+                node.user_line = f"{file}:{node.lineno}"  # type: ignore[attr-defined]
     return Definition(function, code.co_varnames[: code.co_argcount], body, source.rebound)
 
 

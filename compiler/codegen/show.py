@@ -96,7 +96,7 @@ class _Function:
 
     def line(self, depth: int, line: str, statement: ast.stmt, *, is_first: bool = True) -> None:
         """Writes a line of a statement, the first with its comment."""
-        comment = f.comment_of(statement) if is_first else None
+        comment = _comment(statement) if is_first else None
         self._text.add(depth, f"{line}  # {comment}" if comment else line, f.operator_of(statement))
 
     # Python's statements with suites
@@ -207,6 +207,27 @@ _WRITERS: dict[type[ast.stmt], Any] = {
     f.Count: _Function._count,  # noqa: SLF001
     f.Fold: _Function._fold,  # noqa: SLF001
 }
+
+
+def _comment(statement: ast.stmt) -> str | None:
+    """A statement's comment, and the user's line where it comes from an inlined function.
+
+    A traceback shows the line of generated code with its comment, and so the user's line.
+    """
+    comment, place = f.comment_of(statement), _user_line(statement)
+    if place is None or (comment is not None and place in comment):
+        return comment
+    return place if comment is None else f"{comment}, {place}"
+
+
+def _user_line(statement: ast.stmt) -> str | None:
+    """`job.py:8` of the first expression that was inlined; suites below the statement are not looked at."""
+    place: str | None = getattr(statement, "user_line", None)
+    if place is not None:
+        return place
+    heads = (part for _, part in ast.iter_fields(statement) if isinstance(part, ast.expr))
+    nodes = (node for head in heads for node in ast.walk(head))
+    return next((node.user_line for node in nodes if hasattr(node, "user_line")), None)
 
 
 def _operand(node: ast.expr) -> str:

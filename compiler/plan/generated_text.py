@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from opchain.compiler.graph.plan import made
@@ -11,6 +12,10 @@ from opchain.runtime.program.vertex_program import FIRST_OUTPUT
 
 if TYPE_CHECKING:
     from opchain.compiler.graph.plan import Plan
+
+
+_INLINED_LINE = re.compile(r"(?:  # |, )[^\s,]+\.py:\d+$", re.MULTILINE)
+"""The user's line at the end of a line of an inlined function."""
 
 
 def generated_text(plan: Plan, vertex: int | None = None, *, call_sites: bool = True) -> str:
@@ -24,7 +29,7 @@ def generated_text(plan: Plan, vertex: int | None = None, *, call_sites: bool = 
     modules = generated_modules(plan)
     if not call_sites:
         sites = {str(node.call_site) for node in made(plan.stream_graph).nodes()}
-        modules = [without_call_sites(module, sites) for module in modules]
+        modules = [_INLINED_LINE.sub("", without_call_sites(module, sites)) for module in modules]
     if vertex is None:
         return "\n\n".join(modules)
     if not 1 <= vertex <= len(modules):
