@@ -8,6 +8,7 @@ from opchain.runtime.checkpoint.state_files import read_task_state
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
 from opchain.runtime.state.keys.key_groups import KeyGroupRange
 from opchain.runtime.state.keys.key_identity import key_of
+from opchain.runtime.state.keys.pyflink_keys import hash_pickled
 from opchain.runtime.state.timers.timer_services import TimerServices
 
 if TYPE_CHECKING:
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def state_in(storage: CheckpointStorage, metadata: CheckpointMetadata) -> dict[str, Any]:
-    """The state of each operator by its uid: keyed state, timers of both clocks, and state without key."""
+    """The state of each operator by its uid: keyed state, timers of both clocks, and state without key.
+
+    The keys of the job have no declared type.
+    """
     found = {}
     for operator in metadata.operators:
         everything = KeyGroupRange(0, operator.max_parallelism - 1)
@@ -26,9 +30,9 @@ def state_in(storage: CheckpointStorage, metadata: CheckpointMetadata) -> dict[s
         )
         if snapshot is None:
             continue
-        backend = HashMapKeyedStateBackend(operator.max_parallelism)
+        backend = HashMapKeyedStateBackend(operator.max_parallelism, hasher=hash_pickled)
         backend.restore([snapshot.keyed])
-        timers = TimerServices(backend, None)  # type: ignore[arg-type] - nothing fires
+        timers = TimerServices(backend, None, hasher=hash_pickled)  # type: ignore[arg-type] - nothing fires
         timers.restore([snapshot.timers])
         found[operator.uid or operator.operator_id] = {
             "keyed": {

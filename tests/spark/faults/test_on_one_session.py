@@ -147,7 +147,9 @@ def test_input_that_is_gone_before_it_was_read_is_an_error(tmp_path: Path) -> No
         count_words(tmp_path, fail)
     gone.unlink()  # Spark's log says that the next epoch reads it
     write(tmp_path, "3", ["c"])
-    with pytest.raises(CheckpointError, match=r"1 of 1 are gone: file:.*/input/2; put them back"):
+    with pytest.raises(
+        CheckpointError, match=r"1 of its 1 files are gone: file:.*/input/2; put them back"
+    ):
         count_words(tmp_path)
     assert written(tmp_path) == counted("a")
     write(tmp_path, "2", ["b"])

@@ -7,24 +7,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from forms import job_of
 
-from opchain.common import Duration, WatermarkStrategy
-from opchain.datastream.connectors.file_system import FileSource, StreamFormat
+from opchain.common import WatermarkStrategy
 from opchain.runtime.checkpoint.metadata import CheckpointMetadata, SourcePosition
 from opchain.runtime.checkpoint.positions import BATCH
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.errors import CheckpointError
 from opchain.runtime.spark.streaming.delivered_sources import DeliveredSource, unbounded_sources
 from opchain.runtime.spark.streaming.source_places import in_places, places_of
+from opchain.spark import SparkSource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NUMBERS: Any = DataGeneratorSource(lambda number: number)
-LINES: Any = (
-    FileSource.for_record_stream_format(StreamFormat.text_line_format(), "/lines")
-    .monitor_continuously(Duration.of_seconds(1))
-    .build()
-)
+RATE: Any = SparkSource("rate", is_streaming=True)
 
 
 def sources_of(
@@ -84,7 +80,7 @@ def test_a_source_is_found_by_the_hash_that_it_names() -> None:
         (sources_of("a", "b", "c"), [r"'Source: c' \(.*\) is new"]),
         (sources_of("a"), [r"'Source: b' \(.*\) is gone"]),
         (sources_of("c", "d"), ["c' .* is new", "d' .* is new", "a' .* is gone", "b' .* is gone"]),
-        ((*sources_of("a"), *sources_of("b", of=LINES)), ["'Source: b' .* is of another kind"]),
+        ((*sources_of("a"), *sources_of("b", of=RATE)), ["'Source: b' .* is of another kind"]),
     ],
     ids=["one more", "one less", "two others", "another kind"],
 )

@@ -341,7 +341,7 @@ def test_a_topic_that_was_deleted_or_made_anew_fails_the_job(kafka: Kafka) -> No
     with pytest.raises(KafkaConnectorError, match="the partition ends at 0: the topic was trunc"):
         source.latest_position(position, 10_100)
     kafka.produce(topic, range(20))
-    with pytest.raises(KafkaConnectorError, match=f"topic {topic} was deleted and made anew"):
+    with pytest.raises(KafkaConnectorError, match=f"topic {topic} was deleted and created again"):
         source.latest_position(position, 20_000)
 
 
