@@ -58,9 +58,9 @@ def test_generated_data_is_the_same_for_any_partitions(session: SparkSession) ->
         ("opchain-sequence", None, {"start": 1}, "missing: end"),
         ("opchain-sequence", None, {"start": 1, "end": 2, "step": 3}, "unknown: step"),
         ("opchain-sequence", None, {"start": 1, "end": 2, "partitions": 0}, "must be at least 1"),
-        ("opchain-datagen", None, {}, "has the columns that it is asked for"),
+        ("opchain-datagen", None, {}, "needs a schema: set it with spark.read.schema"),
         ("opchain-datagen", "d date", {"number-of-rows": 1}, "cannot generate the column 'd'"),
-        ("opchain-datagen", "n int", {}, "never ends"),
+        ("opchain-datagen", "n int", {}, "is unbounded, but spark.read needs a bounded source"),
     ],
 )
 def test_what_cannot_be_read(

@@ -89,10 +89,10 @@ def test_the_same_dataframe_twice_in_a_query(
 @pytest.mark.parametrize(
     ("record", "schema", "said"),
     [
-        (("a", "b"), "word string, n int", "column 'n' got 'b', of type str, and takes int"),
+        (("a", "b"), "word string, n int", "column 'n' got 'b', of type str, but expects int"),
         (("a", None), "word string, n int not null", "column 'n' got None"),
         (("a",), "word string, n int", r"the row got ('a',), of type tuple"),
-        (7, "word string", "it is no row"),
+        (7, "word string", "it is not a row"),
     ],
 )
 def test_a_record_that_does_not_fit_is_shown_with_its_operator(
@@ -146,5 +146,5 @@ def test_no_empty_dataframe_of_an_unknown_schema(session: SparkSession) -> None:
 
 
 def test_ddl_that_is_none(session: SparkSession, env: StreamExecutionEnvironment) -> None:
-    with pytest.raises(GraphError, match="'not a schema at all' is no DDL"):
+    with pytest.raises(GraphError, match="'not a schema at all' is not DDL"):
         env.from_sequence(1, 2).to_dataframe("not a schema at all")

@@ -227,5 +227,5 @@ def test_a_dataframe_of_another_session_is_read_by_its_settings(
 
 
 def test_a_schema_that_is_no_ddl(session: SparkSession) -> None:
-    with pytest.raises(GraphError, match="'no no no' is no DDL"):
+    with pytest.raises(GraphError, match="'no no no' is not DDL"):
         schema_text("no no no", session)

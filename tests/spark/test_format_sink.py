@@ -67,7 +67,9 @@ def test_a_job_that_fails_writes_nothing(session: SparkSession, tmp_path: Path) 
     env = environment(1)
     sink = SparkSink("parquet", schema="n int", path=str(tmp_path / "out"))
     env.from_collection([(1,), ("two",)]).sink_to(sink)
-    with pytest.raises(RecordSchemaError, match="column 'n' got 'two', of type str, and takes int"):
+    with pytest.raises(
+        RecordSchemaError, match="column 'n' got 'two', of type str, but expects int"
+    ):
         env.execute()
     assert not (tmp_path / "out").exists()
 

@@ -175,7 +175,7 @@ def test_control_c_lets_an_epoch_end_and_says_where_the_job_goes_on(
     assert code == 130
     assert f"\n{CANCELLED}\n" in f"\n{err}\n"
     assert err.splitlines()[-1] == (
-        f"opchain: job 'endless': started again, it goes on from {checkpoint}"
+        f"opchain: job 'endless': when it is started again, it resumes from {checkpoint}"
     )
     assert "job 'endless' was stopped" in err
     written = output_of(tmp_path)

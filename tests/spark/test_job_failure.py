@@ -91,7 +91,7 @@ KNOWN: dict[str, tuple[str, type[StreamError], str]] = {
         TaskFailedError,
         "Spark gave up on the job: java.lang.IllegalStateException: shut down$",
     ),
-    "nothing at all": ("", TaskFailedError, "Spark gave up on the job: without a word"),
+    "nothing at all": ("", TaskFailedError, "Spark gave up on the job: without a message"),
 }
 
 

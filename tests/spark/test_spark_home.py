@@ -15,7 +15,7 @@ def test_spark_home_decides(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_no_spark_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SparkUnavailableError, match="where there is no folder bin"):
+    with pytest.raises(SparkUnavailableError, match="but it has no folder bin"):
         spark_home({"SPARK_HOME": str(tmp_path)})
 
 
