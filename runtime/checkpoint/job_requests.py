@@ -1,8 +1,8 @@
-"""What is asked of a job that runs, through the folder of its checkpoints: by other processes, on other machines.
+"""Requests to a running job through the folder of its checkpoints, from other processes and other machines.
 
-Who asks publishes `requests/ID.json`; the run that has the folder answers in `requests/ID.answer`, which who asked
-removes. Both are JSON, signed where checkpoints are. A run answers what it finds when it starts with a refusal: that
-was meant for the run before it.
+The client publishes `requests/ID.json`. The run that holds the folder answers in `requests/ID.answer`, and the client
+removes the answer. Both are JSON, and are signed if checkpoints are signed. A run refuses the requests that it finds when
+it starts, because they were meant for an earlier run.
 """
 
 from __future__ import annotations
