@@ -57,7 +57,7 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     venv.create(folder, with_pip=False, symlinks=True)
     python = folder / "bin" / "python"
     code = "import opchain"
-    answer = subprocess.run([python, "-c", code], env={}, capture_output=True, check=False)
+    answer = subprocess.run([python, "-c", code], cwd=folder, env={}, check=False)
     assert answer.returncode != 0
     return python
 
