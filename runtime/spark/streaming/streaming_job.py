@@ -12,7 +12,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import uuid
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,7 +49,7 @@ from opchain.runtime.spark.streaming.stream_writers import StreamWriters
 from opchain.runtime.spark.worker_path import provide_modules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession
@@ -62,6 +62,9 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 20.0
 """How long a job that is cancelled may continue with its epoch."""
+
+_LOOK_EVERY_S = 0.2
+"""How often an epoch that waits for its turn checks whether the job is cancelled."""
 
 STAGING = "outbox"
 """The folder of a job's checkpoints with what sinks have written and will send when it is committed."""
@@ -280,11 +283,26 @@ class StreamingJob:
             return writer.trigger(processingTime=f"{self._settings.interval_ms} milliseconds")
         return writer
 
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Holds `_between_epochs` for an epoch.
+
+        A cancellation or a stop holds it while it waits for the query, and the query waits for this thread. So
+        the wait ends when either has begun.
+        """
+        while not self._between_epochs.acquire(timeout=_LOOK_EVERY_S):
+            if self._cancelled.is_set() or self.control.is_stopped:
+                raise TaskFailedError("the job was cancelled between two epochs")
+        try:
+            yield
+        finally:
+            self._between_epochs.release()
+
     def _run_epoch(self, epochs: Epochs, kept: SavedInput, rows: DataFrame, batch: int) -> None:
         """What `foreachBatch` calls."""
         try:
             with (
-                self._between_epochs,
+                self._turn(),
                 job_group(self._context, self.group, self._description(), self._pool),
                 python_executable(self._context, self._dependencies.python_executable),
             ):
