@@ -287,11 +287,11 @@ class StreamingJob:
     def _turn(self) -> Iterator[None]:
         """Holds `_between_epochs` for an epoch.
 
-        A cancellation or a stop holds it while it waits for the query, and the query waits for this thread. So
-        the wait ends when either has begun.
+        `cancel` holds it while it waits for the query, and the query waits for this thread. So a cancellation ends
+        the wait. A stop releases it first, and `require_going_on` refuses the epoch.
         """
         while not self._between_epochs.acquire(timeout=_LOOK_EVERY_S):
-            if self._cancelled.is_set() or self.control.is_stopped:
+            if self._cancelled.is_set():
                 raise TaskFailedError("the job was cancelled between two epochs")
         try:
             yield
