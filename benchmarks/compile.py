@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from opchain.common import WatermarkStrategy
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import CoMapFunction, StreamExecutionEnvironment
+from opchain.runtime.connectors.collection import NumberSequenceSource
 from opchain.runtime.connectors.discard import DiscardingSink
-from opchain.runtime.connectors.sequence import NumberSequenceSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable

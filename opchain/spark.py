@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from opchain.runtime.connectors.unbounded_source import UnboundedSource
-    from opchain.runtime.epochs.epoch_progress import EpochProgress
-    from opchain.runtime.epochs.progress_log import read_progress_log
+    from opchain.runtime.epochs.epoch_progress import EpochProgress, read_progress_log
     from opchain.runtime.spark.formats import SparkSink, SparkSource
     from opchain.runtime.spark.registration import register_source
 
@@ -46,7 +45,7 @@ _MODULES = {
     "SparkSink": "opchain.runtime.spark.formats",
     "SparkSource": "opchain.runtime.spark.formats",
     "UnboundedSource": "opchain.runtime.connectors.unbounded_source",
-    "read_progress_log": "opchain.runtime.epochs.progress_log",
+    "read_progress_log": "opchain.runtime.epochs.epoch_progress",
     "register_source": "opchain.runtime.spark.registration",
 }
 

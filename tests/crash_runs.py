@@ -34,8 +34,8 @@ from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
 from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.checkpoint.fall_back import fall_back
-from opchain.runtime.checkpoint.lineage import lineage_of
 from opchain.runtime.checkpoint.metadata import latest_checkpoint
+from opchain.runtime.checkpoint.retention import lineage_of
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.epochs.local_epochs import LocalEpochs

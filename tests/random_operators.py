@@ -26,7 +26,7 @@ from opchain.datastream.functions import (
     ProcessFunction,
     SourceFunction,
 )
-from opchain.runtime.connectors.sequence import NumberSequenceSource
+from opchain.runtime.connectors.collection import NumberSequenceSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -27,8 +27,7 @@ from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.layout import counted
 from opchain.runtime.checkpoint.checkpoint_key import read_key
 from opchain.runtime.checkpoint.savepoint import find_checkpoint
-from opchain.runtime.epochs.replay import Replayed, recorded_epoch, replay
-from opchain.runtime.epochs.stopping import stop_at
+from opchain.runtime.epochs.replay import Replayed, recorded_epoch, replay, stop_at
 from opchain.runtime.epochs.task_contents import NO_KEY
 from opchain.runtime.errors import StreamError, short_repr
 

@@ -21,10 +21,9 @@ from opchain.compiler.interception import CapturedJobClient
 from opchain.compiler.settings import pipeline_options
 from opchain.compiler.settings.old_spellings import OldEnvironmentCalls, warn_of_old_spelling
 from opchain.runtime.configuration.configuration import Configuration
-from opchain.runtime.connectors.collection import CollectionSource
+from opchain.runtime.connectors.collection import CollectionSource, NumberSequenceSource
 from opchain.runtime.connectors.fed_source import DataFrameSource
 from opchain.runtime.connectors.file_inputs import TextLineSource
-from opchain.runtime.connectors.sequence import NumberSequenceSource
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.functions.source import Source
 from opchain.runtime.functions.source_sink_functions import (
@@ -559,7 +558,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
 
         Flink has it in Java only, and calls it deprecated: use `from_sequence`.
         """
-        from opchain.runtime.connectors.sequence import StatefulSequenceSource
+        from opchain.runtime.connectors.collection import StatefulSequenceSource
 
         return self.add_source(StatefulSequenceSource(start, end), "Sequence Source (Deprecated)")
 

@@ -3,13 +3,88 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import TYPE_CHECKING
 
+from opchain.runtime.checkpoint.storage import StoredFile  # noqa: TC001 - its fields' types are read at run time
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from opchain.runtime.checkpoint.metadata import StateDescription
-    from opchain.runtime.checkpoint.recorded import RecordedTask
     from opchain.runtime.checkpoint.state_files import TaskState
-    from opchain.runtime.checkpoint.state_size import StateSize
+    from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend
+    from opchain.runtime.state.operator_snapshot import OperatorSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedOutput:
+    """What a task sent somewhere: how many records, and a digest of them in their order.
+
+    `name` says where to: `exchange 0` by the number of the output, or `sink 3` by that of the operator.
+    """
+
+    name: str
+    records: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTask:
+    """What a task read, if it is a source's, and sent."""
+
+    input: StoredFile | None = None
+    outputs: tuple[RecordedOutput, ...] = ()
+
+
+CHEAP_S = 0.002
+"""Counting that takes longer than this is not done in every epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateSize:
+    """Of one subtask of an operator at the end of an epoch.
+
+    Attributes:
+        entries: How many pairs of key and namespace (a window) hold something, over all its keyed states.
+        written_bytes: What it wrote in the epoch, before the file puts its own around it.
+    """
+
+    entries: int
+    written_bytes: int
+
+
+class EntryCount:
+    """Counts the entries of one backend.
+
+    That is a look per namespace, and sessions have as many of these as keys: where it takes long, the last
+    count stands until the state is written whole, which takes longer still.
+    """
+
+    def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
+        self._clock = clock
+        self._count = 0
+        self._took_s = 0.0
+
+    def of(self, backend: KeyedStateBackend, *, is_whole: bool) -> int:
+        """The number, exact if the state is written whole now or counting is cheap."""
+        if is_whole or self._took_s <= CHEAP_S:
+            started = self._clock()
+            self._count = backend.entry_count()
+            self._took_s = self._clock() - started
+        return self._count
+
+
+def snapshot_bytes(snapshot: OperatorSnapshot) -> int:
+    """The bytes of what an operator hands over to a checkpoint."""
+    operator = snapshot.operator
+    parts = (
+        *snapshot.keyed.values(),
+        *snapshot.timers.values(),
+        *operator.maps.values(),
+        *(item for _, items in operator.lists.values() for item in items),
+    )
+    return sum(map(len, parts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,13 +28,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from opchain.runtime.checkpoint.checkpoint_key import SETTING as KEY_SETTING
 from opchain.runtime.checkpoint.checkpoint_key import CheckpointKeyError
+from opchain.runtime.checkpoint.epoch import RecordedTask  # noqa: TC001 - its fields' types are read at run time
 from opchain.runtime.checkpoint.epoch_files import (
     checkpoint_name,
     completed_epochs,
     last_file,
     metadata_name,
 )
-from opchain.runtime.checkpoint.recorded import RecordedTask  # noqa: TC001 - its fields' types are read at run time
 from opchain.runtime.checkpoint.state_files import TaskState  # noqa: TC001 - its fields' types are read at run time
 from opchain.runtime.checkpoint.storage import checksum
 from opchain.runtime.errors import CorruptCheckpointError

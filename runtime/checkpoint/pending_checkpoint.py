@@ -11,8 +11,8 @@ from opchain.runtime.errors import CheckpointError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from opchain.runtime.checkpoint.epoch import RecordedTask
     from opchain.runtime.checkpoint.metadata import Committable
-    from opchain.runtime.checkpoint.recorded import RecordedTask
     from opchain.runtime.checkpoint.state_files import TaskState
 
 _SHOWN_TASKS = 10

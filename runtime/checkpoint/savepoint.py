@@ -23,7 +23,7 @@ from opchain.runtime.checkpoint.metadata import (
     read_savepoint,
 )
 from opchain.runtime.checkpoint.positions import BATCH, NO_BATCH, position
-from opchain.runtime.checkpoint.state_file_format import decode
+from opchain.runtime.checkpoint.state_files import decode
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.errors import CheckpointError, CorruptCheckpointError
 

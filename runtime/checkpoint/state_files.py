@@ -1,39 +1,178 @@
 """The state of a task as files: one per epoch, with a part for every operator and key group.
 
-A task writes one file per epoch: the whole state of its operators (a base), or what has changed since
-the file before. The files from the last base on are its *chain*, and all of it is read to restore. Changes are
-merged as they are written: every few epochs the file takes in those before it that are not larger than it is with
-them, so that a chain has few files. That costs a task some copying of bytes, spread over epochs; nothing runs
-beside it, and the state that it acknowledges is the state that it has. (Rejected: merging by the driver, in the
-background. A task then resumes from files that it doesn't know, and the driver's work is stopped with it.) Each
-writer gives its file a name of its own, with epoch, task, attempt and a random part: an attempt that is
-taken for dead and continues writing never overwrites the file of the one that replaced it.
+A task writes one file per epoch: the whole state of its operators (a base), or the changes since the previous
+file. The files since the last base are the task's *chain*; a restore reads all of them. Changes are merged as they
+are written: every few epochs a file absorbs earlier files that are not larger than it would be with them. So a
+chain has few files. This costs the task some copying of bytes, spread over epochs. Nothing runs in the background,
+and the state that a task acknowledges is the state that it has. (Rejected: merging by the driver in the background.
+A task would resume from files that it does not know, and merging would stop with the driver.)
 
-Parts are bytes that this module doesn't look into: keyed state and timers per key group are formats that
-may be put one behind the other (see keyed_frames), so neither folding a chain nor merging files of it unpickles
-a user's value. See `state_file_format` for the bytes.
+The name of a file contains epoch, task, attempt and a random part. So an attempt that is taken for dead, but still
+writes, never overwrites the file of the attempt that replaced it.
+
+This module does not read the bytes of parts. Keyed state and timers are formats that can be concatenated (see
+state/keyed/keyed_snapshot.py), so neither folding a chain nor merging its files unpickles a user's value.
+
+A state file consists of:
+
+    8 bytes   b"opchain" and a 0
+    2 bytes   the version of the format, big-endian: 1
+    parts     concatenated
+    index     JSON
+    8 bytes   the length of the index, big-endian
+
+The index is {"epoch", "task", "operators": [{"id", "is_changes", "keyed": [[key group, bytes], ...],
+"timers": [the same], "operator": bytes}, ...]}. The parts come in the order in which the index names them. A part
+of keyed state or timers consists of frames. The part of operator state is a pickle of
+({name: (mode, [pickled element, ...])}, {name: pickled map}). The checksum of a file is stored where the file is
+referred to, not in the file.
 
 Flink: `KeyGroupsStateHandle`, `IncrementalRemoteKeyedStateHandle`.
 """
 
 from __future__ import annotations
 
+import json
+import pickle
 import re
 import secrets
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.checkpoint.state_file_format import decode, encode
 from opchain.runtime.checkpoint.storage import StoredFile  # noqa: TC001 - its fields' types are read at run time
-from opchain.runtime.errors import InternalError
-from opchain.runtime.state.operator_snapshot import OperatorSnapshot, redistribute, with_changes
+from opchain.runtime.errors import CorruptCheckpointError, InternalError
+from opchain.runtime.state.operator_snapshot import (
+    ListMode,
+    OperatorSnapshot,
+    OperatorStateSnapshot,
+    redistribute,
+    with_changes,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from opchain.runtime.checkpoint.state_file_format import StateFile
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.state.keys.key_groups import KeyGroupRange
+
+
+MAGIC = b"opchain\0"
+VERSION = 1
+
+_HEAD = len(MAGIC) + 2
+_TAIL = 8
+
+
+def encode(epoch: int, task: int, states: Mapping[str, OperatorSnapshot]) -> bytes:
+    """The file of a task."""
+    operators: list[dict[str, Any]] = []
+    parts: list[bytes] = []
+    for operator_id, state in states.items():
+        operator = _encoded(state.operator)
+        parts += [*state.keyed.values(), *state.timers.values(), operator]
+        operators.append(
+            {
+                "id": operator_id,
+                "is_changes": state.is_changes,
+                "keyed": [[group, len(data)] for group, data in state.keyed.items()],
+                "timers": [[group, len(data)] for group, data in state.timers.items()],
+                "operator": len(operator),
+            }
+        )
+    contents = {"epoch": epoch, "task": task, "operators": operators}
+    index = json.dumps(contents, separators=(",", ":")).encode()
+    head = MAGIC + VERSION.to_bytes(2, "big")
+    return b"".join((head, *parts, index, len(index).to_bytes(_TAIL, "big")))
+
+
+@dataclass(frozen=True, slots=True)
+class StateFile:
+    """A file that has been read; parts are cut out when they are asked for."""
+
+    epoch: int
+    task: int
+    operators: tuple[dict[str, Any], ...]
+    data: bytes
+
+    def snapshots(self, key_groups: KeyGroupRange | None = None) -> dict[str, OperatorSnapshot]:
+        """What the file has of each operator, of some key groups or of all."""
+        found = {}
+        position = _HEAD
+        for operator in self.operators:
+            keyed, position = self._cut(operator["keyed"], position, key_groups)
+            timers, position = self._cut(operator["timers"], position, key_groups)
+            end = position + operator["operator"]
+            found[operator["id"]] = OperatorSnapshot(
+                keyed, timers, _decoded(self.data[position:end]), is_changes=operator["is_changes"]
+            )
+            position = end
+        return found
+
+    def _cut(
+        self, sizes: list[list[int]], position: int, key_groups: KeyGroupRange | None
+    ) -> tuple[dict[int, bytes], int]:
+        found = {}
+        for group, size in sizes:
+            if key_groups is None or group in key_groups:
+                found[group] = self.data[position : position + size]
+            position += size
+        return found, position
+
+
+def decode(data: bytes, name: str) -> StateFile:
+    """Reads a file's index.
+
+    Args:
+        data: What `encode` gave.
+        name: The file, for messages.
+
+    Raises:
+        CorruptCheckpointError: It is not a state file, or of another version.
+    """
+    if not data.startswith(MAGIC):
+        raise CorruptCheckpointError(name, "is not a state file of opchain")
+    version = int.from_bytes(data[len(MAGIC) : _HEAD], "big")
+    if version != VERSION:
+        raise CorruptCheckpointError(
+            name, f"has format {version}, but this version of opchain reads format {VERSION}"
+        )
+    length = int.from_bytes(data[-_TAIL:], "big")
+    try:
+        index = json.loads(data[-_TAIL - length : -_TAIL])
+        file = StateFile(index["epoch"], index["task"], tuple(index["operators"]), data)
+        total = sum(_sizes(file.operators))
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptCheckpointError(
+            name, f"has an unreadable index: {type(error).__name__}: {error}"
+        ) from error
+    if _HEAD + total + length + _TAIL != len(data):
+        raise CorruptCheckpointError(name, "has parts whose sizes differ from its index")
+    return file
+
+
+def _sizes(operators: tuple[dict[str, Any], ...]) -> Iterator[int]:
+    for operator in operators:
+        yield operator["operator"]
+        for _, size in chain(operator["keyed"], operator["timers"]):
+            yield size
+
+
+def _encoded(state: OperatorStateSnapshot) -> bytes:
+    if not (state.lists or state.maps):
+        return b""
+    lists = {name: (mode.value, elements) for name, (mode, elements) in state.lists.items()}
+    return pickle.dumps((lists, state.maps), 5)
+
+
+def _decoded(data: bytes) -> OperatorStateSnapshot:
+    if not data:
+        return OperatorStateSnapshot()
+    lists, maps = pickle.loads(data)
+    return OperatorStateSnapshot(
+        {name: (ListMode(mode), elements) for name, (mode, elements) in lists.items()}, maps
+    )
+
 
 FOLDER = "shared"
 """Where state files are, below the storage's root; `shared/<epoch>/...`."""

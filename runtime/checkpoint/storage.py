@@ -1,30 +1,43 @@
-"""Where the files of checkpoints are: a directory or an object store, behind five operations.
+"""The storage of checkpoint files: a directory, an object store or HDFS, behind five operations.
 
-A file is written once and never changed. `put` makes a file whose name is the caller's own; `publish`
-is the one step by which several writers find out who was first. Both leave no half-written file under the
-name, wherever the process dies.
+A file is written once and never changed. `put` writes a file under a name that only the caller uses. `publish`
+decides which of several writers was first: it fails if the name exists. Neither leaves a half-written file under
+the name, wherever the process dies.
 
-- A local path or `file://` URL needs the standard library alone. A put writes a temporary file beside
-  the place, syncs it, and renames it; a publish links instead of renaming, which fails where the name exists.
-- Any other URL goes through fsspec, where it is installed. A put of an object store is atomic by itself; a
-  publish is a put on the condition that there is no such object. Stores that can't do that are refused.
+- A local path or a `file://` URL needs only the standard library. `put` writes a temporary file in the same folder,
+  syncs it and renames it. `publish` creates a hard link instead, which fails if the name exists.
+- Any other URL goes through fsspec. Object stores create an object in one step, and on the condition that the name
+  is free (`mode="create"` in fsspec). HDFS has no such condition, but its rename fails if the name exists. A file
+  system with neither cannot decide which of two drivers was first, and is refused.
+
+s3fs, gcsfs and adlfs have the condition since their releases of late 2024. The tests use fsspec's memory file system.
 
 Flink: `CheckpointStorageCoordinatorView`, `FsCheckpointStreamFactory`, `FsCheckpointMetadataOutputStream`.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import hmac
+import inspect
+import os
+import secrets
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from opchain.runtime.errors import CorruptCheckpointError
+from opchain.runtime.errors import CheckpointError, CorruptCheckpointError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from opchain.runtime.checkpoint.checkpoint_key import CheckpointKey
+
 
 TEMPORARY = ".tmp"
 """How the names of files end that are being written; `names` leaves them out."""
@@ -128,12 +141,9 @@ def checkpoint_storage(url: str, key: CheckpointKey | None = None) -> Checkpoint
     Raises:
         CheckpointError: fsspec is needed and not installed, or knows no such kind of URL.
     """
-    from opchain.runtime.checkpoint.local_storage import LocalStorage  # noqa: PLC0415 - it imports this module
-
     parts = urlsplit(url)
     if parts.scheme in ("", "file"):
         return LocalStorage(parts.path if parts.scheme else url, key)
-    from opchain.runtime.checkpoint.remote_storage import RemoteStorage  # noqa: PLC0415 - as above
 
     return RemoteStorage(url, key)
 
@@ -160,3 +170,316 @@ def file_checksum(data: bytes, key: CheckpointKey | None) -> str:
 def checksum(data: bytes) -> str:
     """The checksum of a file's content: 128 bits of BLAKE2b, in hexadecimal."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
+"""How file systems say that they know no hard links."""
+
+
+class LocalStorage(CheckpointStorage):
+    """A directory of this machine, or one that all machines have mounted; made when first written to.
+
+    Only the user who runs the job can read the files and folders that are made here: state holds records.
+    """
+
+    def __init__(self, path: str, key: CheckpointKey | None = None) -> None:
+        self._root = Path(path).absolute()
+        self.url = str(self._root)
+        self.key = key
+
+    def write(self, name: str, data: bytes) -> None:
+        """See CheckpointStorage."""
+        path = self._path(name)
+        temporary = self._written(path, data)
+        try:
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        _sync_directory(path.parent)
+
+    def publish(self, name: str, data: bytes) -> None:
+        """See CheckpointStorage."""
+        path = self._path(name)
+        temporary = self._written(path, data)
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            raise
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            raise CheckpointError(
+                f"{path} can't be published: the file system has no hard links "
+                f"({error.strerror}); keep checkpoints on another file system"
+            ) from error
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync_directory(path.parent)
+
+    def read(self, name: str) -> bytes:
+        """See CheckpointStorage."""
+        path = self._path(name)
+        self._require_inside(path)
+        return path.read_bytes()
+
+    def names(self, prefix: str = "") -> list[str]:
+        """See CheckpointStorage."""
+        root = self._root
+        return sorted(
+            path.relative_to(root).as_posix()
+            for path in (self._path(prefix) if prefix else root).rglob("*")
+            if path.suffix != TEMPORARY and path.is_file()
+        )
+
+    def children(self, folder: str = "") -> list[str]:
+        """See CheckpointStorage."""
+        try:
+            found = list((self._path(folder) if folder else self._root).iterdir())
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return sorted(path.name for path in found if path.suffix != TEMPORARY)
+
+    def delete(self, name: str) -> None:
+        """See CheckpointStorage; folders that are left empty go, too."""
+        path = self._path(name)
+        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it is not empty, or gone already
+            for folder in path.parents:
+                if folder == self._root:
+                    break
+                folder.rmdir()
+
+    def _written(self, path: Path, data: bytes) -> Path:
+        """A temporary file beside a path, whose content is on disk."""
+        self._root.parent.mkdir(parents=True, exist_ok=True)
+        self._root.mkdir(0o700, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
+        try:
+            with open(temporary, "xb", opener=_private) as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        return temporary
+
+    def _path(self, name: str) -> Path:
+        """Where a file is; the folder that it is in is below the root, whatever links there are."""
+        require_safe_name(name, self.url)
+        path = self._root / name
+        self._require_inside(path.parent)
+        return path
+
+    def _require_inside(self, path: Path) -> None:
+        root, real = os.path.realpath(self._root), os.path.realpath(path)
+        if real != root and not real.startswith(f"{root.rstrip(os.sep)}{os.sep}"):
+            raise CorruptCheckpointError(
+                str(path),
+                f"is refused: a symbolic link leads from it to {real}, which is outside of {self.url}; keep the "
+                "files of checkpoints in their directory itself",
+            )
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _sync_directory(path: Path) -> None:
+    """Puts the names in a directory on disk, where the system has such a thing."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+_RENAMES_FAIL_WHERE_TAKEN = frozenset({"hdfs", "viewfs", "arrow_hdfs"})
+
+
+class RemoteStorage(CheckpointStorage):
+    """A URL that fsspec understands.
+
+    Raises:
+        CheckpointError: fsspec, or what it needs for such URLs, is not installed.
+    """
+
+    def __init__(self, url: str, key: CheckpointKey | None = None) -> None:
+        self.url = url.rstrip("/")
+        self.key = key
+        self._root: str
+        _ = self._fs  # a wrong URL is known at once
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RemoteStorage, (self.url, self.key)
+
+    def write(self, name: str, data: bytes) -> None:
+        """See CheckpointStorage."""
+        path = self._path(name)
+        if not self._renames:
+            self._fs.pipe_file(path, data)
+            return
+        temporary = self._written_beside(path, data)
+        with contextlib.suppress(FileNotFoundError):
+            self._fs.rm_file(path)
+        self._fs.mv(temporary, path)
+
+    def publish(self, name: str, data: bytes) -> None:
+        """See CheckpointStorage."""
+        path = self._path(name)
+        if self._renames:
+            temporary = self._written_beside(path, data)
+            try:
+                self._fs.mv(temporary, path)
+            except OSError:
+                self._fs.rm_file(temporary)
+                if self._fs.exists(path):
+                    raise FileExistsError(path) from None
+                raise
+        elif _creates_on_condition(self._fs):
+            self._fs.pipe_file(path, data, mode="create")
+        else:
+            raise CheckpointError(
+                f"{self.url} can't keep checkpoints: {type(self._fs).__name__} of this fsspec "
+                f"cannot create a file only if it does not exist; install a newer version, or "
+                "keep checkpoints elsewhere"
+            )
+
+    def read(self, name: str) -> bytes:
+        """See CheckpointStorage."""
+        data: bytes = self._fs.cat_file(self._path(name))
+        return data
+
+    def names(self, prefix: str = "") -> list[str]:
+        """See CheckpointStorage."""
+        self._fs.invalidate_cache()
+        folder = self._path(prefix).rstrip("/")
+        found = self._fs.find(folder) if self._fs.exists(folder) else []
+        return sorted(
+            path[len(self._root) :].lstrip("/") for path in found if not path.endswith(TEMPORARY)
+        )
+
+    def children(self, folder: str = "") -> list[str]:
+        """See CheckpointStorage."""
+        self._fs.invalidate_cache()
+        try:
+            found = self._fs.ls(self._path(folder).rstrip("/"), detail=False)
+        except FileNotFoundError:
+            return []
+        names = (path.rstrip("/").rpartition("/")[2] for path in found)
+        return sorted(name for name in names if not name.endswith(TEMPORARY))
+
+    def delete(self, name: str) -> None:
+        """See CheckpointStorage."""
+        with contextlib.suppress(FileNotFoundError):
+            self._fs.rm_file(self._path(name))
+
+    def _path(self, name: str) -> str:
+        if name:
+            require_safe_name(name, self.url)
+        return f"{self._root}/{name}"
+
+    def _written_beside(self, path: str, data: bytes) -> str:
+        temporary = f"{path}.{secrets.token_hex(4)}{TEMPORARY}"
+        self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
+        self._fs.pipe_file(temporary, data)
+        return temporary
+
+    @property
+    def _renames(self) -> bool:
+        protocol = self._fs.protocol
+        protocols = {protocol} if isinstance(protocol, str) else set(protocol)
+        return bool(protocols & _RENAMES_FAIL_WHERE_TAKEN)
+
+    @cached_property
+    def _fs(self) -> Any:
+        try:
+            from fsspec.core import url_to_fs  # noqa: PLC0415 - local paths do without
+        except ImportError:
+            raise CheckpointError(
+                f"{self.url} needs fsspec, which is not installed here: run pip install fsspec, "
+                f"or use a local path"
+            ) from None
+        try:
+            fs, root = url_to_fs(self.url)
+        except (ImportError, ValueError) as error:
+            raise CheckpointError(f"{self.url} can't be opened: {error}") from error
+        self._root = root.rstrip("/")
+        return fs
+
+
+def _creates_on_condition(fs: Any) -> bool:
+    """Whether a file system has a way of its own to make a file only where there is none.
+
+    fsspec's general way looks first and writes then, and so lets two writers through.
+    """
+    from fsspec.asyn import AsyncFileSystem  # noqa: PLC0415 - local paths do without
+    from fsspec.spec import AbstractFileSystem  # noqa: PLC0415
+
+    general = {AbstractFileSystem.pipe_file, getattr(AsyncFileSystem, "_pipe_file", None)}
+    methods = (getattr(type(fs), name, None) for name in ("_pipe_file", "pipe_file"))
+    return any(
+        method is not None
+        and method not in general
+        and "mode" in inspect.signature(method).parameters
+        for method in methods
+    )
+
+
+class OverlayStorage(CheckpointStorage):
+    """What the storage below has, and what was written since; for one process."""
+
+    def __init__(self, below: CheckpointStorage) -> None:
+        self.url = below.url
+        self.key = below.key
+        self._below = below
+        self._written: dict[str, bytes] = {}
+        self._deleted: set[str] = set()
+
+    def write(self, name: str, data: bytes) -> None:
+        """Keeps a file."""
+        self._written[name] = data
+        self._deleted.discard(name)
+
+    def publish(self, name: str, data: bytes) -> None:
+        """Keeps a file whose name is free."""
+        if name in self.names(name.rpartition("/")[0]):
+            raise FileExistsError(self.full_name(name))
+        self.write(name, data)
+
+    def read(self, name: str) -> bytes:
+        """What was written last."""
+        if name in self._deleted:
+            raise FileNotFoundError(self.full_name(name))
+        found = self._written.get(name)
+        return self._below.read(name) if found is None else found
+
+    def names(self, prefix: str = "") -> list[str]:
+        """Those of both."""
+        folder = f"{prefix}/" if prefix else ""
+        return self._visible(
+            self._below.names(prefix), (name for name in self._written if name.startswith(folder))
+        )
+
+    def children(self, folder: str = "") -> list[str]:
+        """Those of both; a folder stays, also without files."""
+        start = f"{folder}/" if folder else ""
+        own = {
+            name.removeprefix(start).partition("/")[0]
+            for name in self._written
+            if name.startswith(start)
+        }
+        gone = {name.removeprefix(start) for name in self._deleted if name.startswith(start)}
+        return sorted((set(self._below.children(folder)) - gone) | own)
+
+    def delete(self, name: str) -> None:
+        """Hides a file."""
+        self._written.pop(name, None)
+        self._deleted.add(name)
+
+    def _visible(self, below: Iterable[str], own: Iterable[str]) -> list[str]:
+        return sorted((set(below) - self._deleted) | set(own))

@@ -1,11 +1,11 @@
-"""A source of records that the program itself holds."""
+"""Sources of records that the program itself holds, and of whole numbers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.connectors.sequence import contiguous_parts
 from opchain.runtime.functions.source import Source
+from opchain.runtime.functions.source_sink_functions import ParallelSourceFunction
 from opchain.runtime.records.record_copy import private
 from opchain.runtime.types.type_variables import T
 
@@ -35,3 +35,88 @@ class CollectionSource(Source[T]):
         """The records with these indices."""
         for first in range(split.start, split.stop, batch_size):
             yield self.records[first : min(first + batch_size, split.stop)]
+
+
+_LONG_MIN, _LONG_MAX = -(1 << 63), (1 << 63) - 1
+
+
+class NumberSequenceSource(Source[int]):
+    """The numbers from `start` to `end`, both included, each subtask a contiguous part in order.
+
+    The first subtasks emit one number more where the division leaves a rest, as Flink's
+    `NumberSequenceIterator.split` has it; part i belongs to subtask i, where Flink hands the parts to
+    whoever asks first.
+
+    >>> NumberSequenceSource(1, 7).splits(3)
+    [[range(1, 4)], [range(4, 6)], [range(6, 8)]]
+    """
+
+    def __init__(self, start: int, end: int) -> None:
+        for what, value in (("start", start), ("end", end)):
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise TypeError(f"the {what} of a number sequence is {value!r}; it must be an int")
+            if not _LONG_MIN <= value <= _LONG_MAX:
+                raise ValueError(f"the {what} of a number sequence, {value}, has more than 64 bits")
+        if start > end:
+            raise ValueError(
+                f"a number sequence from {start} to {end} is empty: swap start and end"
+            )
+        self.start = start
+        self.end = end
+
+    def __repr__(self) -> str:
+        return f"NumberSequenceSource({self.start}, {self.end})"
+
+    def splits(self, parallelism: int) -> list[list[range]]:
+        """One part for each subtask; none for those that are left over."""
+        return [
+            [range(self.start + part.start, self.start + part.stop)] if part else []
+            for part in contiguous_parts(self.end - self.start + 1, parallelism)
+        ]
+
+    def read(self, split: range, batch_size: int) -> Iterator[Sequence[int]]:
+        """The numbers of the part."""
+        for first in range(split.start, split.stop, batch_size):
+            yield range(first, min(first + batch_size, split.stop))
+
+
+class StatefulSequenceSource(ParallelSourceFunction[int]):
+    """The numbers from `start` to `end`: subtask i of n emits the i-th and every n-th after it.
+
+    Flink: the legacy source of this name, behind `generateSequence`.
+    """
+
+    def __init__(self, start: int, end: int) -> None:
+        self.sequence = NumberSequenceSource(start, end)
+        self._subtask = 0
+        self._parallelism = 1
+        self._is_running = True
+
+    def open(self, runtime_context: Any) -> None:
+        """Learns which numbers are this subtask's."""
+        self._subtask = runtime_context.get_index_of_this_subtask()
+        self._parallelism = runtime_context.get_number_of_parallel_subtasks()
+
+    def run(self, ctx: Any) -> None:
+        """Emits this subtask's numbers in order."""
+        first, last = self.sequence.start + self._subtask, self.sequence.end
+        for number in range(first, last + 1, self._parallelism):
+            if not self._is_running:
+                return
+            with ctx.get_checkpoint_lock():
+                ctx.collect(number)
+
+    def cancel(self) -> None:
+        """Stops before the next number."""
+        self._is_running = False
+
+
+def contiguous_parts(count: int, parts: int) -> list[range]:
+    """The indices 0 to count - 1 in contiguous parts, the first ones longer by one where needed.
+
+    >>> contiguous_parts(5, 3)
+    [range(0, 2), range(2, 4), range(4, 5)]
+    """
+    each, longer = divmod(count, parts)
+    starts = [number * each + min(number, longer) for number in range(parts + 1)]
+    return [range(starts[number], starts[number + 1]) for number in range(parts)]

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from opchain.runtime.columnar.arrow_types import arrow_schema
 from opchain.runtime.columnar.encode import RecordEncoder
 from opchain.runtime.columnar.type_mapping import columns_of
-from opchain.runtime.connectors.file_buckets import BucketAssigner
-from opchain.runtime.connectors.file_naming import OutputFileConfig, RollingPolicy
+from opchain.runtime.connectors.file_buckets import BucketAssigner, OutputFileConfig, RollingPolicy
 from opchain.runtime.connectors.file_sink import FileSink
 from opchain.runtime.formats.parquet_writer import ParquetWriter
 from opchain.runtime.types.serialization import BulkWriterFactory

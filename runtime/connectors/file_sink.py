@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, TypeVar
 from opchain.runtime.connectors.file_buckets import (
     BasePathBucketAssigner,
     BucketAssigner,
+    OutputFileConfig,
+    RollingPolicy,
     bucket_folder,
 )
-from opchain.runtime.connectors.file_naming import OutputFileConfig, RollingPolicy
 from opchain.runtime.connectors.staged_files import FileCommitter, StagedFile, staging_folder
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.files.file_systems import file_system_of, joined, qualified_path

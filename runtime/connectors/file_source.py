@@ -6,11 +6,10 @@ import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic
 
-from opchain.runtime.connectors.pace import FileAdmission
+from opchain.runtime.connectors.data_generator import FileAdmission
 from opchain.runtime.errors import add_note
-from opchain.runtime.files.file_range import FileRange, deal_out, deal_out_whole
+from opchain.runtime.files.file_range import FileRange, deal_out, deal_out_whole, list_files
 from opchain.runtime.files.file_systems import qualified_path
-from opchain.runtime.files.listing import list_files
 from opchain.runtime.files.malformed import MalformedRecords, checked_policy
 from opchain.runtime.formats.file_format import BulkFormat, FileFormat, StreamFormat
 from opchain.runtime.functions.source import Source

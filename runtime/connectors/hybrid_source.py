@@ -28,7 +28,7 @@ class HybridSource(Source[Any]):
     A subtask begins with a source when it has read its splits of the source before. In Flink it waits for the other
     subtasks as well. All sources but the last are bounded.
 
-    >>> from opchain.runtime.connectors.sequence import NumberSequenceSource
+    >>> from opchain.runtime.connectors.collection import NumberSequenceSource
     >>> HybridSource.builder(NumberSequenceSource(1, 2)).add_source(NumberSequenceSource(8, 9)).build()
     HybridSource(NumberSequenceSource(1, 2), NumberSequenceSource(8, 9))
 

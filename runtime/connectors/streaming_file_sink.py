@@ -11,7 +11,7 @@ from opchain.runtime.functions.source_sink_functions import SinkFunction
 if TYPE_CHECKING:
     import os
 
-    from opchain.runtime.connectors.file_naming import RollingPolicy
+    from opchain.runtime.connectors.file_buckets import RollingPolicy
     from opchain.runtime.types.serialization import BulkWriterFactory, Encoder
 
 

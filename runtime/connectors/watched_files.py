@@ -12,11 +12,10 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, Protocol
 
-from opchain.runtime.connectors.pace import EpochPace, FileAdmission
+from opchain.runtime.connectors.data_generator import EpochPace, FileAdmission
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.errors import InternalError
-from opchain.runtime.files.file_range import FileRange, deal_out_whole
-from opchain.runtime.files.listing import is_pattern, list_files
+from opchain.runtime.files.file_range import FileRange, deal_out_whole, is_pattern, list_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

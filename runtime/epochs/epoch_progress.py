@@ -2,31 +2,97 @@
 
     {"job": "visits", "epoch": 12, "records_in": 1000, "durations_ms": {"tasks": 310.2, ...}, "vertices": [...], ...}
 
-`as_dict` gives plain values for JSON, with the names of the attributes; `from_dict` reads them back. Counts
-are those of the epoch alone. A watermark is in milliseconds; "end" behind all records; None before the first one.
+`as_dict` gives plain values for JSON, with the names of the attributes; `from_dict` reads them back. Counts are those
+of this epoch. A watermark is in milliseconds; it is "end" after the last record, and None before the first watermark.
+Phases cover the epoch without gaps: one ends where the next begins.
 
-Spark: `StreamingQueryProgress`. Flink: what the REST interface has of vertices and checkpoints.
+The progress log is a file with one line of JSON per epoch. A run appends to it. A line is written after its epoch. If
+the process is killed while it writes a line, `read_progress_log` skips the line and the next run starts a new one.
+
+Spark: `StreamingQueryProgress`. Flink: the REST interface's values of vertices and checkpoints.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import reduce
+from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from opchain.runtime.metrics.histogram import HistogramValue
 from opchain.runtime.records.elements import MAX_WATERMARK, MIN_WATERMARK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from opchain.runtime.checkpoint.epoch import Epoch
-    from opchain.runtime.checkpoint.state_size import StateSize
+    from opchain.runtime.checkpoint.epoch import Epoch, StateSize
     from opchain.runtime.measurements.operator_metrics import OperatorMetrics
     from opchain.runtime.measurements.vertex_metrics import VertexMetrics
     from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.shipping.outcome import JobOutcome
+
+
+class PhaseClock:
+    """Measures phases, from its making on.
+
+    Attributes:
+        durations_ms: What has ended since `begin_epoch`, by phase.
+    """
+
+    def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
+        self._clock = clock
+        self._since = clock()
+        self.durations_ms: dict[str, float] = {}
+
+    def begin_epoch(self) -> None:
+        """Forgets the phases of the epoch before; time since its last one belongs to the next that ends."""
+        self.durations_ms = {}
+
+    def ends(self, phase: str) -> None:
+        """Ends a phase; one that comes again has the sum."""
+        now = self._clock()
+        spent_ms = 1000 * (now - self._since)
+        self.durations_ms[phase] = self.durations_ms.get(phase, 0.0) + spent_ms
+        self._since = now
+
+
+class ProgressLog:
+    """Appends epochs to a file; an EpochListener. A path that does not exist is made, with its folders.
+
+    Raises:
+        OSError: The file can't be written; from the constructor, before a job begins.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("a+b") as file:
+            if file.tell():
+                file.seek(-1, 2)
+                if file.read(1) != b"\n":
+                    file.write(b"\n")
+
+    def __call__(self, progress: EpochProgress) -> None:
+        """Writes a line."""
+        line = json.dumps(progress.as_dict(), separators=(",", ":"), allow_nan=False)
+        # Opened each time, so that the file may be moved away while the job runs.
+        with self._path.open("a", encoding="ascii") as file:
+            file.write(f"{line}\n")
+
+
+def read_progress_log(path: str | Path) -> Iterator[EpochProgress]:
+    """The epochs of a file, in its order."""
+    with Path(path).open(encoding="ascii") as file:
+        for line in file:
+            try:
+                values = json.loads(line)
+            except ValueError:  # half a line
+                continue
+            yield EpochProgress.from_dict(values)
+
 
 WatermarkMs = int | Literal["end"] | None
 

@@ -1,13 +1,16 @@
 """A subtask of an unbounded job: one task object that runs epoch after epoch.
 
-An epoch's input is read to its end, which every channel marks by the barrier of the epoch's checkpoint. Then
-the operators emit what is not to be part of the state, the state is written, and the barrier goes out. The
-chain stays open: functions keep what they hold in memory from one epoch to the next one, as long as the
-same process runs the task.
+The task reads an epoch's input to its end. In each channel the barrier of the epoch's checkpoint marks the end. Then
+operators emit results that are not part of the state, the task writes the state and sends the barrier on. The
+chain stays open: functions keep their fields in memory from one epoch to the next, as long as the same process runs
+the task.
 
-The clock of processing time shows one time throughout an epoch, which the driver has chosen and noted: so
-timers, and functions that ask for the time, do the same whenever the epoch is run. Calls to the outside
-(async wait) go by the machine's clock.
+A source reads the input that the driver delivers. A bounded source reads everything in its first epoch. Keys of
+records that arrive over exchanges are noted, so that the checkpoint can contain the changes alone.
+
+The driver chooses and records one processing time per epoch, and the clock shows this time throughout the epoch. So
+timers, and functions that ask for the time, do the same if the epoch is retried. Calls to other systems (async wait)
+use the machine's clock.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.checkpoint.epoch import TaskSnapshot
+from opchain.runtime.checkpoint.epoch import EntryCount, StateSize, TaskSnapshot, snapshot_bytes
 from opchain.runtime.checkpoint.fault_points import reach
 from opchain.runtime.checkpoint.state_descriptions import describe_states, require_same_states
 from opchain.runtime.checkpoint.state_files import (
@@ -27,39 +30,83 @@ from opchain.runtime.checkpoint.state_files import (
     read_changes,
     write_task_state,
 )
-from opchain.runtime.checkpoint.state_size import EntryCount, StateSize, snapshot_bytes
-from opchain.runtime.epochs.epoch_input import EpochGateInput, source_input
 from opchain.runtime.epochs.progress import announce_progress, restore_progress, take_progress
 from opchain.runtime.epochs.recording import EpochRecorder
 from opchain.runtime.errors import CheckpointFailedError, UnsupportedFeatureError
 from opchain.runtime.mailbox.stepped_clock import SteppedClock
 from opchain.runtime.mailbox.timer_service import SystemTimerService
 from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
-from opchain.runtime.records.elements import CheckpointBarrier
+from opchain.runtime.records.elements import CheckpointBarrier, RecordBatch
 from opchain.runtime.task.input.input_gate import InputGate
 from opchain.runtime.task.input.input_valves import InputValves
+from opchain.runtime.task.input.task_input import GateInput, SourceInput
 from opchain.runtime.task.report import TaskReport, measure_task
 from opchain.runtime.task.stream_task import StreamTask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
-    from opchain.runtime.checkpoint.epoch import Epoch
+    from opchain.runtime.checkpoint.epoch import Epoch, RecordedTask
     from opchain.runtime.checkpoint.metadata import StateDescription
-    from opchain.runtime.checkpoint.recorded import RecordedTask
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.mailbox.default_action import Suspension
     from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
-    from opchain.runtime.mailbox.period_timer import PeriodTimer
-    from opchain.runtime.mailbox.timer_service import TimerService
+    from opchain.runtime.mailbox.timer_service import PeriodTimer, TimerService
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import StreamOperator
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
     from opchain.runtime.records.elements import Buffer
     from opchain.runtime.state.operator_snapshot import OperatorSnapshot
+    from opchain.runtime.task.input.input_gate import InputElement
     from opchain.runtime.task.input.task_input import TaskInput
+    from opchain.runtime.task.operator_chain import OperatorChain
     from opchain.runtime.task.stream_task import TaskEnvironment
+
+
+def source_input(
+    operator: SourceOperator,
+    chain: OperatorChain,
+    deliveries: Iterable[Buffer],
+    *,
+    is_first: bool,
+    drains: bool = False,
+) -> SourceInput:
+    """What a source reads in an epoch.
+
+    Args:
+        operator: The source.
+        chain: What is fed.
+        deliveries: What the driver has sent to this subtask, in order.
+        is_first: Whether it is the source's first epoch: a bounded one is read now.
+        drains: Whether event time ends behind it.
+    """
+    if operator.source.is_bounded and is_first:
+        return SourceInput(operator.batches(), chain)
+    payloads = (delivery.payload for delivery in deliveries)
+    source = operator.source
+    return SourceInput(
+        operator.delivered_batches(payloads), chain, ends=lambda: drains or source.has_ended
+    )
+
+
+class EpochGateInput(GateInput):
+    """Reads the exchanges of an epoch."""
+
+    def __init__(
+        self, elements: Iterable[InputElement], valves: InputValves, chain: OperatorChain
+    ) -> None:
+        super().__init__(elements, valves, chain)
+        self._backend = chain.head.context.keyed_state
+        self._selectors = chain.head.program.selectors
+
+    def feed(self, item: InputElement) -> None:
+        """Feeds one element; a batch's keys count as touched."""
+        super().feed(item)
+        if self._backend is not None and item.element.__class__ is RecordBatch:
+            select = self._selectors[item.input_number]
+            if select is not None:
+                self._backend.touch(map(select, item.element.values))
 
 
 class EpochTask(StreamTask):

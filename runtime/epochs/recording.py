@@ -7,7 +7,7 @@ import pickle
 import secrets
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.checkpoint.recorded import RecordedOutput, RecordedTask
+from opchain.runtime.checkpoint.epoch import RecordedOutput, RecordedTask
 from opchain.runtime.checkpoint.state_files import FOLDER
 from opchain.runtime.epochs.canonical import canonical
 from opchain.runtime.functions.sink import SinkWriter

@@ -1,27 +1,31 @@
-"""Runs an epoch again, in this process: on the input that was recorded, from the checkpoint before it.
+"""Runs a recorded epoch again in this process, from the checkpoint before it.
 
-Nothing is written, neither by sinks nor to the checkpoints. What tasks send and what state they end with is compared
-with what the epoch gave. Output is compared by digests, so it is known from where on it differs, and not in what;
-state is compared entry by entry.
+Neither sinks nor checkpoints write anything. What tasks send, and their state at the end, is compared with the
+recorded epoch. Output is compared by digests: a replay shows where it first differs, but not how. State is compared
+entry by entry. A replay can stop a task at its batches, or at the records of one key.
 """
 
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.checkpoint.epoch_files import completed_epochs
 from opchain.runtime.checkpoint.metadata import read_metadata
-from opchain.runtime.checkpoint.overlay_storage import OverlayStorage
 from opchain.runtime.checkpoint.positions import CLOCK, position
+from opchain.runtime.checkpoint.storage import OverlayStorage
+from opchain.runtime.connectors.print_sink import PrintSinkFunction
 from opchain.runtime.epochs.canonical import canonical
 from opchain.runtime.epochs.local_epochs import LocalEpochs
-from opchain.runtime.epochs.muted_sinks import is_muted, muted, muted_environment
 from opchain.runtime.epochs.task_contents import NO_KEY, StateEntry, task_contents
 from opchain.runtime.errors import CheckpointError, short_repr
+from opchain.runtime.functions.sink import SinkWriter
+from opchain.runtime.functions.source_sink_functions import SinkFunction
+from opchain.runtime.program.operator_specs import LegacySinkSpec
 from opchain.runtime.shipping.functions import ship_vertices, shipped_task
+from opchain.runtime.task.stream_task import TaskEnvironment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,9 +34,114 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata, TaskMetadata
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.epochs.epoch_task import EpochTask
-    from opchain.runtime.program.vertex_program import JobProgram
+    from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
     from opchain.runtime.shipping.outcome import JobOutcome
-    from opchain.runtime.task.stream_task import TaskEnvironment
+
+    Process = Callable[[int, Sequence[Any], Sequence[int | None] | None], None]
+
+
+def stop_at(task: EpochTask, key: Any, call: Callable[..., None]) -> None:
+    """Has `call(process, number, values, timestamps)` process what a task gets from now on.
+
+    Args:
+        task: The task, open.
+        key: Only records of this key, one by one; whole batches with NO_KEY.
+        call: Calls what it is given, under a debugger for one.
+    """
+    chain: Any = task.chain
+    process: Process = chain.process_batch
+    selectors = chain.program.operators[0].selectors
+
+    def process_batch(
+        number: int, values: Sequence[Any], timestamps: Sequence[int | None] | None
+    ) -> None:
+        if key is NO_KEY:
+            call(process, number, values, timestamps)
+            return
+        select = selectors[number] if number < len(selectors) else None
+        wanted = (
+            [] if select is None else [n for n, value in enumerate(values) if select(value) == key]
+        )
+        # A batch may be cut, but ends once: what operators do then would come too often.
+        chain.on_batch_end = _nothing
+        try:
+            start = 0
+            for place in wanted:
+                _part(process, number, values, timestamps, start, place)
+                _part(
+                    lambda *part: call(process, *part), number, values, timestamps, place, place + 1
+                )
+                start = place + 1
+            _part(process, number, values, timestamps, start, len(values))
+        finally:
+            del chain.on_batch_end
+        chain.on_batch_end()
+
+    chain.process_batch = process_batch
+
+
+def _part(
+    process: Process,
+    number: int,
+    values: Sequence[Any],
+    timestamps: Sequence[int | None] | None,
+    start: int,
+    end: int,
+) -> None:
+    if start < end:
+        process(number, values[start:end], None if timestamps is None else timestamps[start:end])
+
+
+def _nothing() -> None:
+    """Stands for the end of a batch that continues."""
+
+
+class MutedWriter(SinkWriter[Any]):
+    """Takes records, and does nothing."""
+
+    def write(self, value: Any, timestamp: int | None) -> None:
+        """Does nothing."""
+
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
+        """Likewise."""
+
+
+class MutedSinkFunction(SinkFunction[Any]):
+    """Stands for a SinkFunction of the user's."""
+
+    def invoke(self, value: Any, context: SinkFunction.Context) -> None:
+        """Does nothing."""
+
+
+def muted(job: JobProgram) -> JobProgram:
+    """The job without the user's SinkFunctions; what is printed goes to the driver."""
+    vertices = tuple(
+        replace(vertex, operators=tuple(map(_muted_operator, vertex.operators)))
+        for vertex in job.vertices
+    )
+    return replace(job, vertices=vertices)
+
+
+def is_muted(operator: OperatorProgram) -> bool:
+    """Whether `muted` takes the function of an operator, and with it its state."""
+    # A subclass of the spec is another kind of sink, with a writer or without a function.
+    return operator.spec.__class__ is LegacySinkSpec and not isinstance(
+        operator.spec.function, PrintSinkFunction
+    )
+
+
+def muted_environment(job: JobProgram) -> TaskEnvironment:
+    """What has the tasks of a job make writers that do nothing."""
+    most = max(len(vertex.operators) for vertex in job.vertices)
+    return TaskEnvironment(
+        prints_on_driver=True, sink_writers=dict.fromkeys(range(most), lambda _: MutedWriter())
+    )
+
+
+def _muted_operator(operator: OperatorProgram) -> OperatorProgram:
+    if not is_muted(operator):
+        return operator
+    return replace(operator, spec=LegacySinkSpec(MutedSinkFunction()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""Parquet files, read in record batches; row groups may be read by several subtasks."""
+"""Parquet files, read in record batches. Several subtasks may read row groups of one file.
+
+Files of Avro's schema give dicts instead of rows.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.errors import imported
 from opchain.runtime.files.file_systems import file_system_of
 from opchain.runtime.formats.arrow_types import arrow_type, pyarrow, python_values
-from opchain.runtime.formats.file_format import BulkFormat
-from opchain.runtime.formats.row_values import rows_of_columns, type_of_rows
+from opchain.runtime.formats.avro_schema import AvroSchema, GenericRecordAvroTypeInfo
+from opchain.runtime.formats.file_format import BulkFormat, StreamFormat
+from opchain.runtime.formats.parquet_writer import ParquetBulkWriterFactory, ParquetBulkWriters
+from opchain.runtime.formats.row_values import moment_of, rows_of_columns, type_of_rows
+from opchain.runtime.time import Instant
 from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
@@ -157,3 +163,65 @@ def _cast(array: Any, kind: TypeInformation[Any], what: str) -> Any:
         raise ValueError(
             f"{what} is of type {array.type}, but the declared type is {kind!r}: {error}"
         ) from error
+
+
+ROWS_PER_BATCH = 4096
+
+
+class AvroParquetReaders:
+    """Makes formats for FileSource. Flink: AvroParquetReaders of PyFlink."""
+
+    @staticmethod
+    def for_generic_record(schema: AvroSchema) -> AvroParquetRecordFormat:
+        """Records as dicts, with the fields of the schema.
+
+        Raises:
+            UnsupportedFeatureError: The schema has unions of several types.
+        """
+        return AvroParquetRecordFormat(schema)
+
+
+class AvroParquetWriters:
+    """Makes factories for FileSink. Flink: AvroParquetWriters of PyFlink."""
+
+    @staticmethod
+    def for_generic_record(schema: AvroSchema) -> ParquetBulkWriterFactory:
+        """Writes dicts (or what behaves like them) with the fields of the schema.
+
+        Raises:
+            UnsupportedFeatureError: The schema has unions of several types.
+        """
+        return ParquetBulkWriters.for_row_type(schema.row_type())
+
+
+class AvroParquetRecordFormat(StreamFormat[dict[str, Any]]):
+    """Reads records as dicts; points of time are datetimes with a zone, as from Avro files."""
+
+    def __init__(self, schema: AvroSchema) -> None:
+        self.schema = schema
+        self._rows = ParquetColumnarRowInputFormat(schema.row_type(), batch_size=ROWS_PER_BATCH)
+
+    def can_be_cut(self, path: str) -> bool:
+        """Always, between row groups."""
+        return self._rows.can_be_cut(path)
+
+    def get_produced_type(self) -> TypeInformation[Any]:
+        """Records of the schema."""
+        return GenericRecordAvroTypeInfo(self.schema)
+
+    def read(
+        self, part: FileRange, batch_size: int, malformed: MalformedRecords
+    ) -> Iterator[Sequence[dict[str, Any]]]:
+        """The records of the row groups that begin in the range."""
+        for rows in self._rows.read(part, batch_size, malformed):
+            yield list(map(_record_of, rows))
+
+
+def _record_of(value: Any) -> Any:
+    if isinstance(value, Row):
+        return {name: _record_of(item) for name, item in value.as_dict().items()}
+    if isinstance(value, list):
+        return [_record_of(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _record_of(item) for key, item in value.items()}
+    return moment_of(value) if isinstance(value, Instant) else value

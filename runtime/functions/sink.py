@@ -1,9 +1,10 @@
-"""Sinks: where records go, in the shape of Flink's SinkV2: a writer, and maybe a committer."""
+"""Sinks in the shape of Flink's SinkV2: a writer, and a committer if the sink is transactional."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -11,6 +12,18 @@ if TYPE_CHECKING:
 
     from opchain.runtime.functions.function import RuntimeContext
     from opchain.runtime.types.type_information import TypeInformation
+
+
+class DeliveryGuarantee(Enum):
+    """How often a record may reach the outside. Flink: DeliveryGuarantee."""
+
+    EXACTLY_ONCE = 0
+    """Once, also over failures."""
+    AT_LEAST_ONCE = 1
+    """At least once: records may come again after a failure."""
+    NONE = 2
+    """Records may come again, or be lost, after a failure."""
+
 
 T = TypeVar("T")
 

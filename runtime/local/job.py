@@ -1,14 +1,19 @@
 """Runs a job in this process: the same tasks and the same routing as on Spark, without a JVM.
 
-For tests, for trying things out, for machines without Java. The vertices are pickled first, and read back
-for each task, so that functions are copied as they would be for executors, and what cannot be sent fails
-here as well.
+For tests, experiments, and machines without Java. The vertices are pickled first and unpickled for each task. So
+each task has its own copies of functions, as on executors, and a function that cannot be sent fails here as well.
+Files and modules that Spark would copy to executors are used where they are.
 """
 
 from __future__ import annotations
 
+import shutil
+import sys
+import tempfile
 import threading
 import uuid
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
@@ -16,7 +21,6 @@ from opchain.runtime.job.orphans import discarded_on_failure
 from opchain.runtime.job.progress import CountedProgress
 from opchain.runtime.job.restarts import Restarts, RestartStrategy
 from opchain.runtime.job.run import JobRun
-from opchain.runtime.local.files import local_files
 from opchain.runtime.local.live_run import LiveRun, endless_sources, running_sources
 from opchain.runtime.local.stop_switch import StopSwitch
 from opchain.runtime.measurements.late_records import LateRecordWarnings
@@ -28,12 +32,53 @@ from opchain.runtime.shipping.outcome import commit, read_outcome
 from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from opchain.runtime.job.dependencies import JobDependencies
+    from opchain.runtime.job.dependencies import JobDependencies, PythonArchive
     from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.records.elements import Buffer
     from opchain.runtime.shipping.outcome import JobOutcome
+
+
+@contextmanager
+def local_files(dependencies: JobDependencies) -> Iterator[Mapping[str, Path]]:
+    """The cached files and the unpacked archives by name; Python files can be imported meanwhile.
+
+    The interpreter and what is installed in it are this process's: `python_executable`, requirements and
+    jars change nothing here.
+    """
+    files = {file.name: Path(file.path).absolute() for file in dependencies.cached_files}
+    with importable(dependencies.python_files):
+        if not dependencies.archives:
+            yield files
+            return
+        with tempfile.TemporaryDirectory(prefix="opchain-archives-") as folder:
+            yield files | _unpacked(dependencies.archives, Path(folder))
+
+
+@contextmanager
+def importable(python_files: Sequence[str]) -> Iterator[None]:
+    """Within the block modules can be imported from these files and folders."""
+    added = [_import_root(Path(file)) for file in python_files]
+    sys.path[:0] = added
+    try:
+        yield
+    finally:
+        for root in added:
+            if root in sys.path:
+                sys.path.remove(root)
+
+
+def _import_root(path: Path) -> str:
+    """What continues the path: a .py file's folder, a package's parent, else the folder or zip itself."""
+    is_module = path.suffix == ".py" or (path / "__init__.py").is_file()
+    return str((path.parent if is_module else path).absolute())
+
+
+def _unpacked(archives: Sequence[PythonArchive], folder: Path) -> dict[str, Path]:
+    for archive in archives:
+        shutil.unpack_archive(archive.path, folder / archive.name)
+    return {archive.name: folder / archive.name for archive in archives}
 
 
 def local_run(

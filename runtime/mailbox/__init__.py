@@ -35,7 +35,6 @@ from opchain.runtime.mailbox.mail import MAX_PRIORITY, MIN_PRIORITY, Mail
 from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor, YieldNotAllowedError
 from opchain.runtime.mailbox.mailbox_metrics import MailboxMetrics, MailboxStatistics
 from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
-from opchain.runtime.mailbox.period_timer import PeriodTimer
 from opchain.runtime.mailbox.processing_time_service import (
     MailboxProcessingTimeService,
     ProcessingTimeCallback,
@@ -55,7 +54,7 @@ from opchain.runtime.mailbox.task_mailbox import (
     NotMailboxThreadError,
     TaskMailbox,
 )
-from opchain.runtime.mailbox.timer_service import SystemTimerService, TimerService
+from opchain.runtime.mailbox.timer_service import PeriodTimer, SystemTimerService, TimerService
 
 __all__ = [
     "IMMEDIATE",

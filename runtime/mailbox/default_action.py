@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from opchain.runtime.mailbox.period_timer import PeriodTimer
+    from opchain.runtime.mailbox.timer_service import PeriodTimer
 
 
 class Suspension(Protocol):

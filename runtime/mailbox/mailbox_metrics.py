@@ -13,7 +13,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from opchain.runtime.mailbox.period_timer import PeriodTimer
+from opchain.runtime.mailbox.timer_service import PeriodTimer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

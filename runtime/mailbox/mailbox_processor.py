@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from opchain.runtime.mailbox.default_action import Controller, DefaultAction, Suspension
-    from opchain.runtime.mailbox.period_timer import PeriodTimer
     from opchain.runtime.mailbox.task_action_executor import TaskActionExecutor
+    from opchain.runtime.mailbox.timer_service import PeriodTimer
 
 
 class MailboxProcessor:

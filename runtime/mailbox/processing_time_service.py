@@ -21,8 +21,7 @@ from opchain.runtime.mailbox.timer_service import SystemTimerService
 
 if TYPE_CHECKING:
     from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor
-    from opchain.runtime.mailbox.timer_queue import ScheduledCall
-    from opchain.runtime.mailbox.timer_service import TimerService
+    from opchain.runtime.mailbox.timer_service import ScheduledCall, TimerService
 
 ProcessingTimeCallback = Callable[[int], object]
 """Gets the time that the timer was for, which is not later than the current time."""

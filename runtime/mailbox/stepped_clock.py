@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from opchain.runtime.mailbox.timer_queue import ScheduledCall, TimerQueue
+from opchain.runtime.mailbox.timer_service import ScheduledCall, TimerQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable

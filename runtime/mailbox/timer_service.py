@@ -1,21 +1,86 @@
 """Where time comes from, and the thread that waits for it.
 
-A timer service belongs to a task or a whole process and runs actions in a thread of its own, so the
-actions only ever put mail. What operators get is the ProcessingTimeService built on it.
+A timer service belongs to a task or to a process. It runs actions in a thread of its own, so an action only puts
+mail. Operators use the ProcessingTimeService that is built on a timer service. The system's timers and the
+tests' ManualClock share TimerQueue, so both fire in the same order.
 
-Flink: TimerService and SystemProcessingTimeService, on a ScheduledThreadPoolExecutor of one thread.
+Flink: TimerService and SystemProcessingTimeService, on a ScheduledThreadPoolExecutor of one thread; PeriodTimer,
+implemented by TimerGauge.
 """
 
 from __future__ import annotations
 
+import heapq
 import threading
 import time
+from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Protocol
-
-from opchain.runtime.mailbox.timer_queue import ScheduledCall, TimerQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import TracebackType
+
+
+_SMALLEST_HEAP_TO_SWEEP = 64
+
+
+@dataclass(slots=True, order=True)
+class ScheduledCall:
+    """One action and its time; waiting until the queue gives it out or it is cancelled."""
+
+    at_ms: int
+    sequence: int
+    action: Callable[[], None] = field(compare=False)
+    is_waiting: bool = field(default=True, compare=False)
+
+
+class TimerQueue:
+    """A heap of calls. Not safe for several threads: its owner holds a lock."""
+
+    __slots__ = ("_heap", "_sequence", "_waiting_count")
+
+    def __init__(self) -> None:
+        self._heap: list[ScheduledCall] = []
+        self._sequence = count()
+        self._waiting_count = 0
+
+    def __len__(self) -> int:
+        return self._waiting_count
+
+    def add(self, at_ms: int, action: Callable[[], None]) -> ScheduledCall:
+        """Let an action wait for its time, in milliseconds."""
+        call = ScheduledCall(at_ms, next(self._sequence), action)
+        heapq.heappush(self._heap, call)
+        self._waiting_count += 1
+        return call
+
+    def next_at_ms(self) -> int | None:
+        """When the next call is due; None if none is waiting."""
+        heap = self._heap
+        while heap and not heap[0].is_waiting:
+            heapq.heappop(heap)
+        return heap[0].at_ms if heap else None
+
+    def take_next(self) -> ScheduledCall:
+        """Remove the next call. Only after `next_at_ms` has told that there is one."""
+        call = heapq.heappop(self._heap)
+        assert call.is_waiting
+        call.is_waiting = False
+        self._waiting_count -= 1
+        return call
+
+    def cancel(self, call: ScheduledCall) -> None:
+        """Forget a call; does nothing if it is no longer waiting."""
+        if not call.is_waiting:
+            return
+        call.is_waiting = False
+        self._waiting_count -= 1
+        # Cancelled calls leave the heap when their time comes. Timers that are always cancelled long
+        # before it, such as timeouts, would fill it: sweep once they are the majority.
+        if len(self._heap) > max(_SMALLEST_HEAP_TO_SWEEP, 2 * self._waiting_count):
+            self._heap = [call for call in self._heap if call.is_waiting]
+            heapq.heapify(self._heap)
 
 
 class TimerService(Protocol):
@@ -115,3 +180,46 @@ class SystemTimerService:
                 # A timer for the end of time is longer than a lock can wait.
                 self._changed.wait(min(wait_ms / 1000, threading.TIMEOUT_MAX))
             return None
+
+
+class PeriodTimer:
+    """A stopwatch to enter as a context, again and again but never twice at once.
+
+    Args:
+        clock_ns: Nanoseconds from any origin, never going back.
+
+    >>> from itertools import count
+    >>> timer = PeriodTimer(count(step=5).__next__)
+    >>> with timer:
+    ...     pass
+    >>> timer.total_ns
+    5
+    """
+
+    __slots__ = ("_clock_ns", "_ended_ns", "_started_at_ns")
+
+    def __init__(self, clock_ns: Callable[[], int]) -> None:
+        self._clock_ns = clock_ns
+        self._ended_ns = 0
+        self._started_at_ns: int | None = None
+
+    @property
+    def total_ns(self) -> int:
+        """Time in all periods so far, up to now for one that has not ended."""
+        started_at_ns = self._started_at_ns
+        if started_at_ns is None:
+            return self._ended_ns
+        return self._ended_ns + self._clock_ns() - started_at_ns
+
+    def __enter__(self) -> None:
+        assert self._started_at_ns is None, "the period has already started"
+        self._started_at_ns = self._clock_ns()
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._ended_ns = self.total_ns
+        self._started_at_ns = None

@@ -10,7 +10,6 @@ from opchain.runtime.operators.broadcast_process import (
     BroadcastProcessOperator,
     KeyedBroadcastProcessOperator,
 )
-from opchain.runtime.operators.element_wise import FilterOperator, FlatMapOperator, MapOperator
 from opchain.runtime.operators.interval_join import IntervalJoinOperator
 from opchain.runtime.operators.keyed_process import KeyedCoProcessOperator, KeyedProcessOperator
 from opchain.runtime.operators.map_batches import MapBatchesOperator
@@ -20,7 +19,13 @@ from opchain.runtime.operators.multiple_inputs import (
     CoMapOperator,
     MultiInputOperator,
 )
-from opchain.runtime.operators.process import CoProcessOperator, ProcessOperator
+from opchain.runtime.operators.process import (
+    CoProcessOperator,
+    FilterOperator,
+    FlatMapOperator,
+    MapOperator,
+    ProcessOperator,
+)
 from opchain.runtime.operators.reduce import (
     BatchReduceOperator,
     CombinedReduceOperator,

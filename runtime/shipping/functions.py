@@ -1,13 +1,11 @@
-"""Finds the captured variable or attribute because of which a function cannot be pickled.
+"""Functions and sources as bytes for other processes, and the error for one that cannot be sent.
 
-Pickle names the type of what it refuses, not the way there. The search goes down from the function, at
-each step into the first part that cannot be pickled by itself, and notes the steps.
+A function or class is pickled by name if its module can be imported, and by value otherwise: lambdas, nested
+functions, everything in the main program. runtime/spark/worker_path.py decides which modules executors can import. A
+source reads its environment (files, partitions) once, on the driver, before its vertex is sent.
 
-Functions as bytes for other processes, and the error for one that cannot be sent.
-
-A function or class is written by name where its module can be imported, and by value where it cannot:
-lambdas, nested functions, everything of the main program. Which modules executors can import is the
-business of runtime/spark/worker_path.py.
+Pickle names the type that it refuses, but not the path to it. The search starts at the function, and follows at each
+step the first part that cannot be pickled by itself.
 """
 
 from __future__ import annotations
@@ -16,17 +14,48 @@ import contextlib
 import functools
 import pickle
 import types
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.errors import InternalError, UnpicklableFunctionError, short_repr
+from opchain.runtime.errors import InternalError, UnpicklableFunctionError, add_note, short_repr
+from opchain.runtime.program.operator_specs import InputFormatSourceSpec, SourceSpec
 from opchain.runtime.program.vertex_program import JobProgram
-from opchain.runtime.shipping.planned_sources import with_planned_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from opchain.runtime.program.vertex_program import VertexProgram
+    from opchain.runtime.program.vertex_program import OperatorProgram, VertexProgram
+
+
+def with_planned_sources(vertex: VertexProgram) -> VertexProgram:
+    """The vertex whose sources know what there is to read. Flink: the start of a `SplitEnumerator`.
+
+    Raises:
+        Exception: What a source says of the outside, such as a file that is not there.
+    """
+    parallelism = vertex.parallelism
+    return replace(
+        vertex,
+        operators=tuple(_planned(operator, parallelism) for operator in vertex.operators),
+        chained_sources=tuple(
+            replace(source, operator=_planned(source.operator, parallelism))
+            for source in vertex.chained_sources
+        ),
+    )
+
+
+def _planned(program: OperatorProgram, parallelism: int) -> OperatorProgram:
+    spec = program.spec
+    try:
+        if isinstance(spec, SourceSpec):
+            return replace(program, spec=replace(spec, source=spec.source.planned(parallelism)))
+        if isinstance(spec, InputFormatSourceSpec):
+            planned = spec.function.planned(parallelism)
+            return replace(program, spec=replace(spec, function=planned))
+    except Exception as error:
+        add_note(error, f"while planning '{program.name}' ({program.call_site})")
+        raise
+    return program
 
 
 MOST_STEPS = 50

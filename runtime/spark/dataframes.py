@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.connectors.sequence import contiguous_parts
+from opchain.runtime.connectors.collection import contiguous_parts
 
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext

@@ -22,12 +22,12 @@ from opchain.datastream import (
 )
 from opchain.datastream.state import MapStateDescriptor
 from opchain.datastream.window import TumblingEventTimeWindows
+from opchain.runtime.connectors.collection import NumberSequenceSource
 from opchain.runtime.connectors.discard import (
     CountingDiscardingSink,
     DiscardingSink,
     DiscardingSinkFunction,
 )
-from opchain.runtime.connectors.sequence import NumberSequenceSource
 
 E = TypeVar("E", bound=Enum)
 Spec = dict[str, Any]

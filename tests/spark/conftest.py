@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from opchain.runtime.errors import SparkUnavailableError
-from opchain.runtime.spark.requirements import require_java, require_pyspark
-from opchain.runtime.spark.session import active_or_new_session
+from opchain.runtime.spark.session import active_or_new_session, require_java, require_pyspark
 from opchain.runtime.testing.standalone_cluster import StandaloneCluster, standalone_cluster
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from opchain.runtime.errors import SparkUnavailableError
-from opchain.runtime.spark import requirements
-from opchain.runtime.spark.requirements import require_java, require_pyspark
+from opchain.runtime.spark import session
+from opchain.runtime.spark.session import require_java, require_pyspark
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,6 +86,6 @@ def test_the_java_on_the_path_is_taken_where_no_home_is_named(tmp_path: Path) ->
 
 
 def test_a_missing_pyspark_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requirements, "find_spec", lambda _: None)
+    monkeypatch.setattr(session, "find_spec", lambda _: None)
     with pytest.raises(SparkUnavailableError, match=r"pyspark is not installed.*--local"):
         require_pyspark()

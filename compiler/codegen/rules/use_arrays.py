@@ -22,7 +22,7 @@ import copy
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
-from opchain.runtime.connectors.sequence import NumberSequenceSource
+from opchain.runtime.connectors.collection import NumberSequenceSource
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 

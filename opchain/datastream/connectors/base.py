@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from opchain.reexports import reexports
-from opchain.runtime.connectors.delivery_guarantee import DeliveryGuarantee
-from opchain.runtime.functions.sink import Committer, Sink, SinkWriter
+from opchain.runtime.functions.sink import Committer, DeliveryGuarantee, Sink, SinkWriter
 from opchain.runtime.functions.source import Source
 
 __all__ = [

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from opchain.reexports import reexports
-from opchain.runtime.connectors.file_buckets import BucketAssigner
-from opchain.runtime.connectors.file_naming import (
+from opchain.runtime.connectors.file_buckets import (
+    BucketAssigner,
     DefaultRollingPolicy,
     OnCheckpointRollingPolicy,
     OutputFileConfig,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opchain.reexports import reexports
-from opchain.runtime.connectors.sequence import NumberSequenceSource
+from opchain.runtime.connectors.collection import NumberSequenceSource
 
 __all__ = [
     "NumberSequenceSource",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from opchain.reexports import reexports
 from opchain.runtime.connectors.file_inputs import AvroInputFormat
-from opchain.runtime.formats.avro_files import AvroBulkWriters, AvroReaders
-from opchain.runtime.formats.avro_row import (
+from opchain.runtime.formats.avro_files import (
+    AvroBulkWriters,
+    AvroReaders,
     AvroRowDeserializationSchema,
     AvroRowSerializationSchema,
 )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from opchain.reexports import reexports
-from opchain.runtime.formats.json_lines import JsonLinesEncoder, JsonReaderFormat
-from opchain.runtime.formats.json_row import (
+from opchain.runtime.formats.json_lines import (
+    JsonLinesEncoder,
+    JsonReaderFormat,
     JsonRowDeserializationSchema,
     JsonRowSerializationSchema,
 )

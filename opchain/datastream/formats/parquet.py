@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from opchain.reexports import reexports
-from opchain.runtime.formats.avro_parquet import AvroParquetReaders, AvroParquetWriters
-from opchain.runtime.formats.parquet_reader import ParquetColumnarRowInputFormat
+from opchain.runtime.formats.parquet_reader import (
+    AvroParquetReaders,
+    AvroParquetWriters,
+    ParquetColumnarRowInputFormat,
+)
 from opchain.runtime.formats.parquet_writer import ParquetBulkWriters
 
 __all__ = [

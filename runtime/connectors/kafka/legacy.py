@@ -6,7 +6,6 @@ import warnings
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.connectors.delivery_guarantee import DeliveryGuarantee
 from opchain.runtime.connectors.kafka.client import GROUP, SERVERS
 from opchain.runtime.connectors.kafka.enumerator import Subscription
 from opchain.runtime.connectors.kafka.offsets import (
@@ -17,6 +16,7 @@ from opchain.runtime.connectors.kafka.record import Deserializer
 from opchain.runtime.connectors.kafka.serializer import KafkaRecordSerializationSchema
 from opchain.runtime.connectors.kafka.sink import KafkaSink
 from opchain.runtime.connectors.kafka.source import COMMITS, KafkaSource
+from opchain.runtime.functions.sink import DeliveryGuarantee
 from opchain.runtime.functions.source_sink_functions import (
     SourceBackedFunction,
     TwoPhaseSinkFunction,

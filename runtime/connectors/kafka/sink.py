@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.connectors.delivery_guarantee import DeliveryGuarantee
 from opchain.runtime.connectors.kafka.client import SERVERS
 from opchain.runtime.connectors.kafka.serializer import KafkaRecordSerializationSchema
-from opchain.runtime.functions.sink import Sink, origin_of
+from opchain.runtime.functions.sink import DeliveryGuarantee, Sink, origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

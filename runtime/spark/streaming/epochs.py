@@ -33,10 +33,11 @@ from opchain.runtime.epochs.epoch_progress import (
     COMMIT,
     TASKS,
     WAITING,
+    PhaseClock,
     epoch_progress,
 )
 from opchain.runtime.epochs.epoch_time import epoch_time_ms
-from opchain.runtime.epochs.phase_clock import PhaseClock
+from opchain.runtime.epochs.live_tasks import live_tasks
 from opchain.runtime.epochs.restoring import operators_with_state, restored_vertices
 from opchain.runtime.errors import CheckpointError, CheckpointFailedError, CorruptCheckpointError
 from opchain.runtime.job.commit_notes import require_no_later_commits
@@ -52,14 +53,14 @@ from opchain.runtime.spark.dataframes import arrow_batches, has_large_types
 from opchain.runtime.spark.exchange import collected, from_frame, shuffled, written_raw
 from opchain.runtime.spark.job_failure import failure_of
 from opchain.runtime.spark.job_label import stage_name
+from opchain.runtime.spark.stage_tasks import StageTasks
 from opchain.runtime.spark.streaming.clock_source import POSITIONS
 from opchain.runtime.spark.streaming.deliver import Deliver
-from opchain.runtime.spark.streaming.epoch_stages import EpochStageTasks
-from opchain.runtime.spark.streaming.offset_log import offset_of
+from opchain.runtime.spark.streaming.input_log import offset_of
 from opchain.runtime.spark.streaming.source_places import in_places, places_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyspark import RDD
     from pyspark.sql import DataFrame
@@ -70,12 +71,64 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.restore_plan import RestorePlan
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.epochs.epoch_history import EpochHistory
-    from opchain.runtime.program.vertex_program import JobProgram
+    from opchain.runtime.epochs.live_tasks import RestoredVertex
+    from opchain.runtime.program.vertex_program import JobProgram, StageProgram
+    from opchain.runtime.records.elements import Buffer
     from opchain.runtime.spark.stage_line import StageLine
-    from opchain.runtime.spark.stage_tasks import ShippedJob
+    from opchain.runtime.spark.stage_tasks import ShippedJob, ShippedVertex
     from opchain.runtime.spark.streaming.collected_records import CollectedRecords
     from opchain.runtime.spark.streaming.delivered_sources import DeliveredSource
     from opchain.runtime.spark.streaming.stream_writers import StreamWriters
+
+
+class EpochStageTasks(StageTasks):
+    """The function of a stage in one epoch.
+
+    `restored` has what each vertex of the stage continues with, by the first task of the vertex.
+    """
+
+    def __init__(
+        self,
+        job: ShippedJob,
+        stage: StageProgram,
+        following: StageProgram | None,
+        vertices: tuple[ShippedVertex, ...],
+        *,
+        run_id: str,
+        epoch: Epoch,
+        storage: CheckpointStorage,
+        restored: dict[int, RestoredVertex | None],
+    ) -> None:
+        super().__init__(job, stage, following, vertices)
+        self.run_id = run_id
+        self.epoch = epoch
+        self.storage = storage
+        self.restored = restored
+
+    def _run_task(
+        self,
+        task: int,
+        buffers: Iterator[Buffer],
+        frames: Iterable[bytes],  # noqa: ARG002 - all input of an epoch comes as buffers
+    ) -> Iterator[Buffer]:
+        """Runs the epoch of a task."""
+        vertex = self._vertex_of(task)
+        environment = replace(self._environment(), sink_writers=vertex.sink_writers)
+        tasks = live_tasks(self.run_id)
+        running = tasks.take(
+            task,
+            self.restored[vertex.first_task],
+            self.storage,
+            lambda: (self._load(task), environment),
+            self.epoch.timestamp_ms,
+        )
+        yield from running.run_epoch(self.epoch, buffers, self.storage, environment.attempt_id)
+        if self.epoch.drains:
+            running.close()
+        else:
+            tasks.keep(running)
+        self.job.count(running)
+
 
 _EPOCHS_BETWEEN_SWEEPS = 100
 

@@ -19,9 +19,8 @@ from opchain.runtime.checkpoint.job_requests import (
     pending_requests,
     refuse_old_requests,
 )
-from opchain.runtime.checkpoint.local_storage import LocalStorage
 from opchain.runtime.checkpoint.savepoint import Located, write_savepoint
-from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.checkpoint.storage import LocalStorage, checkpoint_storage
 from opchain.runtime.errors import CheckpointError, TaskFailedError
 from opchain.runtime.job.completable_future import CompletableFuture
 

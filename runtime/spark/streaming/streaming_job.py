@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.checkpoint_key import read_key
 from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
-from opchain.runtime.checkpoint.lineage import lineage_of
+from opchain.runtime.checkpoint.retention import lineage_of
 from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.epochs.epoch_history import EpochHistory
-from opchain.runtime.epochs.progress_log import ProgressLog
+from opchain.runtime.epochs.epoch_progress import ProgressLog
 from opchain.runtime.errors import TaskFailedError, add_note, one_line_name
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
 from opchain.runtime.job.restarts import Restarts
@@ -40,9 +40,8 @@ from opchain.runtime.spark.streaming.clock_source import write_due
 from opchain.runtime.spark.streaming.collected_records import CollectedRecords
 from opchain.runtime.spark.streaming.delivered_sources import delivered_rows, unbounded_sources
 from opchain.runtime.spark.streaming.epochs import Epochs
-from opchain.runtime.spark.streaming.go_back import go_back
+from opchain.runtime.spark.streaming.input_log import go_back, require_input, require_log
 from opchain.runtime.spark.streaming.job_control import JobControl
-from opchain.runtime.spark.streaming.lost_input import require_input, require_log
 from opchain.runtime.spark.streaming.saved_input import InputRestoredError, SavedInput
 from opchain.runtime.spark.streaming.settings import StreamingSettings, Trigger
 from opchain.runtime.spark.streaming.stream_writers import StreamWriters

@@ -11,7 +11,7 @@ from opchain.common import WatermarkStrategy
 from opchain.common.time import Duration
 from opchain.common.watermark_strategy import TimestampAssigner
 from opchain.datastream.functions import ProcessFunction
-from opchain.runtime.connectors.sequence import NumberSequenceSource
+from opchain.runtime.connectors.collection import NumberSequenceSource
 
 MONOTONOUS: Any = WatermarkStrategy.for_monotonous_timestamps()
 

@@ -18,9 +18,8 @@ from opchain.compiler.codegen.static_types import (
     records_of,
     type_of,
 )
-from opchain.runtime.connectors.collection import CollectionSource
+from opchain.runtime.connectors.collection import CollectionSource, NumberSequenceSource
 from opchain.runtime.connectors.file_inputs import TextLineSource
-from opchain.runtime.connectors.sequence import NumberSequenceSource
 from opchain.runtime.program import operator_specs as specs
 
 NAMES: dict[str, Any] = {"i": int, "f": float, "s": str, "b": bool, "p": TupleOf((str, None))}

@@ -10,7 +10,7 @@ import pytest
 from opchain.common import Configuration, WatermarkStrategy
 from opchain.compiler.passes.pipeline import Plan, compile_program
 from opchain.datastream import DataStream, RuntimeExecutionMode, StreamExecutionEnvironment
-from opchain.runtime.connectors.sequence import NumberSequenceSource
+from opchain.runtime.connectors.collection import NumberSequenceSource
 
 Compile = Callable[..., Plan]
 

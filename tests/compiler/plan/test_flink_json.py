@@ -9,7 +9,7 @@ from opchain.compiler.dsl.multiple_input import multiple_input
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.flink_json import execution_plan
 from opchain.datastream import StreamExecutionEnvironment
-from opchain.runtime.connectors.sequence import NumberSequenceSource
+from opchain.runtime.connectors.collection import NumberSequenceSource
 
 
 @pytest.fixture

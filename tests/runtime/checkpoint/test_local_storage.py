@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from opchain.runtime.checkpoint.local_storage import LocalStorage
+from opchain.runtime.checkpoint.storage import LocalStorage
 from opchain.runtime.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def test_folders_go_when_they_are_empty(tmp_path: Path) -> None:
 def test_of_many_processes_that_publish_one_wins(tmp_path: Path) -> None:
     code = (
         "import sys\n"
-        "from opchain.runtime.checkpoint.local_storage import LocalStorage\n"
+        "from opchain.runtime.checkpoint.storage import LocalStorage\n"
         "storage = LocalStorage(sys.argv[1])\n"
         "sys.stdin.readline()\n"
         "for number in range(50):\n"

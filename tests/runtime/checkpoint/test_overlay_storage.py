@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from opchain.runtime.checkpoint.overlay_storage import OverlayStorage
-from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.checkpoint.storage import OverlayStorage, checkpoint_storage
 
 if TYPE_CHECKING:
     from pathlib import Path

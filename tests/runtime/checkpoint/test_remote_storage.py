@@ -12,7 +12,7 @@ fsspec = pytest.importorskip("fsspec")
 
 from fsspec.implementations.memory import MemoryFileSystem  # noqa: E402
 
-from opchain.runtime.checkpoint.remote_storage import RemoteStorage  # noqa: E402
+from opchain.runtime.checkpoint.storage import RemoteStorage  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

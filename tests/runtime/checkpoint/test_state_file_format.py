@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.checkpoint.state_file_format import MAGIC, decode, encode
+from opchain.runtime.checkpoint.state_files import MAGIC, decode, encode
 from opchain.runtime.errors import CorruptCheckpointError
 from opchain.runtime.state.keys.key_groups import KeyGroupRange
 from opchain.runtime.state.operator_snapshot import (

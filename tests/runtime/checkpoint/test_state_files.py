@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opchain.runtime.checkpoint.state_file_format import decode, encode
 from opchain.runtime.checkpoint.state_files import (
     RecentFiles,
     TaskState,
+    decode,
+    encode,
     read_changes,
     read_operator_state,
     read_task_state,

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from opchain.runtime.checkpoint.state_size import CHEAP_S, EntryCount, snapshot_bytes
+from opchain.runtime.checkpoint.epoch import CHEAP_S, EntryCount, snapshot_bytes
 from opchain.runtime.state.operator_snapshot import (
     ListMode,
     OperatorSnapshot,

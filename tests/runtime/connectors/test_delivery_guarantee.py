@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from opchain.runtime.connectors.delivery_guarantee import DeliveryGuarantee
+from opchain.runtime.functions.sink import DeliveryGuarantee
 
 
 def test_the_values_are_pyflinks() -> None:

@@ -17,7 +17,7 @@ from opchain.datastream.functions import AllWindowFunction
 from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.operators import split_reader
 from opchain.runtime.program.operator_specs import SourceSpec
-from opchain.runtime.shipping.planned_sources import with_planned_sources
+from opchain.runtime.shipping.functions import with_planned_sources
 
 if TYPE_CHECKING:
     from pathlib import Path

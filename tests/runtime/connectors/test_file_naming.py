@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.connectors.file_naming import OutputFileConfig, RollingPolicy
+from opchain.runtime.connectors.file_buckets import OutputFileConfig, RollingPolicy
 
 
 def test_names_have_a_beginning_the_writers_id_a_number_and_an_end() -> None:

@@ -6,8 +6,7 @@ import pytest
 from file_sinks import commit, sink_to, visible, writer_of, written
 
 from opchain.common import Encoder, Types
-from opchain.runtime.connectors.file_buckets import BucketAssigner
-from opchain.runtime.connectors.file_naming import OutputFileConfig, RollingPolicy
+from opchain.runtime.connectors.file_buckets import BucketAssigner, OutputFileConfig, RollingPolicy
 from opchain.runtime.connectors.file_sink import FileSink
 from opchain.runtime.errors import SinkError, UnsupportedFeatureError
 from opchain.runtime.types.serialization import BulkWriter, BulkWriterFactory

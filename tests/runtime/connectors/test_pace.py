@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.connectors.pace import LONGEST_WAIT_S, Pace
+from opchain.runtime.connectors.data_generator import LONGEST_WAIT_S, Pace
 
 
 class Clock:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.connectors.sequence import (
+from opchain.runtime.connectors.collection import (
     NumberSequenceSource,
     StatefulSequenceSource,
     contiguous_parts,

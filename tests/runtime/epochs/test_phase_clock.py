@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from opchain.runtime.epochs.phase_clock import PhaseClock
+from opchain.runtime.epochs.epoch_progress import PhaseClock
 
 
 def test_phases_take_up_all_time() -> None:

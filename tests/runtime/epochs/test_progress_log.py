@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 from example_epoch import PROGRESS
 
-from opchain.runtime.epochs.progress_log import ProgressLog, read_progress_log
+from opchain.runtime.epochs.epoch_progress import ProgressLog, read_progress_log
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from opchain.runtime.checkpoint.recorded import RecordedTask
+    from opchain.runtime.checkpoint.epoch import RecordedTask
 
 
 def draw(change: Callable[[int], Any] = lambda n: n) -> Callable[[Any], Any]:

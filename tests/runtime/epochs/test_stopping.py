@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.epochs.stopping import stop_at
+from opchain.runtime.epochs.replay import stop_at
 from opchain.runtime.epochs.task_contents import NO_KEY
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.runtime.errors import MissingLibraryError
+from opchain.runtime.files.file_range import list_files
 from opchain.runtime.files.file_systems import FileStatus, file_system_of
-from opchain.runtime.files.listing import list_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from opchain.runtime.files.listing import list_files
+from opchain.runtime.files.file_range import list_files
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from opchain.runtime.job.dependencies import (
     JobDependencies,
     PythonArchive,
 )
-from opchain.runtime.local.files import importable, local_files
+from opchain.runtime.local.job import importable, local_files
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.mailbox.timer_queue import ScheduledCall, TimerQueue
+from opchain.runtime.mailbox.timer_service import ScheduledCall, TimerQueue
 
 
 def nothing() -> None:

@@ -7,7 +7,7 @@ from forms import FORMS, job_of, run_form, seen
 
 from opchain.common import WatermarkStrategy
 from opchain.datastream.functions import SourceFunction
-from opchain.runtime.connectors.sequence import NumberSequenceSource
+from opchain.runtime.connectors.collection import NumberSequenceSource
 from opchain.runtime.functions.source import Source
 from opchain.runtime.task.stream_task import StreamTask
 

@@ -7,8 +7,7 @@ from forms import FORMS, job_of, run_form, seen
 
 from opchain.common import WatermarkStrategy
 from opchain.runtime.functions.source import Source
-from opchain.runtime.shipping.functions import ship_vertices, unship
-from opchain.runtime.shipping.planned_sources import with_planned_sources
+from opchain.runtime.shipping.functions import ship_vertices, unship, with_planned_sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -18,7 +18,7 @@ from opchain.datastream.functions import (
     SinkFunction,
     SourceFunction,
 )
-from opchain.runtime.connectors.sequence import NumberSequenceSource
+from opchain.runtime.connectors.collection import NumberSequenceSource
 from opchain.runtime.functions.sink import Sink, SinkWriter
 from opchain.runtime.functions.source import Source
 from opchain.runtime.operators.context import TaskInfo

@@ -8,7 +8,7 @@ from forms import job_of
 
 from opchain.datastream.functions import SourceFunction
 from opchain.runtime.mailbox.mailbox_executor import YieldNotAllowedError
-from opchain.runtime.mailbox.period_timer import PeriodTimer
+from opchain.runtime.mailbox.timer_service import PeriodTimer
 from opchain.runtime.task.report import TaskReport, read_items
 from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
 from opchain.runtime.testing.manual_clock import ManualClock

@@ -11,8 +11,8 @@ import pytest
 from crash_runs import BATCHES, CrashRun
 
 from opchain.runtime.checkpoint.epoch_files import completed_epochs
-from opchain.runtime.checkpoint.local_storage import LocalStorage
 from opchain.runtime.checkpoint.metadata import read_metadata
+from opchain.runtime.checkpoint.storage import LocalStorage
 from opchain.runtime.errors import CheckpointError
 
 if TYPE_CHECKING:

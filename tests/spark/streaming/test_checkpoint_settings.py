@@ -12,7 +12,7 @@ from opchain.common import Configuration, Encoder, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.connectors.file_system import BucketAssigner, FileSink
 from opchain.datastream.functions import MapFunction
-from opchain.runtime.checkpoint.local_storage import LocalStorage
+from opchain.runtime.checkpoint.storage import LocalStorage
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.errors import CheckpointError
 from opchain.runtime.functions.state import CheckpointedFunction

@@ -7,7 +7,7 @@ import pytest
 
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.errors import CheckpointError
-from opchain.runtime.spark.streaming.lost_input import files_to_read, require_log
+from opchain.runtime.spark.streaming.input_log import files_to_read, require_log
 
 if TYPE_CHECKING:
     from pathlib import Path

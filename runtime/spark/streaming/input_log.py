@@ -1,8 +1,11 @@
-"""Finds files that Spark's log has for the next micro-batch, and that are gone.
+"""Spark's log of offsets: read, checked for lost files, and reset to an earlier checkpoint.
 
-A micro-batch that was begun and has no checkpoint is run again on the input that the log has for it. Of a file
-stream these are paths, and Spark reads those that it finds: a file that was removed since would be left out
-silently.
+- Sources learn from the driver how far an epoch has read. Before Spark 4.2 `latestOffset` has no argument, so a reader
+  that is restarted needs the position of the last micro-batch.
+- A micro-batch that was started and has no checkpoint is run again on the input in the log. For a file stream the log
+  contains paths. Spark reads those that exist, and would silently leave out a file that was removed.
+- To resume from an earlier checkpoint, the log is reset to it. The later micro-batches run again on the input in the
+  log (see saved_input.py). So their epochs give the same results, and sinks find their commits done.
 """
 
 from __future__ import annotations
@@ -10,15 +13,61 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.checkpoint.savepoint import OFFSETS
+from opchain.runtime.checkpoint.fall_back import fall_back
+from opchain.runtime.checkpoint.positions import BATCH, position
+from opchain.runtime.checkpoint.savepoint import OFFSETS, epoch_in
+from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.errors import CheckpointError
+from opchain.runtime.spark.streaming.saved_input import save_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
+    from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
     from opchain.runtime.checkpoint.storage import CheckpointStorage
+
+
+_FOLDER = "offsets"
+
+
+def last_offset(log: str, key: str) -> dict[str, Any] | None:
+    """The offset of the last micro-batch that has one with this key; None where nothing is logged.
+
+    Args:
+        log: Path or URL of the query's checkpoint.
+        key: What the offset of no other source has.
+    """
+    numbers = [int(name) for name in checkpoint_storage(log).children(_FOLDER) if name.isdecimal()]
+    return offset_of(log, max(numbers), key) if numbers else None
+
+
+def offset_of(log: str, batch: int, key: str) -> dict[str, Any] | None:
+    """The offset of a micro-batch that has one with this key; None where nothing is logged.
+
+    Args:
+        log: Path or URL of the query's checkpoint.
+        batch: The micro-batch.
+        key: What the offset of no other source has.
+    """
+    try:
+        text = checkpoint_storage(log).read(f"{_FOLDER}/{batch}").decode()
+    except FileNotFoundError:
+        return None
+    return next((found for found in _objects(text) if key in found), None)
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """The lines that are objects: behind the version and what the micro-batch was set to, an offset a line."""
+    for line in text.splitlines():
+        try:
+            found = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(found, dict):
+            yield found
+
 
 IGNORED = "spark.sql.files.ignoreMissingFiles"
 """The setting by which Spark's users say that files may be missing."""
@@ -126,3 +175,31 @@ def _exists(session: SparkSession, url: str) -> bool:
     path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(url))
     configuration = session.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
     return bool(path.getFileSystem(configuration).exists(path))
+
+
+_COMMITS = f"{OFFSETS}/commits"
+
+
+def go_back(storage: CheckpointStorage, coordinator: CheckpointCoordinator, url: str) -> None:
+    """Drops damaged checkpoints behind the one at a path or URL, where that is one of the run's own.
+
+    Raises:
+        CorruptCheckpointError: It is not there, or damaged itself.
+    """
+    fall_back(storage, coordinator, url)
+    epoch = epoch_in(storage, url)
+    metadata = None if epoch is None else coordinator.latest()
+    if metadata is None or metadata.epoch != epoch:
+        return
+    # Also where nothing was dropped now: a driver may have died that had come so far.
+    last = position(metadata, BATCH)
+    numbers = map(int, filter(str.isdecimal, storage.children(_COMMITS)))
+    behind = [number for number in numbers if number > last]
+    if not behind:
+        return
+    save_input(storage, last + 1)
+    for number in sorted(
+        behind, reverse=True
+    ):  # the first goes last: as long as it is there, this is not over
+        storage.delete(f"{_COMMITS}/.{number}.crc")
+        storage.delete(f"{_COMMITS}/{number}")
