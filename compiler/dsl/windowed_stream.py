@@ -13,6 +13,7 @@ from opchain.compiler.dsl.argument_checks import at_call, checked, checked_funct
 from opchain.runtime.errors import GraphError
 from opchain.runtime.functions.aggregate_functions import AggregateFunction, ReduceFunction
 from opchain.runtime.functions.callables import name_of
+from opchain.runtime.functions.field_functions import FieldAggregation
 from opchain.runtime.functions.key_selectors import NullByteKeySelector
 from opchain.runtime.functions.type_variables import W
 from opchain.runtime.functions.window_functions import (
@@ -159,7 +160,41 @@ OUT = TypeVar("OUT")
 _PASS_THROUGH: PassThroughWindowFunction[Any] = PassThroughWindowFunction()
 
 
-class WindowedStream(WindowDefinition[T, W], Generic[K, T, W]):
+class _FieldAggregations(WindowDefinition[T, W]):
+    """One field of each window's records, aggregated. Flink has these in Java only.
+
+    Fields have an index or a name; a plain value has only field 0: itself. `sum`, `min` and `max` keep the other
+    fields of the window's first record.
+    """
+
+    def sum(self, field: int | str = 0) -> DataStream[T]:
+        """Adds up a field."""
+        return self._aggregate("sum", field)
+
+    def min(self, field: int | str = 0) -> DataStream[T]:
+        """The least value of a field."""
+        return self._aggregate("min", field)
+
+    def max(self, field: int | str = 0) -> DataStream[T]:
+        """The greatest value of a field."""
+        return self._aggregate("max", field)
+
+    def min_by(self, field: int | str = 0, *, first: bool = True) -> DataStream[T]:
+        """The record with the least value of a field; of equal ones the first, or the last."""
+        return self._aggregate("min_by", field, first=first)
+
+    def max_by(self, field: int | str = 0, *, first: bool = True) -> DataStream[T]:
+        """The record with the greatest value of a field; of equal ones the first, or the last."""
+        return self._aggregate("max_by", field, first=first)
+
+    def _aggregate(self, kind: str, field: int | str, *, first: bool = True) -> DataStream[T]:
+        checked(field, (int, str), kind, "the field")
+        aggregation = FieldAggregation(kind, field, first=first)
+        reduced: DataStream[T] = self.reduce(aggregation)  # type: ignore[attr-defined] # both classes below have it
+        return reduced
+
+
+class WindowedStream(_FieldAggregations[T, W], Generic[K, T, W]):
     """The records of each key, grouped into windows.
 
     Flink: `WindowedStream`.
@@ -291,7 +326,7 @@ def _checked_window_function(window_function: Any, call: str) -> Any:
 _PASS_ALL_THROUGH: PassThroughAllWindowFunction[Any] = PassThroughAllWindowFunction()
 
 
-class AllWindowedStream(WindowDefinition[T, W]):
+class AllWindowedStream(_FieldAggregations[T, W]):
     """All records of a stream, grouped into windows; the operator is not parallel.
 
     Flink: `AllWindowedStream`, which is also a key-by on one constant key.

@@ -46,6 +46,7 @@ from opchain.runtime.windows.time_windows import (
     SlidingProcessingTimeWindows,
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
+    WindowStagger,
 )
 from opchain.runtime.windows.triggers import (
     ContinuousEventTimeTrigger,
@@ -97,6 +98,7 @@ __all__ = [
     "TumblingProcessingTimeWindows",
     "Window",
     "WindowAssigner",
+    "WindowStagger",
 ]
 
 __getattr__ = reexports(__name__)

@@ -35,7 +35,7 @@ class FieldAggregation(ReduceFunction[Any]):
     """Folds one field of records that share a key.
 
     `sum`, `min` and `max` give the first record with its field replaced; `min_by` and `max_by` give
-    the record that has the extreme, the earlier one of equals. Fields of tuples, lists and rows have
+    the record that has the extreme: of equal ones the earlier, or the later unless `first`. Fields of tuples, lists and rows have
     an index, those of dicts are keys, those of dataclasses, pydantic models and other objects are named;
     a plain value has field 0 alone: itself. Neither record is changed.
 
@@ -43,9 +43,15 @@ class FieldAggregation(ReduceFunction[Any]):
     ('a', 3)
     """
 
-    def __init__(self, kind: str, field: int | str) -> None:
+    def __init__(self, kind: str, field: int | str, *, first: bool = True) -> None:
         self.kind = kind
         self.field = field
+        self._is_first = first
+
+    @property
+    def __name__(self) -> str:
+        """The class of Flink's, which is in the descriptions of windows."""
+        return "SumAggregator" if self.kind == "sum" else "ComparableAggregator"
 
     def __repr__(self) -> str:
         return f"{self.kind}({self.field!r})"
@@ -71,6 +77,8 @@ class FieldAggregation(ReduceFunction[Any]):
         if has_fields:
             old, new = _field(value1, self.field), _field(value2, self.field)
         is_better = new < old if self.kind == "min_by" else new > old
+        if not self._is_first and not is_better:
+            is_better = new <= old if self.kind == "min_by" else new >= old
         return value2 if is_better else value1
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from opchain.runtime.functions.function import RuntimeContext
+    from opchain.runtime.functions.state import OperatorStateStore
     from opchain.runtime.types.type_information import TypeSerializer
     from opchain.runtime.windows.triggers import Trigger
 
@@ -36,6 +37,10 @@ class WindowAssigner(ABC, Generic[T_contra, W]):
         @abstractmethod
         def get_runtime_context(self) -> RuntimeContext:
             """The window operator's context, with state of the current key. PyFlink only."""
+
+        def get_operator_state_store(self) -> OperatorStateStore:
+            """State of the subtask, which assigners with something to remember keep theirs in. Not in Flink."""
+            raise NotImplementedError(f"{type(self).__name__} has no operator state")
 
     @abstractmethod
     def assign_windows(

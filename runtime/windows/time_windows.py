@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+from enum import Enum
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.errors import short_repr
+from opchain.runtime.functions.state_descriptors import ListStateDescriptor
 from opchain.runtime.functions.window import TimeWindow, TimeWindowSerializer
 from opchain.runtime.time import millis_of
+from opchain.runtime.types.types import Types
 from opchain.runtime.windows.assigners import WindowAssigner
 from opchain.runtime.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger
 
@@ -21,42 +25,93 @@ if TYPE_CHECKING:
     Span: TypeAlias = Time | Duration | timedelta | int
 
 
+class WindowStagger(Enum):
+    """How far the tumbling windows of one subtask start from those of the others. Flink: WindowStagger.
+
+    The offset of a subtask is chosen at its first record, and is part of the job's checkpoints. Flink chooses it again
+    after each restore.
+    """
+
+    ALIGNED = 0
+    """All subtasks' windows start at the same times: the default."""
+    RANDOM = 1
+    """A subtask's windows start anywhere within the size. The offset follows from the operator's name and the subtask's
+    number, so that a job gives the same results each time."""
+    NATURAL = 2
+    """A subtask's windows start at the time of day of its first record, by the machine's clock."""
+
+
 class _TumblingWindows(WindowAssigner[Any, TimeWindow]):
-    def __init__(self, size: int, offset: int) -> None:
+    def __init__(
+        self, size: int, offset: int, stagger: WindowStagger = WindowStagger.ALIGNED
+    ) -> None:
         if abs(offset) >= size:
             raise ValueError(
                 f"{type(self).__name__}: size is {size} ms and offset {offset} ms; "
                 "the offset must be smaller than the size, and the size positive"
             )
+        if not isinstance(stagger, WindowStagger):
+            raise TypeError(
+                f"{type(self).__name__}: window_stagger is {short_repr(stagger)}; use a WindowStagger"
+            )
         self._size = size
         self._offset = offset
+        self.stagger = stagger
+        self._stagger_ms = 0 if stagger is WindowStagger.ALIGNED else None
 
     @property
     def pace(self) -> tuple[int, int, int]:
         """Size, slide (here the size too) and offset in milliseconds."""
         return self._size, self._size, self._offset
 
-    def _windows_at(self, timestamp: int) -> list[TimeWindow]:
-        start = timestamp - (timestamp - self._offset) % self._size
+    def _windows_at(
+        self, timestamp: int, context: WindowAssigner.WindowAssignerContext
+    ) -> list[TimeWindow]:
+        stagger_ms = self._stagger_ms
+        if stagger_ms is None:
+            stagger_ms = self._stagger_ms = self._choose_stagger(context)
+        start = timestamp - (timestamp - self._offset - stagger_ms) % self._size
         return [TimeWindow(start, start + self._size)]
+
+    def _choose_stagger(self, context: WindowAssigner.WindowAssignerContext) -> int:
+        """The subtask's offset: from its state, else a new one."""
+        chosen = context.get_operator_state_store().get_list_state(_STAGGER)
+        for offset_ms in chosen.get():
+            return offset_ms
+        if self.stagger is WindowStagger.NATURAL:
+            offset_ms = context.get_current_processing_time() % self._size
+        else:
+            task = context.get_runtime_context()
+            seed = f"{task.get_task_name()}|{task.get_index_of_this_subtask()}".encode()
+            offset_ms = int.from_bytes(blake2b(seed, digest_size=8).digest(), "big") % self._size
+        chosen.add(offset_ms)
+        return offset_ms
 
     def get_window_serializer(self) -> TimeWindowSerializer:
         """Flink's."""
         return TimeWindowSerializer()
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._size}, {self._offset})"
+        stagger = "" if self.stagger is WindowStagger.ALIGNED else f", {self.stagger.name}"
+        return f"{type(self).__name__}({self._size}, {self._offset}{stagger})"
 
     def __str__(self) -> str:
         # As plans show it: Flink's toString leaves out the offset.
         return f"{type(self).__name__}({self._size})"
 
 
+_STAGGER = ListStateDescriptor("opchain-window-stagger", Types.LONG())
+
+
 class TumblingEventTimeWindows(_TumblingWindows):
     """Windows of one size without gaps, by the records' timestamps."""
 
     @staticmethod
-    def of(size: Span, offset: Span | None = None) -> TumblingEventTimeWindows:
+    def of(
+        size: Span,
+        offset: Span | None = None,
+        window_stagger: WindowStagger = WindowStagger.ALIGNED,
+    ) -> TumblingEventTimeWindows:
         """The assigner. Spans may be a Time, Duration, timedelta, or an int of milliseconds.
 
         >>> TumblingEventTimeWindows.of(3_600_000, offset=-900_000)
@@ -65,18 +120,19 @@ class TumblingEventTimeWindows(_TumblingWindows):
         Args:
             size: How long a window is.
             offset: How far windows start from the full multiple: -8 hours for days in China.
+            window_stagger: Whether the windows of different subtasks start at different times. Java only in Flink.
 
         Raises:
             ValueError: the offset is not smaller than the size, or the size not positive.
         """
-        return TumblingEventTimeWindows(millis_of(size), millis_of(offset or 0))
+        return TumblingEventTimeWindows(millis_of(size), millis_of(offset or 0), window_stagger)
 
     def assign_windows(
         self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[TimeWindow]:
         """The one window that holds the timestamp."""
         check_timestamp(element, timestamp, self)
-        return self._windows_at(timestamp)
+        return self._windows_at(timestamp, context)
 
     def get_default_trigger(self, env: Any = None) -> EventTimeTrigger:
         """Fires at the end of the window."""
@@ -91,15 +147,21 @@ class TumblingProcessingTimeWindows(_TumblingWindows):
     """Windows of one size without gaps, by the machine's time when a record comes."""
 
     @staticmethod
-    def of(size: Span, offset: Span | None = None) -> TumblingProcessingTimeWindows:
+    def of(
+        size: Span,
+        offset: Span | None = None,
+        window_stagger: WindowStagger = WindowStagger.ALIGNED,
+    ) -> TumblingProcessingTimeWindows:
         """The assigner; see TumblingEventTimeWindows.of."""
-        return TumblingProcessingTimeWindows(millis_of(size), millis_of(offset or 0))
+        return TumblingProcessingTimeWindows(
+            millis_of(size), millis_of(offset or 0), window_stagger
+        )
 
     def assign_windows(
         self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[TimeWindow]:
         """The one window that holds the machine's time."""
-        return self._windows_at(context.get_current_processing_time())
+        return self._windows_at(context.get_current_processing_time(), context)
 
     def get_default_trigger(self, env: Any = None) -> ProcessingTimeTrigger:
         """Fires at the end of the window."""

@@ -34,6 +34,7 @@ from opchain.runtime.state.keys.key_identity import key_of
 from opchain.runtime.windows.time_windows import (
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
+    WindowStagger,
     check_timestamp,
 )
 from opchain.runtime.windows.triggers import EventTimeTrigger
@@ -58,6 +59,7 @@ def is_aligned(spec: WindowSpec, *, is_batch: bool) -> bool:
     """
     return (
         type(spec.assigner) in (TumblingEventTimeWindows, SlidingEventTimeWindows)
+        and getattr(spec.assigner, "stagger", WindowStagger.ALIGNED) is WindowStagger.ALIGNED
         and type(spec.trigger) is EventTimeTrigger
         and spec.evictor is None
         and not (spec.allowed_lateness_ms and has_clear(spec.function))

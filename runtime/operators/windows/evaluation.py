@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from opchain.runtime.functions.function import RuntimeContext
+    from opchain.runtime.functions.state import OperatorStateStore
     from opchain.runtime.functions.window import Window
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.operators.windows.window_operator import KeyedWindowOperator
@@ -123,6 +124,11 @@ class AssignerContext(WindowAssigner.WindowAssignerContext):
     def get_runtime_context(self) -> RuntimeContext:
         """The operator's runtime context."""
         return self._context.runtime_context
+
+    def get_operator_state_store(self) -> OperatorStateStore:
+        """The state of the subtask."""
+        store: OperatorStateStore = self._context.operator_state
+        return store
 
 
 class EvictorContext(Evictor.EvictorContext):

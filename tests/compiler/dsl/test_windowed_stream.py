@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from opchain.common import Time, Types
+from opchain.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
 from opchain.compiler.graph.transformation import OperatorTransformation
 from opchain.datastream import (
     AggregateFunction,
@@ -52,6 +53,17 @@ class WithContext(ProcessWindowFunction[Any, str, int, Any]):
 class ForAll(AllWindowFunction[int, int, Any]):
     def apply(self, window: Any, inputs: Any) -> Any:
         yield from inputs
+
+
+def in_order(env: StreamExecutionEnvironment) -> None:
+    """Runs the job in this process, one record after the other."""
+    env.get_configuration().set_string("execution.target", "local")
+    env.set_parallelism(1)
+
+
+class AtZero(TimestampAssigner):
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        return 0
 
 
 @pytest.fixture
@@ -140,3 +152,45 @@ def test_a_function_of_the_wrong_kind_is_refused(
 ) -> None:
     with pytest.raises(TypeError, match=rf"{call}\(\) \(test_windowed_stream.py:"):
         getattr(windowed, call)(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("sum", [("a", 6, "1st"), ("b", 5, "4th")]),
+        ("min", [("a", 1, "1st"), ("b", 5, "4th")]),
+        ("max", [("a", 3, "1st"), ("b", 5, "4th")]),
+        ("min_by", [("a", 1, "3rd"), ("b", 5, "4th")]),
+        ("max_by", [("a", 3, "2nd"), ("b", 5, "4th")]),
+    ],
+)
+def test_one_field_is_aggregated(
+    env: StreamExecutionEnvironment, method: str, expected: list[Any]
+) -> None:
+    records = [("a", 2, "1st"), ("a", 3, "2nd"), ("a", 1, "3rd"), ("b", 5, "4th")]
+    in_order(env)
+    times = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(AtZero())
+    stream = env.from_collection(records).assign_timestamps_and_watermarks(times)
+    assigner = TumblingEventTimeWindows.of(Time.seconds(5))
+    keyed = getattr(stream.key_by(lambda record: record[0]).window(assigner), method)(1)
+    assert sorted(keyed.execute_and_collect()) == expected
+    whole = getattr(stream.filter(lambda it: it[0] == "a").window_all(assigner), method)(1)
+    assert list(whole.execute_and_collect()) == expected[:1]
+
+
+def test_of_equal_extremes_the_first_or_the_last_is_chosen(env: StreamExecutionEnvironment) -> None:
+    in_order(env)
+    stream = env.from_collection([(1, "1st"), (1, "2nd"), (0, "3rd"), (1, "4th")])
+    windows = [
+        stream.count_window_all(4).max_by(0),
+        stream.count_window_all(4).max_by(0, first=False),
+    ]
+    found = windows[0].union(windows[1]).execute_and_collect()
+    assert sorted(found) == [(1, "1st"), (1, "4th")]
+
+
+def test_aggregations_are_described_as_flink_does(windowed: WindowedStream[int, int, Any]) -> None:
+    assert windowed.sum().transformation.description == (
+        "Window(TumblingEventTimeWindows(5000), EventTimeTrigger, SumAggregator, PassThroughWindowFunction)"
+    )
+    assert "ComparableAggregator" in str(windowed.max_by().transformation.description)

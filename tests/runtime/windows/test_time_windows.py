@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pickle
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.functions.window import TimeWindowSerializer
+from opchain.runtime.state.operator_state import SubtaskStateStore
 from opchain.runtime.time import Duration, Time
 from opchain.runtime.windows.assigners import WindowAssigner
 from opchain.runtime.windows.time_windows import (
@@ -17,6 +19,7 @@ from opchain.runtime.windows.time_windows import (
     SlidingProcessingTimeWindows,
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
+    WindowStagger,
 )
 from opchain.runtime.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger
 
@@ -159,3 +162,49 @@ def test_they_print_as_in_pyflink() -> None:
         "SlidingEventTimeWindows(10, 3, 0)",
         "SlidingProcessingTimeWindows(10, 3, 0)",
     ]
+
+
+class OfSubtask(At):
+    """The context of one subtask, with a name and operator state."""
+
+    def __init__(self, now: int, subtask: int) -> None:
+        super().__init__(now)
+        self._subtask = subtask
+        self._store = SubtaskStateStore("'windows'")
+
+    def get_runtime_context(self) -> Any:
+        return SimpleNamespace(
+            get_task_name=lambda: "windows", get_index_of_this_subtask=lambda: self._subtask
+        )
+
+    def get_operator_state_store(self) -> SubtaskStateStore:
+        return self._store
+
+
+@pytest.mark.parametrize("kind", TUMBLING)
+def test_windows_staggered_at_random_start_elsewhere_in_each_subtask_but_the_same_in_each_run(
+    kind: Any,
+) -> None:
+    def starts() -> list[int]:
+        found = []
+        for subtask in range(4):
+            assigner, context = kind.of(1000, 0, WindowStagger.RANDOM), OfSubtask(5300, subtask)
+            first, second = (assigner.assign_windows("r", 5300, context)[0] for _ in range(2))
+            assert first == second
+            assert first.start <= 5300 < first.end == first.start + 1000
+            found.append(first.start % 1000)
+        return found
+
+    assert len(set(starts())) == 4
+    assert starts() == starts()
+
+
+def test_naturally_staggered_windows_start_with_the_first_record() -> None:
+    assigner = TumblingEventTimeWindows.of(1000, window_stagger=WindowStagger.NATURAL)
+    (window,) = assigner.assign_windows("r", 7100, OfSubtask(5300, 0))
+    assert (window.start, window.end) == (6300, 7300)
+
+
+def test_something_else_than_a_stagger_is_refused() -> None:
+    with pytest.raises(TypeError, match="window_stagger is 'RANDOM'; use a WindowStagger"):
+        TumblingEventTimeWindows.of(1000, 0, "RANDOM")  # type: ignore[arg-type]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +15,9 @@ from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.errors import CheckpointError
+from opchain.runtime.job.run import CancelledError
 from opchain.runtime.job.status import JobStatus
+from opchain.runtime.spark.streaming.streaming_job import StreamingJob
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -151,3 +154,44 @@ def test_another_process_cancels_a_job(tmp_path: Path) -> None:
     assert cancelled.communicate()[0] == "cancelled\n"
     assert client.get_job_execution_result().exception() is not None
     assert client.get_job_status().result() is JobStatus.CANCELED
+
+
+def test_a_cancellation_meets_an_epoch_that_begins_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`cancel` holds the lock and waits for the query, whose epoch then asks for the lock."""
+    run_epoch, locks = StreamingJob._run_epoch, []
+    cancel_waits_for_the_query, epoch_waits = threading.Event(), threading.Event()
+
+    class Query:
+        def __init__(self, query: Any) -> None:
+            self._query = query
+
+        def stop(self) -> None:
+            cancel_waits_for_the_query.set()
+            self._query.stop()
+
+    def meeting_a_cancellation(
+        self: StreamingJob, epochs: Any, kept: Any, rows: Any, batch: int
+    ) -> None:
+        if batch == 1:
+            locks.append(self._between_epochs)
+            self._query = Query(self._query)  # type: ignore[assignment]
+            epoch_waits.set()
+            assert cancel_waits_for_the_query.wait(LONGEST_S)
+        run_epoch(self, epochs, kept, rows, batch)
+
+    monkeypatch.setattr(StreamingJob, "_run_epoch", meeting_a_cancellation)
+    stream = counts(tmp_path / "job", 1)
+    stream.print()
+    client = stream.get_execution_environment().execute_async("cancelled")
+    assert epoch_waits.wait(LONGEST_S)
+    cancellation = threading.Thread(target=client.cancel)
+    cancellation.start()
+    cancellation.join(60)
+    is_stuck = cancellation.is_alive()
+    if is_stuck:
+        locks[0].release()
+    assert not is_stuck
+    with pytest.raises(CancelledError):
+        client.get_job_execution_result().result(60)

@@ -4,9 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.functions.aggregate_functions import AggregateFunction, ReduceFunction
 from opchain.runtime.functions.window_functions import WindowFunction
-from opchain.runtime.windows.time_windows import TumblingEventTimeWindows
+from opchain.runtime.testing.manual_clock import ManualClock
+from opchain.runtime.windows.time_windows import TumblingEventTimeWindows, WindowStagger
 from opchain.runtime.windows.triggers import EventTimeTrigger
 
 if TYPE_CHECKING:
@@ -96,3 +98,18 @@ def test_the_key_at_hand_is_known_to_messages(windows: Windows, trigger: Any) ->
         with pytest.raises(ZeroDivisionError):
             harness.process_watermark(9)
         assert harness.operator.current_key == "b"
+
+
+def test_a_staggered_offset_survives_a_restore(windows: Any) -> None:
+    def staggered(now: int, snapshots: Any = None) -> Any:
+        assigner = TumblingEventTimeWindows.of(1000, window_stagger=WindowStagger.NATURAL)
+        clock = ManualClock(now)
+        return windows(assigner, harness={"clock": clock, "snapshots": snapshots})
+
+    with staggered(5300) as running:
+        running.process_element(("a", 1), 400)
+        snapshot = running.snapshot()
+    with staggered(5900, [snapshot]) as running:
+        running.process_element(("a", 2), 1200)
+        running.process_watermark(MAX_LONG_VALUE)
+        assert [window.start for _, window, _ in running.values()] == [300]
