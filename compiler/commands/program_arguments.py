@@ -15,7 +15,11 @@ from opchain.compiler.interception import configuring
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.model import from_json
-from opchain.compiler.settings.settings_reader import known_keys, read_settings
+from opchain.compiler.settings.settings_reader import (
+    OPERATOR_PREFIX,
+    known_keys,
+    read_settings,
+)
 from opchain.runtime.configuration.configuration import Configuration
 
 if TYPE_CHECKING:
@@ -42,7 +46,7 @@ class Request(NamedTuple):
 
 
 def takes_program(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds ARGUMENTS, `--job` and `-D`; the command gets them as `request`."""
+    """Adds ARGUMENTS, `--job`, `-D` and `--set`; the command gets them as `request`."""
 
     @takes_arguments
     @takes_settings
@@ -67,15 +71,32 @@ def takes_arguments(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds `-D KEY=VALUE`; the command gets all of them as `settings`."""
-    return click.option(
+    """Adds `-D KEY=VALUE` and `--set OPERATOR.SETTING=VALUE`; the command gets all of them as `settings`."""
+
+    @click.option(
         "-D",
         "settings",
         multiple=True,
         metavar="KEY=VALUE",
         callback=_as_settings,
         help="A configuration value that the program's environments start with; may be repeated.",
-    )(command)
+    )
+    @click.option(
+        "--set",
+        "of_operators",
+        multiple=True,
+        metavar="OPERATOR.SETTING=VALUE",
+        callback=_as_operator_settings,
+        help="A setting of one operator, by its uid or name, instead of the program's: parallelism, max-parallelism, "
+        "name, uid, chaining, buffer-timeout or slot-sharing-group; may be repeated.",
+    )
+    @functools.wraps(command)
+    def with_settings(
+        settings: dict[str, str], of_operators: dict[str, str], **others: Any
+    ) -> None:
+        command(settings={**settings, **of_operators}, **others)
+
+    return with_settings
 
 
 def captured_program(file: str, request: Request) -> tuple[Program, Captured]:
@@ -139,4 +160,17 @@ def _as_settings(
         close = get_close_matches(key, known_keys(), n=1, cutoff=_NEARLY_THE_SAME)
         if close and close != [key]:
             note(f"opchain reads no setting {key}, only {close[0]}")
+    return settings
+
+
+def _as_operator_settings(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, str]:
+    settings = {}
+    for text in values:
+        key, equals, value = text.partition("=")
+        operator, dot, setting = key.strip().rpartition(".")
+        if not (operator and dot and setting and equals):
+            raise click.BadParameter(f"'{text}' is not OPERATOR.SETTING=VALUE", context, parameter)
+        settings[f"{OPERATOR_PREFIX}{operator}.{setting}"] = value.strip()
     return settings

@@ -26,12 +26,13 @@ from opchain.compiler.graph.transformation import (
     Transformation,
     UnionTransformation,
 )
+from opchain.compiler.passes.operator_settings import operator_settings, with_settings
 from opchain.compiler.passes.rejections import StreamGraphError
 from opchain.runtime.errors import InternalError
 from opchain.runtime.program import operator_specs as specs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from opchain.compiler.graph.partitioner import KeyBy
     from opchain.compiler.graph.plan import Plan, Program
@@ -73,9 +74,10 @@ def generate_stream_graph(plan: Plan) -> Plan:
         is_dynamic=is_batch and scheduler == "AdaptiveBatch",
         slot_group_resources=dict(program.slot_group_resources),
     )
+    settings_of = operator_settings(order, program.settings.operators)
     translator = _Translator(program, graph)
     for transformation in order:
-        translator.translate(transformation)
+        translator.translate(transformation, settings_of.get(transformation, {}))
     return replace(plan, stream_graph=graph)
 
 
@@ -163,8 +165,9 @@ class _Translator:
         self._next_id = program.next_id
         self._legs: dict[Transformation, list[_Leg]] = {}
 
-    def translate(self, transformation: Transformation) -> None:
+    def translate(self, original: Transformation, changed: Mapping[str, str]) -> None:
         """Adds what a transformation becomes; remembers the legs that its consumers connect to."""
+        transformation = with_settings(original, changed)
         if isinstance(transformation, OperatorTransformation):
             legs = [_Leg(self._add_operator(transformation))]
         elif isinstance(transformation, SinkTransformation):
@@ -178,7 +181,7 @@ class _Translator:
             legs = self._side_outputs(transformation)
         else:
             raise InternalError(f"no translation for {transformation!r}")
-        self._legs[transformation] = legs
+        self._legs[original] = legs
 
     def _take_id(self) -> int:
         taken = self._next_id

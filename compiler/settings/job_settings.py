@@ -335,3 +335,11 @@ class JobSettings(BaseModel):
         json_schema_extra={"key": "pipeline.global-job-parameters"},
         description="Parameters that functions read from their runtime context.",
     )
+    operators: dict[str, str] = Field(
+        default_factory=dict,
+        json_schema_extra={"key": "opchain.operator"},
+        description="Settings of single operators: `opchain.operator.OPERATOR.SETTING`, where OPERATOR is a uid or a "
+        "name. The settings are `parallelism`, `max-parallelism`, `name`, `uid`, `chaining` (`always`, `head` or "
+        "`never`), `buffer-timeout` and `slot-sharing-group`. They replace what the program sets. The option "
+        "`--set OPERATOR.SETTING=VALUE` of the commands does the same.",
+    )

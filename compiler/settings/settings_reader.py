@@ -46,6 +46,8 @@ _FALLBACK_KEYS = {
 }
 _PARALLELISM_DEFAULT = -1
 _OWN = "opchain."
+OPERATOR_PREFIX = "opchain.operator."
+"""How the keys of settings of single operators begin."""
 
 
 def read_settings(configuration: Configuration) -> JobSettings:
@@ -90,7 +92,7 @@ def _check_own_keys(keys: Iterable[str]) -> None:
     # Flink's keys are many, and most mean nothing here; nobody but opchain reads these.
     known = known_keys()
     for key in sorted(keys):
-        if key.startswith(_OWN) and key not in known:
+        if key.startswith(_OWN) and key not in known and not key.startswith(OPERATOR_PREFIX):
             own = [name for name in sorted(known) if name.startswith(_OWN)]
             close = get_close_matches(key, own, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(own)}"

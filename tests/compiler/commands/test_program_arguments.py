@@ -86,3 +86,15 @@ def test_what_a_saved_plan_does_not_take_is_mentioned(write: Any, run: Any, comm
         done = run(command, "saved.json", *given)
         assert (done.exit_code, said in done.stderr) == (0, True)
     assert run(command, "saved.json").stderr == ""
+
+
+def test_set_gives_an_operator_a_setting(write: Any, run: Any) -> None:
+    write(
+        "from opchain.datastream import StreamExecutionEnvironment\n"
+        "env = StreamExecutionEnvironment.get_execution_environment()\n"
+        "env.from_collection([1]).map(abs).uid('a.b').print()\n"
+        "env.execute('j')\n"
+    )
+    assert "vertex 2  x5" in run("plan", "clicks.py", "--set", "a.b.parallelism=5").stdout
+    wrong = run("plan", "clicks.py", "--set", "parallelism=5")
+    assert "'parallelism=5' is not OPERATOR.SETTING=VALUE" in wrong.stderr

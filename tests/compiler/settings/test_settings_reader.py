@@ -77,7 +77,7 @@ def test_every_field_has_a_key_of_its_own() -> None:
     ("key", "hint"),
     [
         ("opchain.streaming.record-epoch", "did you mean 'opchain.streaming.record-epochs'?"),
-        ("opchain.x", "there are opchain.batch-size, "),
+        ("opchain.zzzzzzzz", "there are opchain.batch-size, "),
     ],
 )
 def test_keys_of_opchain_are_known_ones(key: str, hint: str) -> None:
