@@ -22,6 +22,8 @@ One operator without a job, its time in the test's hands (see OneInputOperatorHa
 [EmittedRecord(value=42, timestamp=1000)]
 
 A job with checkpoints whose processes die at chosen moments: see `faults.run_with_kills`.
+
+A sink that is killed at every line of its code: see `SinkConformance`.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
         TwoInputOperatorHarness,
     )
     from opchain.runtime.testing.manual_clock import ManualClock
+    from opchain.runtime.testing.sinks import SinkConformance
 
 _HARNESSES = "opchain.runtime.testing.input_harnesses"
 _MODULES = {
@@ -50,6 +53,7 @@ _MODULES = {
     "KeyedTwoInputOperatorHarness": _HARNESSES,
     "ManualClock": "opchain.runtime.testing.manual_clock",
     "OneInputOperatorHarness": _HARNESSES,
+    "SinkConformance": "opchain.runtime.testing.sinks",
     "TwoInputOperatorHarness": _HARNESSES,
     "assert_chained": "opchain.compiler.assertions.chaining",
     "assert_not_chained": "opchain.compiler.assertions.chaining",
@@ -78,6 +82,7 @@ __all__ = [
     "KeyedTwoInputOperatorHarness",
     "ManualClock",
     "OneInputOperatorHarness",
+    "SinkConformance",
     "TwoInputOperatorHarness",
     "assert_chained",
     "assert_not_chained",

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from opchain.datastream.connectors.base import (
+        CommitSink,
         Committer,
         DeliveryGuarantee,
+        OutboxSink,
         Sink,
+        SinkEpoch,
         SinkWriter,
         Source,
     )
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from opchain.datastream.connectors.number_seq import NumberSequenceSource
 
 __all__ = [
+    "CommitSink",
     "Committer",
     "DataGeneratorSource",
     "DeliveryGuarantee",
@@ -29,14 +33,17 @@ __all__ = [
     "FileSink",
     "FileSource",
     "NumberSequenceSource",
+    "OutboxSink",
     "RateLimiterStrategy",
     "Sink",
+    "SinkEpoch",
     "SinkWriter",
     "Source",
     "StreamFormat",
 ]
 
 _MODULE_OF = {
+    "CommitSink": "base",
     "Committer": "base",
     "DataGeneratorSource": "datagen",
     "DeliveryGuarantee": "base",
@@ -44,8 +51,10 @@ _MODULE_OF = {
     "FileSink": "file_system",
     "FileSource": "file_system",
     "NumberSequenceSource": "number_seq",
+    "OutboxSink": "base",
     "RateLimiterStrategy": "datagen",
     "Sink": "base",
+    "SinkEpoch": "base",
     "SinkWriter": "base",
     "Source": "base",
     "StreamFormat": "file_system",

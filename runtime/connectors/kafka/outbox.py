@@ -15,11 +15,8 @@ as long as they fit into one piece; and the driver, which decides what counts, n
 
 from __future__ import annotations
 
-import hashlib
 import marshal
 import time
-import uuid
-from contextlib import suppress
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,6 +30,8 @@ from opchain.runtime.connectors.kafka.client import (
     said,
 )
 from opchain.runtime.connectors.kafka.producer import Failures, producer_settings, send
+from opchain.runtime.connectors.outbox import OutboxFile as StagedFile
+from opchain.runtime.connectors.outbox import delete_file, put_chunk, read_chunk
 from opchain.runtime.files.file_systems import file_system_of, joined, qualified_path
 from opchain.runtime.functions.sink import Committer, SinkOrigin, SinkWriter
 
@@ -56,14 +55,6 @@ _NOTE_MS = 6 * 24 * 3600 * 1000
 
 _FORMAT = 4
 """Of marshal: what all Pythons from 3.4 on read. Unlike pickle, it only makes plain values."""
-
-
-class StagedFile(NamedTuple):
-    """A file of the outbox, and what it is checked by."""
-
-    path: str
-    size: int
-    checksum: bytes
 
 
 class StagedMessages(NamedTuple):
@@ -124,12 +115,7 @@ class OutboxWriter(SinkWriter[Any]):
         if self._folder is None:
             self._chunks.append(data)
         else:
-            path = joined(self._folder, uuid.uuid4().hex)
-            files = file_system_of(path)
-            stream = files.create(path)
-            stream.write(data)
-            files.complete(stream)
-            self._chunks.append(StagedFile(path, len(data), _checksum(data)))
+            self._chunks.append(put_chunk(self._folder, data))
         self._count += len(self._messages)
         self._messages, self._size = [], 0
 
@@ -159,7 +145,7 @@ class OutboxCommitter(Committer):
             self._commit(found)
             for chunk in (chunk for item in found for chunk in item.chunks):
                 if isinstance(chunk, StagedFile):
-                    _delete(chunk.path)
+                    delete_file(chunk.path)
 
     def discard_orphans(self, origin: SinkOrigin, confirm: Callable[[], None]) -> None:
         """Removes the files of the sink: whatever was committed is gone by now."""
@@ -171,7 +157,7 @@ class OutboxCommitter(Committer):
         if content is not None and content.files:
             confirm()
             for file in content.files:
-                _delete(file.path)
+                delete_file(file.path)
 
     def _commit(self, staged: Sequence[StagedMessages]) -> None:
         first = staged[0]
@@ -241,13 +227,11 @@ class _Sender:
         if isinstance(chunk, bytes):
             return chunk
         try:
-            with file_system_of(chunk.path).open_input(chunk.path) as stream:
-                data = stream.read()
+            return read_chunk(chunk)
         except FileNotFoundError as error:
             raise self._lost(chunk, "is missing") from error
-        if _checksum(data) != chunk.checksum:
-            raise self._lost(chunk, "was cut short or altered")
-        return data
+        except ValueError as error:
+            raise self._lost(chunk, str(error)) from error
 
     def _lost(self, chunk: StagedFile, problem: str) -> KafkaConnectorError:
         return KafkaConnectorError(
@@ -343,15 +327,6 @@ def _pieces(staged: Sequence[StagedMessages]) -> Iterator[list[StagedFile | byte
 
 def _folder(staging: str, origin: SinkOrigin) -> str:
     return joined(qualified_path(staging), origin.operator_id, origin.lineage)
-
-
-def _checksum(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=16).digest()
-
-
-def _delete(path: str) -> None:
-    with suppress(FileNotFoundError):
-        file_system_of(path).delete(path)
 
 
 def _now_ms() -> int:

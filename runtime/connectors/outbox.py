@@ -1,0 +1,168 @@
+"""OutboxSink: records wait beside the checkpoint, and the driver sends them when it is complete.
+
+For targets that cannot hide records until a commit, but recognize a request that comes again: by an idempotency key,
+by the ids of documents, or by a note in the same transaction. The staged files are in the job's directory of
+checkpoints; KafkaSink stages its messages in the same kind of files.
+
+The driver sends all pieces of an epoch under keys that never change. Then it puts a note beside the files, `sent-<epoch>`,
+and deletes them. So a file that is missing means one of two things:
+
+- The note has its epoch or a later one: everything was sent.
+- There is no such note: the file was removed before it was sent. That is an error, since records would be lost.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import re
+import uuid
+from abc import abstractmethod
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from opchain.runtime.connectors.commit_sink import CommitSink
+from opchain.runtime.errors import SinkError
+from opchain.runtime.files.file_systems import file_system_of, joined, name_of, qualified_path
+from opchain.runtime.types.type_variables import T
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from opchain.runtime.connectors.commit_sink import SinkEpoch
+
+_NOTE = re.compile(r"sent-(\d+)")
+
+
+class OutboxFile(NamedTuple):
+    """A staged file, and what it is checked by."""
+
+    path: str
+    size: int
+    checksum: bytes
+
+
+def put_chunk(folder: str, data: bytes) -> OutboxFile:
+    """Writes a file under a name that no other file has."""
+    path = joined(folder, uuid.uuid4().hex)
+    files = file_system_of(path)
+    stream = files.create(path)
+    stream.write(data)
+    files.complete(stream)
+    return OutboxFile(path, len(data), _checksum(data))
+
+
+def read_chunk(file: OutboxFile) -> bytes:
+    """The content of a file.
+
+    Raises:
+        FileNotFoundError: It is missing.
+        ValueError: It was cut short or altered.
+    """
+    with file_system_of(file.path).open_input(file.path) as stream:
+        data: bytes = stream.read()
+    if _checksum(data) != file.checksum:
+        raise ValueError("was cut short or altered")
+    return data
+
+
+def delete_file(path: str) -> None:
+    """Deletes a file, which may be gone."""
+    with suppress(FileNotFoundError):
+        file_system_of(path).delete(path)
+
+
+class OutboxSink(CommitSink[T]):
+    """A sink of one method, `send`. Ours alone.
+
+    Records are pickled into the job's checkpoints and sent by the driver, in order. In a bounded job they wait in the
+    memory of the driver. The target sees all records of an epoch after its checkpoint; if the driver dies while it
+    sends, it sends them again under the same keys.
+    """
+
+    batch_size = 1_000
+
+    @abstractmethod
+    def send(self, key: str, records: Sequence[T]) -> None:
+        """Sends records, unless they were sent under this key before. Runs on the driver.
+
+        Args:
+            key: The same text each time these records are sent, and another one for all others:
+                `<owner>.<epoch>.<piece>.<digest of the records>`.
+            records: 1 to `batch_size` records, the same each time.
+        """
+
+    def stage(self, owner: str, records: Sequence[T]) -> OutboxFile | bytes:
+        """Keeps records in a file of the job's checkpoints, or in the committable itself."""
+        data = pickle.dumps(list(records), pickle.HIGHEST_PROTOCOL)
+        return data if self.staging is None else put_chunk(self._folder(owner), data)
+
+    def commit(self, epoch: SinkEpoch, staged: Sequence[OutboxFile | bytes]) -> None:
+        """Sends the records, unless the note says that they were sent.
+
+        Raises:
+            SinkError: Staged records are gone that were never sent.
+        """
+        files = [chunk for chunk in staged if not isinstance(chunk, bytes)]
+        folder = files[0].path.rpartition("/")[0] if files else None
+        if folder is None or max(_notes(folder), default=0) < epoch.number:
+            for number, chunk in enumerate(staged, 1):
+                # Authentic: the checksum of a file is part of the checkpoint's metadata.
+                data = chunk if isinstance(chunk, bytes) else _read(chunk, epoch, folder)
+                # With the digest, a job that starts from a backup of its checkpoints never gives other records an
+                # old key. The target would drop them.
+                key = f"{epoch.key}.{number}.{_checksum(data).hex()[:16]}"
+                self.send(key, pickle.loads(data))
+        if folder is not None:
+            _set_note(folder, epoch.number)
+        for file in files:
+            delete_file(file.path)
+
+    def abort(self, owner: str) -> None:
+        """Deletes staged files; notes stay."""
+        if self.staging is None:
+            return
+        folder = self._folder(owner)
+        content = file_system_of(folder).content(folder)
+        for file in () if content is None else content.files:
+            if _NOTE.fullmatch(name_of(file.path)) is None:
+                delete_file(file.path)
+
+    def _folder(self, owner: str) -> str:
+        assert self.staging is not None
+        return joined(qualified_path(self.staging), "sinks", owner)
+
+
+def _read(file: OutboxFile, epoch: SinkEpoch, folder: str | None) -> bytes:
+    try:
+        return read_chunk(file)
+    except FileNotFoundError:
+        problem = "is missing"
+    except ValueError as error:
+        problem = str(error)
+    raise SinkError(
+        f"{epoch.where}: records of checkpoint {epoch.number} that wait to be sent can't be read: {file.path} {problem}. "
+        f"Restore the file, or create the empty file {folder}/sent-{epoch.number} to go on without the records, and "
+        "start the job again"
+    )
+
+
+def _notes(folder: str) -> list[int]:
+    content = file_system_of(folder).content(folder)
+    names = [] if content is None else [name_of(file.path) for file in content.files]
+    return sorted(int(match[1]) for match in map(_NOTE.fullmatch, names) if match is not None)
+
+
+def _set_note(folder: str, number: int) -> None:
+    notes = _notes(folder)
+    if max(notes, default=0) < number:
+        files = file_system_of(folder)
+        files.touch(joined(folder, f"sent-{number}"))
+        files.sync_folder(folder)
+    for note in notes:
+        if note < number:
+            delete_file(joined(folder, f"sent-{note}"))
+
+
+def _checksum(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()
