@@ -1,7 +1,8 @@
 """A job to disturb: a running count, windows of event time and timers of processing time, over files, into files.
 
 `python disturbed_job.py SOURCE TARGET CHECKPOINTS` runs until it is killed; with `--until-read` it ends when all
-files are read. What it must have written is worked out by `expected_output`.
+files are read. `--sink` writes to PostgreSQL or Kafka, or collects in the driver, instead of files. `expected_output`
+has what it must have written.
 """
 
 from __future__ import annotations
@@ -11,9 +12,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opchain.common import Configuration, Duration, Encoder, Time, Types, WatermarkStrategy
+from opchain.common import (
+    Configuration,
+    Duration,
+    Encoder,
+    Row,
+    SimpleStringSchema,
+    Time,
+    Types,
+    WatermarkStrategy,
+)
 from opchain.datastream import StreamExecutionEnvironment
+from opchain.datastream.connectors.base import DeliveryGuarantee
 from opchain.datastream.connectors.file_system import BucketAssigner, FileSink
+from opchain.datastream.connectors.jdbc import JdbcConnectionOptions, JdbcSink
+from opchain.datastream.connectors.kafka import KafkaRecordSerializationSchema, KafkaSink
 from opchain.datastream.functions import KeyedProcessFunction, MapFunction
 from opchain.datastream.state import ListStateDescriptor, ValueStateDescriptor
 from opchain.datastream.window import TumblingEventTimeWindows
@@ -32,6 +45,7 @@ GATHER_MS = 2_000
 
 COUNTS, SUMS, GATHERED = "counts", "sums", "gathered"
 OUTPUTS = (COUNTS, SUMS, GATHERED)
+SINKS = ("files", "postgresql", "kafka", "collected")
 
 END = -1
 """The value of the last record of each key, behind which nothing is kept back."""
@@ -92,9 +106,37 @@ class Gather(KeyedProcessFunction[str, Any, str]):
         self.until.clear()
 
 
-def sink(path: str) -> Any:
-    rows = FileSink.for_row_format(path, Encoder.simple_string_encoder())
-    return rows.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
+def write(output: str, lines: Any, kind: str, target: str) -> None:
+    """Writes lines of text to an output: to files below `target`, a table of the database `target`, or a topic."""
+    uid = f"{output} files"
+    if kind == "files":
+        files = FileSink.for_row_format(f"{target}/{output}", Encoder.simple_string_encoder())
+        files.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
+        lines.sink_to(files.build()).uid(uid)
+    elif kind == "postgresql":
+        row = Types.ROW([Types.STRING()])
+        database = JdbcConnectionOptions.JdbcConnectionOptionsBuilder().with_url(target).build()
+        table = JdbcSink.sink(f"INSERT INTO {output} VALUES (?)", row, database)
+        lines.map(Row, row).add_sink(table).uid(uid)
+    else:
+        servers, _, prefix = target.partition("/")
+        serializer = KafkaRecordSerializationSchema.builder().set_topic(prefix + output)
+        serializer.set_value_serialization_schema(SimpleStringSchema())
+        topic = KafkaSink.builder().set_bootstrap_servers(servers)
+        topic.set_delivery_guarantee(DeliveryGuarantee.EXACTLY_ONCE)
+        topic.set_transactional_id_prefix(prefix + output).set_record_serializer(serializer.build())
+        lines.sink_to(topic.build()).uid(uid)
+
+
+def collect(outputs: dict[str, Any], target: Path) -> None:
+    """Collects the lines of all outputs in the driver, which writes them to files."""
+    named = [lines.map(lambda line, name=name: f"{name} {line}") for name, lines in outputs.items()]
+    with named[0].union(*named[1:]).execute_and_collect("disturbed") as collected:
+        for line in collected:
+            name, text = line.split(" ", 1)
+            (target / name).mkdir(parents=True, exist_ok=True)
+            with (target / name / "collected").open("a", encoding="utf-8") as file:
+                file.write(f"{text}\n")
 
 
 def main() -> None:
@@ -104,12 +146,15 @@ def main() -> None:
     parser.add_argument("--until-read", action="store_true", help="end when all files are read")
     parser.add_argument("--parallelism", type=int, default=2)
     parser.add_argument("--files", type=int, default=20, help="to read in an epoch, at most")
+    parser.add_argument("--sink", choices=SINKS, default="files")
+    parser.add_argument("--backend", choices=("hashmap", "rocksdb"), default="hashmap")
     parser.add_argument("--fail-at", type=int, help="a value")
     parser.add_argument("--fail-times", type=int, help="so many times")
     parser.add_argument("--fail-folder", help="where failures are counted")
     given = parser.parse_args()
     configuration = Configuration()
     configuration.set_string("execution.checkpointing.dir", given.checkpoints)
+    configuration.set_string("state.backend.type", given.backend)
     if given.until_read:
         configuration.set_string("opchain.streaming.trigger", "available-now")
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
@@ -130,16 +175,19 @@ def main() -> None:
         failing = FailAtFirst(given.fail_at, given.fail_times, given.fail_folder)
         rows = rows.map(failing).set_parallelism(1).uid("failing")
     keyed = rows.key_by(lambda row: row["key"])
-    counts = keyed.process(Count()).uid("count")
-    counts.sink_to(sink(f"{given.target}/{COUNTS}")).uid("count files")
-    gathered = keyed.process(Gather()).uid("gather")
-    gathered.sink_to(sink(f"{given.target}/{GATHERED}")).uid("gather files")
     triples = rows.map(lambda row: (row["key"], row["value"], 1)).key_by(lambda triple: triple[0])
     windows = triples.window(TumblingEventTimeWindows.of(Time.milliseconds(WINDOW_MS)))
     sums = windows.reduce(lambda a, b: (a[0], a[1] + b[1], a[2] + b[2])).uid("sum")
-    sums.map(lambda triple: f"{triple[0]} {triple[1]} {triple[2]}").sink_to(
-        sink(f"{given.target}/{SUMS}")
-    ).uid("sum files")
+    outputs = {
+        COUNTS: keyed.process(Count(), Types.STRING()).uid("count"),
+        GATHERED: keyed.process(Gather(), Types.STRING()).uid("gather"),
+        SUMS: sums.map(lambda triple: f"{triple[0]} {triple[1]} {triple[2]}", Types.STRING()),
+    }
+    if given.sink == "collected":
+        collect(outputs, Path(given.target))
+        return
+    for output, lines in outputs.items():
+        write(output, lines, given.sink, given.target)
     env.execute("disturbed")
 
 

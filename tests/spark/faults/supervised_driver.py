@@ -29,6 +29,7 @@ class SupervisedDriver:
         name: What its logs begin with.
         arguments: What the job gets at each start.
         variables: What its environment has besides.
+        target: Where the job writes (default: the folder `out`).
 
     Attributes:
         starts: How often it was started.
@@ -44,12 +45,14 @@ class SupervisedDriver:
         name: str = "driver",
         arguments: Callable[[], Sequence[str]] = tuple,
         variables: Mapping[str, str] | None = None,
+        target: str | None = None,
     ) -> None:
         self.starts = 0
         self.failures: list[str] = []
         self._folder = folder
         self._name = name
         self._arguments = arguments
+        self._target = target or str(folder / "out")
         self._environment = {
             **os.environ,
             **(variables or {}),
@@ -98,7 +101,7 @@ class SupervisedDriver:
         Raises:
             RuntimeError: It has failed.
         """
-        process = self._start("--until-read")
+        process = self._start(*self._arguments(), "--until-read")
         if process.wait(timeout_s) != 0:
             raise RuntimeError(f"the last start failed: {self._tail()}")
 
@@ -114,7 +117,7 @@ class SupervisedDriver:
 
     def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
         self.starts += 1
-        places = [str(self._folder / name) for name in ("in", "out", "checkpoints")]
+        places = [str(self._folder / "in"), self._target, str(self._folder / "checkpoints")]
         with self.log.open("wb") as log:
             return subprocess.Popen(
                 [sys.executable, str(JOB), *places, *arguments],

@@ -32,12 +32,18 @@ class Processes:
     workers: list[int]
 
     @staticmethod
-    def of(driver: int, cluster: StandaloneCluster) -> Processes:
-        daemons = cluster.python_daemons()
+    def of(driver: int, cluster: StandaloneCluster | None) -> Processes:
+        """The processes of a driver on a cluster, or with a local master."""
+        virtual_machines = [pid for pid in children(driver) if "java" in _name(pid)]
+        if cluster is None:
+            found = [pid for parent in virtual_machines for pid in children(parent)]
+            daemons = [pid for pid in found if "python" in _name(pid)]
+        else:
+            daemons = cluster.python_daemons()
         return Processes(
             driver,
-            [pid for pid in children(driver) if "java" in _name(pid)],
-            cluster.executors(),
+            virtual_machines,
+            [] if cluster is None else cluster.executors(),
             daemons,
             [pid for daemon in daemons for pid in children(daemon)],
         )
