@@ -210,7 +210,12 @@ class World:
             fall_back(storage, coordinator, f"{storage.url}/chk-{epochs[-2]}")
 
     def damage(self) -> None:
-        """Cuts a state file that no checkpoint but the last one refers to."""
+        """Cuts a state file that no checkpoint but the last one refers to.
+
+        A late call may still delete the checkpoint before, which nothing could be resumed from then.
+        """
+        if self.late:
+            return
         world = SimulatedStorage(self)
         found = [read_metadata(world, epoch) for epoch in completed_epochs(world)]
         if len(found) > 1:
