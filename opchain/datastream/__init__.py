@@ -67,7 +67,7 @@ if TYPE_CHECKING:
         SourceFunction,
         WindowFunction,
     )
-    from opchain.datastream.output_tag import OutputTag
+    from opchain.datastream.output_tag import FailedRecord, OutputTag
     from opchain.datastream.slot_sharing_group import MemorySize, SlotSharingGroup
     from opchain.datastream.state_backend import (
         CustomStateBackend,
@@ -120,6 +120,7 @@ __all__ = [
     "DataStreamUtils",
     "EmbeddedRocksDBStateBackend",
     "ExternalizedCheckpointRetention",
+    "FailedRecord",
     "FileSystemCheckpointStorage",
     "FilterFunction",
     "FlatJoinFunction",
@@ -221,7 +222,7 @@ _NAMES_OF = {
         "SourceFunction",
         "WindowFunction",
     ),
-    "output_tag": ("OutputTag",),
+    "output_tag": ("FailedRecord", "OutputTag"),
     "slot_sharing_group": ("MemorySize", "SlotSharingGroup"),
     "state_backend": (
         "CustomStateBackend",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from opchain.reexports import reexports
+from opchain.runtime.operators.guarded import FailedRecord
 from opchain.runtime.types.output_tag import OutputTag
 
 __all__ = [
+    "FailedRecord",
     "OutputTag",
 ]
 

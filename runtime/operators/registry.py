@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opchain.runtime.errors import UnsupportedFeatureError
@@ -10,6 +11,7 @@ from opchain.runtime.operators.broadcast_process import (
     BroadcastProcessOperator,
     KeyedBroadcastProcessOperator,
 )
+from opchain.runtime.operators.guarded import guarded
 from opchain.runtime.operators.interval_join import IntervalJoinOperator
 from opchain.runtime.operators.keyed_process import KeyedCoProcessOperator, KeyedProcessOperator
 from opchain.runtime.operators.map_batches import MapBatchesOperator
@@ -99,6 +101,13 @@ def create_operator(
     Raises:
         UnsupportedFeatureError: no operator runs this spec yet.
     """
+    if isinstance(program.spec, specs.GuardedSpec):
+        unguarded = replace(program, spec=program.spec.guarded)
+        return guarded(
+            lambda held: create_operator(unguarded, context, held, is_batch=is_batch),
+            output,
+            program.spec.policy,
+        )
     kind = type(program.spec)
     operator = (BATCH_OPERATORS.get(kind) if is_batch else None) or OPERATORS.get(kind)
     if operator is None:

@@ -22,6 +22,7 @@ from opchain.runtime.functions.process_functions import has_on_timer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Literal, TypeAlias
 
     from opchain.runtime.columnar.spark_types import SparkType
     from opchain.runtime.functions.sink import Sink
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from opchain.runtime.windows.assigners import WindowAssigner
     from opchain.runtime.windows.evictors import Evictor
     from opchain.runtime.windows.triggers import Trigger
+
+    OnError: TypeAlias = Literal["skip"] | OutputTag[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -513,3 +516,37 @@ class CollectSinkSpec(LegacySinkSpec):
     def changes_records(self) -> bool:
         """No: they are pickled."""
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedSpec(OperatorSpec):
+    """`on_error`: an operator whose failing records are skipped, or go to a side output."""
+
+    kind: ClassVar[str] = "guarded"
+    guarded: OperatorSpec
+    policy: OnError
+
+    @property
+    def function(self) -> Any:
+        """The function of the guarded operator."""
+        return self.guarded.function  # type: ignore[attr-defined]  # GUARDED_KINDS all have one
+
+    def changes_records(self) -> bool:
+        """As the guarded operator says."""
+        return self.guarded.changes_records()
+
+    def reads_timestamps(self) -> bool:
+        """As the guarded operator says."""
+        return self.guarded.reads_timestamps()
+
+    def makes_timestamps(self) -> bool:
+        """As the guarded operator says."""
+        return self.guarded.makes_timestamps()
+
+
+GUARDED_KINDS = (
+    *(MapSpec, FilterSpec, FlatMapSpec, ProcessSpec, KeyedProcessSpec),
+    *(CoMapSpec, CoFlatMapSpec, CoProcessSpec, KeyedCoProcessSpec),
+    *(BroadcastProcessSpec, KeyedBroadcastProcessSpec, IntervalJoinSpec),
+)
+"""Operators that call a function with one record."""
