@@ -55,7 +55,7 @@ class ParseBoth(CoMapFunction[Any, Any, Any]):
 
 
 SHAPES = {
-    "lambda": (lambda texts: texts.map(lambda text: int(text)), [1, 3]),
+    "lambda": (lambda texts: texts.map(lambda text: int(text) + 0), [1, 3]),
     "class": (lambda texts: texts.map(Parse()), [1, 3]),
     "filter": (lambda texts: texts.filter(lambda text: int(text) > 1), ["3"]),
     "generator": (lambda texts: texts.flat_map(parts), [0, 1, 0, 3]),
