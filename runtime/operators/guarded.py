@@ -89,8 +89,8 @@ def guarded(
     operator = make(cast("Output", held))
     failures = _Failures(operator, held, policy)
     # `input` gives these two out, too.
-    operator.process_element = failures.guard(operator.process_element)  # type: ignore[method-assign]
-    operator.process_element2 = failures.guard(operator.process_element2)  # type: ignore[method-assign]
+    operator.process_element = failures.guard(operator.process_element)  # type: ignore[assignment]
+    operator.process_element2 = failures.guard(operator.process_element2)  # type: ignore[assignment]
     return operator
 
 
