@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MAX_PARALLELISM_LIMIT = 32768
 UNSET = -1
+"""A parallelism or maximum parallelism that the program does not set. Flink: `ExecutionConfig.PARALLELISM_DEFAULT`."""
 _UID_HASH = re.compile(r"[0-9a-fA-F]{32}")
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from opchain.compiler.graph.transformation import UNSET
 from opchain.compiler.plan.layout import (
     DEFAULT_WIDTH,
     Line,
@@ -76,9 +77,6 @@ def match_operators(
         left_after = [operator for operator in left_after if operator.node not in taken]
     ordered = [matches[operator.node] for operator in before if operator.node in matches]
     return Matching(ordered, left_before, left_after)
-
-
-_UNSET = -1
 
 
 class Change(NamedTuple):
@@ -153,7 +151,7 @@ _ATTRIBUTES: tuple[tuple[str, Callable[[PlannedOperator], object]], ...] = (
     ("parallelism", lambda operator: operator.parallelism),
     (
         "max parallelism",
-        lambda op: "unset" if op.max_parallelism == _UNSET else op.max_parallelism,
+        lambda op: "unset" if op.max_parallelism == UNSET else op.max_parallelism,
     ),
     ("moved", lambda operator: f"slot sharing group '{operator.slot_sharing_group}'"),
     ("state", lambda operator: operator.state or "none"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from opchain.compiler.graph.transformation import UNSET
 from opchain.runtime.checkpoint.source_places import SourceKind  # noqa: TC001 - its fields' types are read at run time
 from opchain.runtime.errors import StreamError
 
@@ -55,7 +56,7 @@ class PlannedOperator(_Written):
     name: str
     kind: str
     parallelism: int
-    max_parallelism: int = -1
+    max_parallelism: int = UNSET
     slot_sharing_group: str = "default"
     chaining_strategy: str = "ALWAYS"
     state: str | None = None

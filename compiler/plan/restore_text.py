@@ -6,6 +6,7 @@ import json
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
+from opchain.compiler.graph.transformation import UNSET
 from opchain.compiler.plan.diff import match_operators
 from opchain.compiler.plan.layout import DEFAULT_WIDTH, Paragraph, Row, counted, set_lines
 from opchain.compiler.plan.model import from_json
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     )
     from opchain.runtime.checkpoint.restore_plan import RestorePlan
 
-_UNSET = -1
 _INDENT = " " * 10
 
 _SAID_BY_IDS = frozenset({"orphaned", "max-parallelism", "parallelism"})
@@ -36,7 +36,7 @@ def program_operators(plan: JobPlan) -> list[ProgramOperator]:
     """The operators of a plan, as a restore sees them."""
     found = []
     for vertex in plan.vertices:
-        limit = None if vertex.max_parallelism == _UNSET else vertex.max_parallelism
+        limit = None if vertex.max_parallelism == UNSET else vertex.max_parallelism
         for node in vertex.nodes:
             operator = plan.operator_at[node]
             found.append(

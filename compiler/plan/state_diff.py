@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from opchain.compiler.graph.transformation import UNSET
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from collections.abc import Set as AbstractSet
 
     from opchain.compiler.plan.diff import Matching
     from opchain.compiler.plan.model import JobPlan, PlannedOperator, PlannedVertex
-
-_UNSET = -1
 
 
 class StateProblem(NamedTuple):
@@ -118,9 +118,9 @@ def _changed_key_groups(
             continue
         stored = _vertex_of(before, old).effective_max_parallelism
         vertex = _vertex_of(after, new)
-        if stored == _UNSET:
+        if stored == UNSET:
             continue
-        if vertex.max_parallelism not in (_UNSET, stored):
+        if vertex.max_parallelism not in (UNSET, stored):
             yield StateProblem(
                 "max-parallelism",
                 f"keyed state of '{new.name}' ({new.call_site}) is stored in {stored} key groups, and "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from opchain.compiler.graph.transformation import UNSET
 from opchain.compiler.plan.layout import (
     DEFAULT_WIDTH,
     Line,
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from opchain.compiler.plan.model import PlannedOperator, PlannedStreamEdge, StreamPlan
-
-_UNSET = -1
 
 
 def stream_graph_text(
@@ -70,7 +69,7 @@ def stream_edge_text(edge: PlannedStreamEdge) -> str:
 def _notes(operator: PlannedOperator) -> Iterable[str]:
     if operator.keys:
         yield f"keyed by {listed(repr(key) for key in operator.keys)}"
-    if operator.max_parallelism != _UNSET:
+    if operator.max_parallelism != UNSET:
         yield counted(operator.max_parallelism, "key group")
     if operator.chaining_strategy != "ALWAYS":
         yield f"chaining {operator.chaining_strategy}"

@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from opchain.compiler.graph.transformation import UNSET
 from opchain.compiler.plan.layout import (
     DEFAULT_WIDTH,
     Line,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
     from opchain.compiler.plan.model import JobPlan, PlannedEdge, PlannedOperator, PlannedVertex
 
-_UNSET = -1
 _IN_BRACKETS = re.compile(r" \(([^()]*:\d+)\)")
 
 
@@ -81,10 +81,10 @@ def _title(plan: JobPlan) -> str:
 
 def vertex_title(plan: JobPlan, vertex: PlannedVertex, number: int) -> str:
     """What a vertex is called and how large it is: `vertex 2  x4, 128 key groups`."""
-    size = " auto" if vertex.parallelism == _UNSET else str(vertex.parallelism)
+    size = " auto" if vertex.parallelism == UNSET else str(vertex.parallelism)
     facts = [f"vertex {number}  x{size}"]
     has_keys = any(plan.operator_at[node].keys for node in vertex.nodes)
-    if (has_keys and vertex.effective_max_parallelism != _UNSET) or vertex.max_parallelism > 1:
+    if (has_keys and vertex.effective_max_parallelism != UNSET) or vertex.max_parallelism > 1:
         facts.append(counted(vertex.effective_max_parallelism, "key group"))
     if vertex.slot_sharing_group != "default":
         facts.append(f"slot sharing group '{one_line(vertex.slot_sharing_group)}'")
@@ -151,7 +151,7 @@ class _Tree:
         for edge in self._plan.in_edges[operator.node]:
             if edge.is_chained and edge.tag is not None:
                 yield f"reads side output '{one_line(edge.tag)}'"
-        if operator.max_parallelism not in (_UNSET, self._vertex.max_parallelism):
+        if operator.max_parallelism not in (UNSET, self._vertex.max_parallelism):
             yield f"its max parallelism {operator.max_parallelism} has no effect inside a chain"
 
     def _description(self, indent: str, node: int) -> list[Line]:

@@ -13,6 +13,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.transformation import UNSET
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.generated_text import generated_modules
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from opchain.compiler.graph.plan import Plan, Program
     from opchain.compiler.plan.model import JobPlan, PlannedEdge, PlannedVertex
     from opchain.runtime.measurements.job_metrics import JobMetrics
-
-
-_UNSET = -1
 
 
 class VertexDetails(NamedTuple):
@@ -143,7 +141,7 @@ def _exchange(plan: JobPlan, edge: PlannedEdge) -> dict[str, Any]:
 
 
 def _set(number: int) -> int | None:
-    return None if number == _UNSET else number
+    return None if number == UNSET else number
 
 
 SCRIPTS = (
