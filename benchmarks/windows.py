@@ -24,7 +24,7 @@ from opchain.datastream import AggregateFunction, StreamExecutionEnvironment
 from opchain.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
 from opchain.runtime.connectors.discard import DiscardingSink
 from opchain.runtime.operators import registry, specs
-from opchain.runtime.operators.windows.choice import create_window_operator
+from opchain.runtime.operators.registry import create_window_operator
 from opchain.runtime.operators.windows.window_operator import WindowOperator
 from opchain.runtime.task.stream_task import StreamTask
 

@@ -11,20 +11,18 @@ from typing import Any
 
 import click
 
-from opchain.compiler.commands.checkpoint import checkpoint, savepoint
+from opchain.compiler.commands.checkpoint import cancel, checkpoint, savepoint, stop
 from opchain.compiler.commands.code import code
 from opchain.compiler.commands.dev import dev
 from opchain.compiler.commands.diff import diff
 from opchain.compiler.commands.explain import explain
-from opchain.compiler.commands.interrupt import INTERRUPTED
-from opchain.compiler.commands.job_operations import cancel, stop
 from opchain.compiler.commands.key_groups import key_groups
 from opchain.compiler.commands.lint import lint_command
 from opchain.compiler.commands.package import package
 from opchain.compiler.commands.plan import plan
 from opchain.compiler.commands.port import port
 from opchain.compiler.commands.replay import replay_command
-from opchain.compiler.commands.run import run
+from opchain.compiler.commands.run import INTERRUPTED, run
 from opchain.compiler.commands.submit import submit
 
 

@@ -27,10 +27,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.compiler.graph.call_site import user_call_site
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.job.client import JobClient
-from opchain.runtime.job.completable_future import CompletableFuture
-from opchain.runtime.job.execution_result import JobExecutionResult
-from opchain.runtime.job.status import JobID, JobStatus
+from opchain.runtime.job.client import (
+    CompletableFuture,
+    JobClient,
+    JobExecutionResult,
+    JobID,
+    JobStatus,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from opchain.runtime.connectors.unbounded_source import UnboundedSource
     from opchain.runtime.epochs.epoch_progress import EpochProgress, read_progress_log
+    from opchain.runtime.spark.data_source import register_source
     from opchain.runtime.spark.formats import SparkSink, SparkSource
-    from opchain.runtime.spark.registration import register_source
 
 __all__ = [
     "EpochProgress",
@@ -46,7 +46,7 @@ _MODULES = {
     "SparkSource": "opchain.runtime.spark.formats",
     "UnboundedSource": "opchain.runtime.connectors.unbounded_source",
     "read_progress_log": "opchain.runtime.epochs.epoch_progress",
-    "register_source": "opchain.runtime.spark.registration",
+    "register_source": "opchain.runtime.spark.data_source",
 }
 
 
@@ -59,7 +59,7 @@ def register(session: SparkSession) -> None:
     `.end`. The same rows come in every run, whatever the number of partitions.
     """
     from opchain.compiler.table.datagen import NAME, datagen_of  # noqa: PLC0415
-    from opchain.runtime.spark.registration import (  # noqa: PLC0415
+    from opchain.runtime.spark.data_source import (  # noqa: PLC0415
         register_format,
         register_sequence,
     )

@@ -1,13 +1,13 @@
-"""`opchain code`: the generated source of a program."""
+"""`opchain code`: the generated source of a program, or of the vertex that `--vertex` selects."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from opchain.compiler.codegen.rules import RULE_NAMES
-from opchain.compiler.commands.chosen_vertex import chosen_vertex
 from opchain.compiler.commands.failures import CommandError, clear_errors
 from opchain.compiler.commands.output import answer, note
 from opchain.compiler.commands.program_arguments import (
@@ -17,9 +17,48 @@ from opchain.compiler.commands.program_arguments import (
     takes_program,
 )
 from opchain.compiler.commands.program_command import ProgramCommand
+from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.generate_code import generate_code
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.generated_text import generated_modules, generated_text
+from opchain.compiler.plan.layout import listed
+
+if TYPE_CHECKING:
+    from opchain.compiler.graph.plan import Plan
+    from opchain.runtime.program.vertex_program import VertexProgram
+
+
+def chosen_vertex(plan: Plan, chosen: str) -> int:
+    """The number of the vertex, from 1 as `opchain plan` counts; of several that fit, the first.
+
+    Args:
+        plan: Compiled to its end.
+        chosen: What the user has given.
+
+    Raises:
+        CommandError: There is none.
+    """
+    vertices = in_order_of_the_plan(plan)
+    if chosen.isdecimal() and 1 <= int(chosen) <= len(vertices):
+        return int(chosen)
+    for number, vertex in enumerate(vertices, 1):
+        if chosen in _names(vertex):
+            return number
+    known = listed(f"{number} '{vertex.name}'" for number, vertex in enumerate(vertices, 1))
+    raise CommandError(f"the program has no vertex {chosen!r}; it has {known}")
+
+
+def in_order_of_the_plan(plan: Plan) -> list[VertexProgram]:
+    """The vertices as `opchain plan` counts them; a job's program has them stage by stage."""
+    programs = {program.vertex_id: program for program in made(plan.job_program).vertices}
+    return [programs[vertex.id] for vertex in made(plan.job_graph).vertices]
+
+
+def _names(vertex: VertexProgram) -> set[str]:
+    names = {vertex.name, vertex.vertex_id}
+    for operator in vertex.operators:
+        names |= {operator.name, operator.uid or operator.name, operator.operator_id}
+    return names
 
 
 @click.command(

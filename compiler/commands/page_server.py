@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.commands.failures import CommandError
 from opchain.compiler.graph.plan import made
 from opchain.compiler.plan.page.numbers import page_numbers
+from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.run import JobRun
-from opchain.runtime.job.status import JobStatus
 from opchain.runtime.measurements.job_metrics import metrics_so_far
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from opchain.compiler.commands.epoch_table import epoch_line, epoch_table
 from opchain.compiler.plan.layout import counted
+from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.run import JobRun
-from opchain.runtime.job.status import JobStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, MutableMapping, Sequence

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from opchain.compiler.commands.chosen_vertex import chosen_vertex, in_order_of_the_plan
+from opchain.compiler.commands.code import chosen_vertex, in_order_of_the_plan
 from opchain.compiler.commands.failures import PROGRAM_FAILED, CommandError, clear_errors
 from opchain.compiler.commands.output import answer, note
 from opchain.compiler.commands.program_arguments import (

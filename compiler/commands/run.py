@@ -1,8 +1,9 @@
-"""What opchain logs, on standard error: nothing below warnings, unless the user asks for it.
+"""`opchain run`: runs a program as `python FILE` would, and shows its jobs.
 
-What `opchain run` shows of the jobs of a program that has ended: their numbers, as table and page.
-
-`opchain run`: runs a program as `python FILE` would.
+- Logging: opchain logs warnings to standard error; the user can ask for more.
+- Results: the numbers of each job that has ended, as table and as page.
+- Ctrl-C: the first one finishes the current epoch of an unbounded job, a second one aborts it. Bounded jobs are cancelled. A
+  line says so and names the checkpoint to resume from. The exit code is the shell's for an interrupt.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import logging
 import runpy
 import sys
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,6 @@ from opchain.compiler.commands.failures import (
     user_traceback,
     wants_traceback,
 )
-from opchain.compiler.commands.interrupt import ends_on_interrupt
 from opchain.compiler.commands.output import check_folder_of, note, write_file
 from opchain.compiler.commands.program_arguments import (
     PASSES_ARGUMENTS_ON,
@@ -35,15 +35,58 @@ from opchain.compiler.commands.program_file import as_main_program, whole_progra
 from opchain.compiler.commands.progress import showing_progress
 from opchain.compiler.interception import configuring, watching_environments, watching_jobs
 from opchain.runtime.errors import StreamError
+from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.run import JobRun
-from opchain.runtime.job.status import JobStatus
 from opchain.runtime.spark.remote_error import showing_whole_tracebacks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from opchain.compiler.interception import Capture, StartedJob
+    from opchain.runtime.job.client import JobClient
     from opchain.runtime.measurements.job_metrics import JobMetrics
+
+
+INTERRUPTED = 130
+"""128 and the number of SIGINT, as shells count."""
+
+_ENDED = (JobStatus.CANCELED, JobStatus.FAILED, JobStatus.FINISHED)
+
+
+@contextmanager
+def ends_on_interrupt(jobs: Sequence[StartedJob]) -> Iterator[None]:
+    """Within the block Ctrl-C ends the process with code 130, and jobs that run in its background too.
+
+    A job that the program waits for has been cancelled by the time this hears of it.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        # Ctrl-C again: whoever waits for the job's epoch has heard of it.
+        with suppress(KeyboardInterrupt):
+            for job in jobs:
+                if job.client.get_job_status().result() not in (*_ENDED, JobStatus.CANCELLING):
+                    _end(job.client)
+        cancelled = [job for job in jobs if _was_cancelled(job)]
+        names = ", ".join(f"'{job.name}'" for job in cancelled)
+        click.echo(f"opchain: interrupted{names and f'; cancelled: {names}'}", err=True)
+        for job in cancelled:
+            left = job.client.what_is_left() if isinstance(job.client, JobRun) else None
+            if left is not None:
+                click.echo(f"opchain: job '{job.name}': {left}", err=True)
+        sys.exit(INTERRUPTED)
+
+
+def _end(client: JobClient) -> None:
+    if isinstance(client, JobRun):
+        client.end_on_interrupt()
+    else:
+        client.cancel()
+
+
+def _was_cancelled(job: StartedJob) -> bool:
+    status = job.client.get_job_status().result()
+    return status in (JobStatus.CANCELED, JobStatus.CANCELLING)
 
 
 LEVELS = (logging.INFO, logging.DEBUG)

@@ -14,13 +14,13 @@ from opchain.compiler.dsl.data_stream import DataStream
 from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.transformation import OperatorTransformation
 from opchain.runtime.errors import GraphError
-from opchain.runtime.functions.map_functions import CoFlatMapFunction, CoMapFunction
 from opchain.runtime.functions.process_functions import (
     BroadcastProcessFunction,
     CoProcessFunction,
     KeyedBroadcastProcessFunction,
     KeyedCoProcessFunction,
 )
+from opchain.runtime.functions.record_functions import CoFlatMapFunction, CoMapFunction
 from opchain.runtime.functions.state_descriptors import MapStateDescriptor
 from opchain.runtime.program.operator_specs import (
     BroadcastProcessSpec,

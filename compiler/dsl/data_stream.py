@@ -25,19 +25,19 @@ from opchain.compiler.graph.transformation import (
     SinkTransformation,
     UnionTransformation,
 )
+from opchain.runtime.connectors.file_sink import StreamingFileSink
 from opchain.runtime.connectors.print_sink import PrintSinkFunction
-from opchain.runtime.connectors.streaming_file_sink import StreamingFileSink
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.functions import key_selectors
 from opchain.runtime.functions.field_functions import Projection
 from opchain.runtime.functions.key_selectors import KeySelector
-from opchain.runtime.functions.map_functions import (
+from opchain.runtime.functions.process_functions import KeyedProcessFunction, ProcessFunction
+from opchain.runtime.functions.record_functions import (
     FilterFunction,
     FlatMapFunction,
     MapBatchesFunction,
     MapFunction,
 )
-from opchain.runtime.functions.process_functions import KeyedProcessFunction, ProcessFunction
 from opchain.runtime.functions.sink import Sink
 from opchain.runtime.functions.source_sink_functions import SinkFunction, TwoPhaseSinkFunction
 from opchain.runtime.java_objects import no_java_attribute
@@ -170,7 +170,7 @@ class DataStream(OperatorAttributes[T]):
         >>> env.from_sequence(1, 3).map_batches(lambda batch: [sum(batch)]).get_name()
         'Map Batches'
         """
-        from opchain.compiler.dsl.batches import batches_spec
+        from opchain.compiler.dsl.argument_checks import batches_spec
 
         checked_function(func, MapBatchesFunction, "map_batches", callables=True)
         spec = batches_spec(self, func, output_type, batch_format, one_to_one=one_to_one)

@@ -9,7 +9,7 @@ from opchain.compiler.dsl.argument_checks import at_call, checked, checked_funct
 from opchain.compiler.dsl.connected_streams import with_two_inputs
 from opchain.compiler.dsl.keyed_stream import KeyedStream
 from opchain.compiler.graph.partitioner import PartitionerKind
-from opchain.runtime.functions.join_functions import ProcessJoinFunction
+from opchain.runtime.functions.record_functions import ProcessJoinFunction
 from opchain.runtime.program.operator_specs import IntervalJoinSpec
 from opchain.runtime.time import millis_of
 from opchain.runtime.types.output_tag import OutputTag

@@ -16,10 +16,10 @@ from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.partitioner import ExchangeMode, KeyBy, Partitioner, PartitionerKind
 from opchain.compiler.graph.transformation import PartitionTransformation
 from opchain.runtime.errors import GraphError
-from opchain.runtime.functions.aggregate_functions import ReduceFunction
 from opchain.runtime.functions.field_functions import FieldAggregation
 from opchain.runtime.functions.key_selectors import WithKey
 from opchain.runtime.functions.process_functions import KeyedProcessFunction, ProcessFunction
+from opchain.runtime.functions.record_functions import ReduceFunction
 from opchain.runtime.program.operator_specs import (
     KeyedProcessSpec,
     MapSpec,

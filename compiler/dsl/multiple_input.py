@@ -8,7 +8,7 @@ from opchain.compiler.dsl.argument_checks import at_call, checked_function, chec
 from opchain.compiler.dsl.data_stream import DataStream
 from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.transformation import ChainingStrategy, OperatorTransformation
-from opchain.runtime.functions.map_functions import FlatMapFunction
+from opchain.runtime.functions.record_functions import FlatMapFunction
 from opchain.runtime.program.operator_specs import MultiInputSpec
 
 if TYPE_CHECKING:

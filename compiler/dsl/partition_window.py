@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from opchain.compiler.dsl.argument_checks import checked_function
 from opchain.compiler.graph.transformation import ChainingStrategy
-from opchain.runtime.functions.map_functions import MapPartitionFunction
+from opchain.runtime.functions.record_functions import MapPartitionFunction
 from opchain.runtime.program.operator_specs import FullWindowSpec, MapPartitionSpec
 
 if TYPE_CHECKING:

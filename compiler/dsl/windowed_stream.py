@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function, declared_type
 from opchain.runtime.errors import GraphError
-from opchain.runtime.functions.aggregate_functions import AggregateFunction, ReduceFunction
 from opchain.runtime.functions.callables import name_of
 from opchain.runtime.functions.field_functions import FieldAggregation
 from opchain.runtime.functions.key_selectors import NullByteKeySelector
+from opchain.runtime.functions.record_functions import AggregateFunction, ReduceFunction
 from opchain.runtime.functions.type_variables import W
 from opchain.runtime.functions.window_functions import (
     AllWindowFunction,

@@ -1,6 +1,10 @@
-"""Everything found out about chains -> the JobGraph. Nothing is decided here any more.
+"""Chains -> names and order of the vertices -> the JobGraph.
 
-Flink: `createJobVertex` and `connect` of `StreamingJobGraphGenerator`.
+A name is like `Source: a -> Map -> (Filter, Sink: out)`. There are many topological orders; this is the one by
+which Flink prints, numbers and schedules.
+
+Flink: `createChainedName`, `addVertexIndexPrefixInVertexName`, `createJobVertex` and `connect` of
+`StreamingJobGraphGenerator`; `JobGraph.getVerticesSortedTopologicallyFromSources`.
 """
 
 from __future__ import annotations
@@ -25,6 +29,94 @@ if TYPE_CHECKING:
     from opchain.compiler.graph.job_graph import Chain, VertexSize
     from opchain.compiler.graph.plan import Plan
     from opchain.compiler.graph.stream_graph import StreamNode
+
+
+def name_vertices(plan: Plan) -> Plan:
+    """Fills `vertex_names`."""
+    names = {chain.head: _chain_name(plan, chain) for chain in made(plan.chains)}
+    if plan.program.settings.vertex_name_index_prefix:
+        for number, head in enumerate(made(plan.vertex_order)):
+            names[head] = f"[vertex-{number}]{names[head]}"
+    return replace(plan, vertex_names=names)
+
+
+def every_vertex_has_a_name(plan: Plan) -> None:
+    """The invariant."""
+    if set(made(plan.vertex_names)) != set(made(plan.vertex_order)):
+        raise InternalError("a vertex has no name")
+
+
+def _chain_name(plan: Plan, chain: Chain) -> str:
+    """Writes the tree piece by piece: joining names of names would be quadratic in a long chain."""
+    graph, chained_edges = made(plan.stream_graph), made(plan.chained_edges)
+    pieces: list[str] = []
+    stack: list[int | str] = [chain.head]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, str):
+            pieces.append(top)
+            continue
+        pieces.append(graph.node(top).name)
+        if top == chain.head and chain.chained_sources:
+            sources = ", ".join(graph.node(source).name for source in chain.chained_sources)
+            pieces.append(f" [{sources}]")
+        children = [edge.target for edge in graph.out_edges(top) if edge.index in chained_edges]
+        if len(children) == 1:
+            stack += [children[0], " -> "]
+        elif children:
+            stack.append(")")
+            for child in reversed(children):
+                stack += [child, ", "]
+            stack[-1] = " -> ("
+    return "".join(pieces)
+
+
+def sort_vertices(plan: Plan) -> Plan:
+    """Fills `vertex_order`.
+
+    Vertices without inputs come first, in the order of creation. Then, from the start of that list,
+    each adds the consumers of its data sets that have no producer left to come, and each of those
+    its own at once.
+    """
+    chains = made(plan.chains)
+    consumers = {
+        head: [edge.target for data_set in sets for edge in data_set.edges]
+        for head, sets in made(plan.data_sets).items()
+    }
+    missing = dict.fromkeys(consumers, 0)
+    for targets in consumers.values():
+        for target in targets:
+            missing[target] += 1
+    order = [chain.head for chain in chains if not missing[chain.head]]
+    # Flink takes the vertices without inputs off its list before it looks at any consumer.
+    for head in order:
+        for target in consumers[head]:
+            missing[target] -= 1
+    for start in tuple(order):
+        walks = [iter(consumers[start])]
+        while walks:
+            added = next((target for target in walks[-1] if missing[target] == 0), None)
+            if added is None:
+                walks.pop()
+                continue
+            missing[added] = -1  # listed: not to be added again
+            order.append(added)
+            for target in consumers[added]:
+                missing[target] -= 1
+            walks.append(iter(consumers[added]))
+    return replace(plan, vertex_order=tuple(order))
+
+
+def producers_come_first(plan: Plan) -> None:
+    """The invariant: every vertex is listed once, behind all of its producers."""
+    place = {head: number for number, head in enumerate(made(plan.vertex_order))}
+    chains = made(plan.chains)
+    if len(place) != len(chains) or len(made(plan.vertex_order)) != len(chains):
+        raise InternalError("the topological order does not list every vertex once")
+    for chain in chains:
+        for edge in chain.outputs:
+            if place[chain.head] >= place[edge.target]:
+                raise InternalError(f"vertex {edge.target} is listed before its producer")
 
 
 def create_job_graph(plan: Plan) -> Plan:

@@ -23,12 +23,10 @@ from opchain.compiler.passes import (
     form_chains,
     generate_code,
     generate_stream_graph,
-    name_vertices,
     place_stages,
     set_dynamic_parallelism,
     set_partitioners,
     share_data_sets,
-    sort_vertices,
 )
 
 if TYPE_CHECKING:
@@ -75,13 +73,13 @@ PASSES: tuple[Pass, ...] = (
         share_data_sets.share_data_sets,
         share_data_sets.every_cut_edge_reads_one_data_set,
     ),
-    Pass("vertex-order", sort_vertices.sort_vertices, sort_vertices.producers_come_first),
+    Pass("vertex-order", create_job_graph.sort_vertices, create_job_graph.producers_come_first),
     Pass(
         "slot-groups",
         assign_slot_sharing_groups.assign_slot_sharing_groups,
         assign_slot_sharing_groups.every_vertex_is_in_a_group,
     ),
-    Pass("vertex-names", name_vertices.name_vertices, name_vertices.every_vertex_has_a_name),
+    Pass("vertex-names", create_job_graph.name_vertices, create_job_graph.every_vertex_has_a_name),
     Pass(
         "job-graph",
         create_job_graph.create_job_graph,

@@ -7,10 +7,9 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from opchain.compiler.graph.transformation import UNSET
-from opchain.compiler.plan.diff import match_operators
+from opchain.compiler.plan.diff import match_operators, state_problems
 from opchain.compiler.plan.layout import DEFAULT_WIDTH, Paragraph, Row, counted, set_lines
 from opchain.compiler.plan.model import from_json
-from opchain.compiler.plan.state_diff import state_problems
 from opchain.runtime.checkpoint.positions import BATCH, BOUNDED, CLOCK, SOURCES, TIMER
 from opchain.runtime.checkpoint.restore_plan import ProgramOperator
 

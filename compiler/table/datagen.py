@@ -16,8 +16,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.table.data_types import DataTypes
-from opchain.compiler.table.schema import Schema
-from opchain.compiler.table.table_descriptor import TableDescriptor
+from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.connectors.random_values import (
     RandomBoolean,

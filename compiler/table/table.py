@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from opchain.compiler.table.refusals import refuses
 
 if TYPE_CHECKING:
-    from opchain.compiler.table.schema import Schema
-    from opchain.compiler.table.table_descriptor import TableDescriptor
+    from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
 
 
 @dataclass(frozen=True)

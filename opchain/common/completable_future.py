@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opchain.reexports import reexports
-from opchain.runtime.job.completable_future import CompletableFuture
+from opchain.runtime.job.client import CompletableFuture
 
 __all__ = [
     "CompletableFuture",

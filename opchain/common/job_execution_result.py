@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opchain.reexports import reexports
-from opchain.runtime.job.execution_result import JobExecutionResult
+from opchain.runtime.job.client import JobExecutionResult
 
 __all__ = [
     "JobExecutionResult",

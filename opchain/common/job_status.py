@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opchain.reexports import reexports
-from opchain.runtime.job.status import JobStatus
+from opchain.runtime.job.client import JobStatus
 
 __all__ = [
     "JobStatus",

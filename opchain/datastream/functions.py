@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 from opchain.reexports import reexports
-from opchain.runtime.functions.aggregate_functions import (
-    AggregateFunction,
-    DeltaFunction,
-    ReduceFunction,
-)
 from opchain.runtime.functions.async_functions import (
     AsyncBatchFunction,
     AsyncFunction,
@@ -15,22 +10,7 @@ from opchain.runtime.functions.async_functions import (
 )
 from opchain.runtime.functions.async_retry import AsyncRetryPredicate, AsyncRetryStrategy
 from opchain.runtime.functions.function import DistributedCache, Function, RuntimeContext
-from opchain.runtime.functions.join_functions import (
-    CoGroupFunction,
-    FlatJoinFunction,
-    JoinFunction,
-    ProcessJoinFunction,
-)
 from opchain.runtime.functions.key_selectors import KeySelector, NullByteKeySelector, Partitioner
-from opchain.runtime.functions.map_functions import (
-    CoFlatMapFunction,
-    CoMapFunction,
-    FilterFunction,
-    FlatMapFunction,
-    MapBatchesFunction,
-    MapFunction,
-    MapPartitionFunction,
-)
 from opchain.runtime.functions.process_functions import (
     BaseBroadcastProcessFunction,
     BroadcastProcessFunction,
@@ -40,6 +20,22 @@ from opchain.runtime.functions.process_functions import (
     KeyedProcessFunction,
     ProcessFunction,
     TimerService,
+)
+from opchain.runtime.functions.record_functions import (
+    AggregateFunction,
+    CoFlatMapFunction,
+    CoGroupFunction,
+    CoMapFunction,
+    DeltaFunction,
+    FilterFunction,
+    FlatJoinFunction,
+    FlatMapFunction,
+    JoinFunction,
+    MapBatchesFunction,
+    MapFunction,
+    MapPartitionFunction,
+    ProcessJoinFunction,
+    ReduceFunction,
 )
 from opchain.runtime.functions.source_sink_functions import (
     ParallelSourceFunction,

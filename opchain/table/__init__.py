@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from opchain.compiler.table.data_types import DataTypes
-    from opchain.compiler.table.schema import Schema
     from opchain.compiler.table.stream_table_environment import StreamTableEnvironment
     from opchain.compiler.table.table import Table
-    from opchain.compiler.table.table_descriptor import TableDescriptor
+    from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
     from opchain.runtime.types.row import Row, RowKind
 
 __all__ = [
@@ -30,7 +29,7 @@ _MODULE_OF = {
     "DataTypes": "opchain.compiler.table.data_types",
     "Row": "opchain.runtime.types.row",
     "RowKind": "opchain.runtime.types.row",
-    "Schema": "opchain.compiler.table.schema",
+    "Schema": "opchain.compiler.table.table_descriptor",
     "StreamTableEnvironment": "opchain.compiler.table.stream_table_environment",
     "Table": "opchain.compiler.table.table",
     "TableDescriptor": "opchain.compiler.table.table_descriptor",

@@ -1,6 +1,6 @@
 """Schema; opchain refuses the other names where they are used. PyFlink: pyflink.table.schema."""
 
-from opchain.compiler.table.schema import Schema
+from opchain.compiler.table.table_descriptor import Schema
 from opchain.reexports import reexports
 
 __all__ = ["Schema"]

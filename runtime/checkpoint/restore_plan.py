@@ -1,8 +1,8 @@
-"""Which operator of a program starts from which state of a checkpoint.
+"""Which operator of a program is restored from which state of a checkpoint.
 
-State is found by operator id: first under the id that `set_uid_hash` gave, then under the generated one, as in
-Flink (`StateAssignmentOperation`). An operator whose keyed state is in another number of key groups can't
-take it, ever; one that runs in more tasks than there are key groups can't, either.
+State is found by operator id: first by the id that `set_uid_hash` gave, then by the generated id, as in Flink
+(`StateAssignmentOperation`). An operator cannot be restored if its keyed state has another number of key groups, or if
+it runs in more tasks than there are key groups.
 """
 
 from __future__ import annotations
@@ -11,20 +11,72 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from opchain.runtime.checkpoint.metadata import StateDescription
 from opchain.runtime.checkpoint.source_places import source_kind, source_places
-from opchain.runtime.checkpoint.state_descriptions import changed_states
-from opchain.runtime.errors import CheckpointError
+from opchain.runtime.errors import CheckpointError, StateError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from opchain.runtime.checkpoint.metadata import (
-        CheckpointMetadata,
-        OperatorMetadata,
-        StateDescription,
-    )
+    from opchain.runtime.checkpoint.metadata import CheckpointMetadata, OperatorMetadata
     from opchain.runtime.checkpoint.source_places import SourceKind
+    from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
+
+
+TIMERS = "timers"
+"""The kind of a timer service."""
+
+
+def describe_states(context: OperatorContext) -> tuple[StateDescription, ...]:
+    """The states that an operator knows of, once it is open and has seen records."""
+    found = list(context.operator_state.described_states())
+    if context.keyed_state is not None:
+        found += context.keyed_state.described_states()
+        found += [(name, TIMERS, "") for name in context.timers.service_names()]
+    return tuple(StateDescription(*described) for described in found)
+
+
+def changed_states(
+    before: Iterable[StateDescription], after: Iterable[StateDescription]
+) -> list[str]:
+    """What is wrong with starting from states as others, as sentences; states of one side don't count.
+
+    A type that is not known is no difference: that is a state for which nobody has asked.
+    """
+    now = {(state.name, state.kind == TIMERS): state for state in after}
+    problems = []
+    for old in before:
+        new = now.get((old.name, old.kind == TIMERS))
+        if new is None:
+            continue
+        if new.kind != old.kind:
+            problems.append(f"state '{old.name}' was saved as {old.kind} and is a {new.kind}")
+        elif old.type and new.type and old.type != new.type:
+            problems.append(f"state '{old.name}' was saved with type {old.type} and has {new.type}")
+    return problems
+
+
+def require_same_states(
+    before: Iterable[StateDescription], after: Iterable[StateDescription], where: str
+) -> None:
+    """Refuses states that are not what was saved.
+
+    Args:
+        before: What the checkpoint says of the operator.
+        after: What the operator says.
+        where: The operator and its call site, for the message.
+
+    Raises:
+        StateError: A kind or type has changed.
+    """
+    problems = changed_states(before, after)
+    if problems:
+        raise StateError(
+            f"{where}: {'; '.join(problems)}; use another name for the new state, or another uid "
+            f"for the operator to start with empty state"
+        )
+
 
 _LOG = logging.getLogger("opchain.epochs")
 

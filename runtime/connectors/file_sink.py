@@ -1,10 +1,14 @@
-"""FileSink: records into files, visible once the job (or the checkpoint) is complete."""
+"""FileSink: records into files, visible once the job (or the checkpoint) is complete.
+
+StreamingFileSink is PyFlink's old name of FileSink.
+"""
 
 from __future__ import annotations
 
 import inspect
 import time
 import uuid
+import warnings
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, TypeVar
 
@@ -19,6 +23,7 @@ from opchain.runtime.connectors.staged_files import FileCommitter, StagedFile, s
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.files.file_systems import file_system_of, joined, qualified_path
 from opchain.runtime.functions.sink import Committer, Sink, SinkWriter, origin_of
+from opchain.runtime.functions.source_sink_functions import SinkFunction
 from opchain.runtime.types.serialization import BulkWriterFactory, Encoder
 
 if TYPE_CHECKING:
@@ -28,6 +33,7 @@ if TYPE_CHECKING:
     from opchain.runtime.functions.function import RuntimeContext
     from opchain.runtime.functions.sink import SinkOrigin
     from opchain.runtime.types.type_information import TypeInformation
+
 
 T = TypeVar("T")
 
@@ -328,3 +334,62 @@ def _checked(value: Any, kind: type, call: str) -> Any:
     if not isinstance(value, kind):
         raise TypeError(f"{call} got {value!r}; it takes a {kind.__name__}")
     return value
+
+
+class StreamingFileSink(SinkFunction):
+    """A FileSink that a program gives to `add_sink`. PyFlink calls it deprecated: use FileSink.
+
+    Flink: StreamingFileSink.
+    """
+
+    def __init__(self, file_sink: FileSink[Any]) -> None:
+        warnings.warn(
+            "StreamingFileSink is deprecated: pass a FileSink to sink_to()",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+        self.file_sink = file_sink
+
+    def invoke(self, value: Any, context: Any) -> None:
+        """Is never called: `add_sink` takes the FileSink."""
+        raise AssertionError(
+            f"{value!r} was given to the function of a StreamingFileSink, {context}"
+        )
+
+    @staticmethod
+    def for_row_format(
+        base_path: str | os.PathLike[str], encoder: Encoder[Any]
+    ) -> StreamingFileSink.DefaultRowFormatBuilder:
+        """Begins a sink that encodes records one by one."""
+        return StreamingFileSink.DefaultRowFormatBuilder(str(base_path), encoder)
+
+    @staticmethod
+    def for_bulk_format(
+        base_path: str | os.PathLike[str], writer_factory: BulkWriterFactory[Any]
+    ) -> StreamingFileSink.DefaultBulkFormatBuilder:
+        """Begins a sink that writes whole files."""
+        return StreamingFileSink.DefaultBulkFormatBuilder(str(base_path), writer_factory)
+
+    BaseBuilder = FileSink.BaseBuilder
+
+    class DefaultRowFormatBuilder(FileSink.RowFormatBuilder):
+        """FileSink's builder with another product."""
+
+        def with_rolling_policy(self, policy: RollingPolicy) -> Any:
+            """Decides when a file is complete."""
+            return super().with_rolling_policy(policy)
+
+        def build(self) -> StreamingFileSink:  # type: ignore[override]
+            """The sink."""
+            return StreamingFileSink(super().build())
+
+    class DefaultBulkFormatBuilder(FileSink.BulkFormatBuilder):
+        """FileSink's builder with another product."""
+
+        def with_rolling_policy(self, policy: RollingPolicy) -> Any:
+            """Decides when a file is complete."""
+            return super().with_rolling_policy(policy)
+
+        def build(self) -> StreamingFileSink:  # type: ignore[override]
+            """The sink."""
+            return StreamingFileSink(super().build())

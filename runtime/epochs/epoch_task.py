@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.epoch import EntryCount, StateSize, TaskSnapshot, snapshot_bytes
 from opchain.runtime.checkpoint.fault_points import reach
-from opchain.runtime.checkpoint.state_descriptions import describe_states, require_same_states
+from opchain.runtime.checkpoint.restore_plan import describe_states, require_same_states
 from opchain.runtime.checkpoint.state_files import (
     RecentFiles,
     TaskState,
     read_changes,
     write_task_state,
 )
-from opchain.runtime.epochs.progress import announce_progress, restore_progress, take_progress
+from opchain.runtime.epochs.event_time import announce_progress, restore_progress, take_progress
 from opchain.runtime.epochs.recording import EpochRecorder
 from opchain.runtime.errors import CheckpointFailedError, UnsupportedFeatureError
 from opchain.runtime.mailbox.stepped_clock import SteppedClock
@@ -38,8 +38,8 @@ from opchain.runtime.mailbox.timer_service import SystemTimerService
 from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
 from opchain.runtime.records.elements import CheckpointBarrier, RecordBatch
 from opchain.runtime.task.input.input_gate import InputGate
-from opchain.runtime.task.input.input_valves import InputValves
 from opchain.runtime.task.input.task_input import GateInput, SourceInput
+from opchain.runtime.task.input.watermark_valve import InputValves
 from opchain.runtime.task.report import TaskReport, measure_task
 from opchain.runtime.task.stream_task import StreamTask
 

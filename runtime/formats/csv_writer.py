@@ -1,19 +1,30 @@
-"""CSV files, written."""
+"""CSV files, written; and CSV in messages: rows to bytes and back."""
 
 from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from opchain.runtime.formats.csv_schema import CsvSchema
-from opchain.runtime.formats.csv_values import dialect_of, field_writer
-from opchain.runtime.types.serialization import BulkWriter, RowDataBulkWriterFactory
+from opchain.runtime.errors import short_repr
+from opchain.runtime.formats.csv_reader import csv_decoder, dialect_of, field_writer
+from opchain.runtime.formats.csv_schema import CsvColumn, CsvSchema
+from opchain.runtime.formats.line_records import MALFORMED, reason_of
+from opchain.runtime.formats.row_values import type_of_rows
+from opchain.runtime.types.serialization import (
+    BulkWriter,
+    DeserializationSchema,
+    RowDataBulkWriterFactory,
+    SerializationSchema,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from opchain.runtime.formats.line_records import Decode
+    from opchain.runtime.types.record_types import RowTypeInfo
     from opchain.runtime.types.row import Row
 
 
@@ -115,3 +126,167 @@ class CsvText:
                 f"a row cannot be written as CSV ({because}, and the schema has no quotes)"
             )
         return self._quoting_writer
+
+
+class CsvRowDeserializationSchema(DeserializationSchema["Row"]):
+    """A row from each message. Flink: CsvRowDeserializationSchema."""
+
+    def __init__(self, schema: CsvSchema, *, ignores_parse_errors: bool) -> None:
+        self.schema = schema
+        self.ignores_parse_errors = ignores_parse_errors
+        self._decode: Decode | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_decode": None}
+
+    def deserialize(self, message: bytes) -> Row:
+        """The row; None for a message that is none, where parse errors are ignored.
+
+        Raises:
+            ValueError: The message is not a row of the type.
+        """
+        if self._decode is None:
+            self._decode = csv_decoder(self.schema)
+        try:
+            (row,) = self._decode([message.decode().rstrip("\r\n")])
+        except MALFORMED as error:
+            if self.ignores_parse_errors:
+                return None  # type: ignore[return-value]  # as the contract has it
+            raise ValueError(
+                f"the message {short_repr(message)} is not a CSV record of "
+                f"{self.schema.row_type!r} "
+                f"({reason_of(error)}); correct it, or set_ignore_parse_errors(True)"
+            ) from error
+        found: Row = row
+        return found
+
+    def get_produced_type(self) -> RowTypeInfo:
+        """As given."""
+        return self.schema.row_type
+
+    class Builder:
+        """A schema in the making, for rows of a type."""
+
+        def __init__(self, type_info: Any) -> None:
+            where = "CsvRowDeserializationSchema.Builder"
+            self._schema = _schema_of(type_info, where)
+            self._ignores_parse_errors = False
+
+        def set_field_delimiter(self, delimiter: str) -> CsvRowDeserializationSchema.Builder:
+            """Sets what stands between fields; a comma if not called."""
+            self._schema = replace(self._schema, column_separator=delimiter)
+            return self
+
+        def set_allow_comments(self, allow_comments: bool) -> CsvRowDeserializationSchema.Builder:
+            """Whether messages that begin with # are malformed, or none."""
+            self._schema = replace(self._schema, allow_comments=allow_comments)
+            return self
+
+        def set_array_element_delimiter(
+            self, delimiter: str
+        ) -> CsvRowDeserializationSchema.Builder:
+            """Sets what stands between elements of lists; a semicolon if not called."""
+            self._schema = _with_array_separator(self._schema, delimiter)
+            return self
+
+        def set_quote_character(self, c: str) -> CsvRowDeserializationSchema.Builder:
+            """Sets what stands around fields with special characters."""
+            self._schema = replace(self._schema, quote_char=c)
+            return self
+
+        def set_escape_character(self, c: str) -> CsvRowDeserializationSchema.Builder:
+            """Sets what takes the next character its meaning."""
+            self._schema = replace(self._schema, escape_char=c)
+            return self
+
+        def set_null_literal(self, null_literal: str) -> CsvRowDeserializationSchema.Builder:
+            """Sets the text that stands for None."""
+            self._schema = replace(self._schema, null_value=null_literal)
+            return self
+
+        def set_ignore_parse_errors(
+            self, ignore_parse_errors: bool
+        ) -> CsvRowDeserializationSchema.Builder:
+            """Whether messages that are not rows are skipped."""
+            self._ignores_parse_errors = ignore_parse_errors
+            return self
+
+        def build(self) -> CsvRowDeserializationSchema:
+            """The schema."""
+            return CsvRowDeserializationSchema(
+                self._schema, ignores_parse_errors=self._ignores_parse_errors
+            )
+
+
+class CsvRowSerializationSchema(SerializationSchema["Row"]):
+    """A message from each row. Flink: CsvRowSerializationSchema."""
+
+    def __init__(self, schema: CsvSchema) -> None:
+        self.schema = schema
+        self._text: CsvText | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_text": None}
+
+    def serialize(self, element: Row) -> bytes:
+        """The message, which ends as the line delimiter says."""
+        if self._text is None:
+            self._text = CsvText(self.schema)
+        return self._text.of_rows([element])
+
+    class Builder:
+        """A schema in the making, for rows of a type."""
+
+        def __init__(self, type_info: Any) -> None:
+            self._schema = _schema_of(type_info, "CsvRowSerializationSchema.Builder")
+
+        def set_field_delimiter(self, c: str) -> CsvRowSerializationSchema.Builder:
+            """Sets what stands between fields; a comma if not called."""
+            self._schema = replace(self._schema, column_separator=c)
+            return self
+
+        def set_line_delimiter(self, delimiter: str) -> CsvRowSerializationSchema.Builder:
+            """Sets what each message ends with; a line feed if not called."""
+            self._schema = replace(self._schema, line_separator=delimiter)
+            return self
+
+        def set_array_element_delimiter(self, delimiter: str) -> CsvRowSerializationSchema.Builder:
+            """Sets what stands between elements of lists; a semicolon if not called."""
+            self._schema = _with_array_separator(self._schema, delimiter)
+            return self
+
+        def disable_quote_character(self) -> CsvRowSerializationSchema.Builder:
+            """Fields are never quoted."""
+            self._schema = replace(self._schema, quote_char=None)
+            return self
+
+        def set_quote_character(self, c: str) -> CsvRowSerializationSchema.Builder:
+            """Sets what stands around fields with special characters."""
+            self._schema = replace(self._schema, quote_char=c)
+            return self
+
+        def set_escape_character(self, c: str) -> CsvRowSerializationSchema.Builder:
+            """Sets what takes the next character its meaning."""
+            self._schema = replace(self._schema, escape_char=c)
+            return self
+
+        def set_null_literal(self, s: str) -> CsvRowSerializationSchema.Builder:
+            """Sets the text that stands for None."""
+            self._schema = replace(self._schema, null_value=s)
+            return self
+
+        def build(self) -> CsvRowSerializationSchema:
+            """The schema."""
+            return CsvRowSerializationSchema(self._schema)
+
+
+def _schema_of(type_info: Any, where: str) -> CsvSchema:
+    row_type = type_of_rows(type_info, where)
+    fields = zip(row_type.get_field_names(), row_type.get_field_types(), strict=True)
+    return CsvSchema(tuple(CsvColumn(name, kind) for name, kind in fields))
+
+
+def _with_array_separator(schema: CsvSchema, separator: str) -> CsvSchema:
+    return replace(
+        schema, columns=tuple(replace(column, separator=separator) for column in schema.columns)
+    )

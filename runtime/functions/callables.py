@@ -16,17 +16,20 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from opchain.runtime.errors import short_repr
-from opchain.runtime.functions.aggregate_functions import DeltaFunction, ReduceFunction
 from opchain.runtime.functions.async_functions import AsyncFunction
 from opchain.runtime.functions.function import Function
-from opchain.runtime.functions.join_functions import CoGroupFunction, FlatJoinFunction, JoinFunction
 from opchain.runtime.functions.key_selectors import KeySelector, Partitioner
-from opchain.runtime.functions.map_functions import (
+from opchain.runtime.functions.record_functions import (
+    CoGroupFunction,
+    DeltaFunction,
     FilterFunction,
+    FlatJoinFunction,
     FlatMapFunction,
+    JoinFunction,
     MapBatchesFunction,
     MapFunction,
     MapPartitionFunction,
+    ReduceFunction,
 )
 from opchain.runtime.functions.source_sink_functions import SinkFunction
 from opchain.runtime.functions.window_functions import AllWindowFunction, WindowFunction

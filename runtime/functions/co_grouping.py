@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.functions.callables import accept_collectors, as_function
 from opchain.runtime.functions.function import Function
-from opchain.runtime.functions.join_functions import CoGroupFunction, FlatJoinFunction, JoinFunction
 from opchain.runtime.functions.key_selectors import KeySelector
-from opchain.runtime.functions.map_functions import MapFunction
+from opchain.runtime.functions.record_functions import (
+    CoGroupFunction,
+    FlatJoinFunction,
+    JoinFunction,
+    MapFunction,
+)
 from opchain.runtime.functions.window_functions import WindowFunction
 
 if TYPE_CHECKING:

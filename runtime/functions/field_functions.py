@@ -10,8 +10,7 @@ from operator import add, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import short_repr
-from opchain.runtime.functions.aggregate_functions import ReduceFunction
-from opchain.runtime.functions.map_functions import MapFunction
+from opchain.runtime.functions.record_functions import MapFunction, ReduceFunction
 from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:

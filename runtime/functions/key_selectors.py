@@ -9,7 +9,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.runtime.functions.function import Function
-from opchain.runtime.functions.map_functions import MapFunction
+from opchain.runtime.functions.record_functions import MapFunction
 from opchain.runtime.types.row import Row
 from opchain.runtime.types.type_variables import IN_contra, KEY_co, KEY_contra
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from abc import ABC
 from typing import TYPE_CHECKING, Any, Generic
 
-from opchain.runtime.functions.aggregate_functions import AggregateFunction, ReduceFunction
 from opchain.runtime.functions.callables import as_function
+from opchain.runtime.functions.record_functions import AggregateFunction, ReduceFunction
 from opchain.runtime.functions.state import (
     AggregatingState,
     ListState,

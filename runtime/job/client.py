@@ -1,15 +1,219 @@
-"""The handle of one job."""
+"""The job of a program that runs: JobClient, JobStatus, JobExecutionResult and CompletableFuture."""
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import CancelledError, Future, InvalidStateError
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Generic
+
+from opchain.runtime.measurements.job_metrics import JobMetrics
+from opchain.runtime.metrics.accumulators import AccumulatorError, FailedAccumulator
+from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from opchain.runtime.epochs.epoch_progress import EpochProgress
-    from opchain.runtime.job.completable_future import CompletableFuture
-    from opchain.runtime.job.execution_result import JobExecutionResult
-    from opchain.runtime.job.status import JobID, JobStatus
+
+
+_HEX = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class JobID:
+    """128 bits, printed as 32 hexadecimal digits. Flink: JobID.
+
+    Raises:
+        ValueError: The text is something else.
+    """
+
+    hex_string: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.hex_string, str) or not _HEX.fullmatch(self.hex_string):
+            raise ValueError(
+                f"JobID takes 32 lower-case hexadecimal digits, not {self.hex_string!r}"
+            )
+
+    def __str__(self) -> str:
+        return self.hex_string
+
+
+class JobStatus(Enum):
+    """Where a job is between being accepted and being over. Flink: JobStatus."""
+
+    CREATED = 0
+    """Accepted; nothing runs."""
+    RUNNING = 1
+    """Some of its tasks run, wait or are done."""
+    FAILING = 2
+    """It failed, and is being cleaned up."""
+    FAILED = 3
+    """It failed and will not be tried again."""
+    CANCELLING = 4
+    """Someone cancelled it, and its tasks are being stopped."""
+    CANCELED = 5
+    """It was cancelled."""
+    FINISHED = 6
+    """All of its tasks are done."""
+    RESTARTING = 7
+    """It failed, and will start again from its last checkpoint."""
+    SUSPENDED = 8
+    """It stopped here, and may continue elsewhere."""
+    RECONCILING = 9
+    """It waits for word from tasks that outlived their coordinator."""
+
+    def is_globally_terminal_state(self) -> bool:
+        """Whether the job is over for good."""
+        return self in {JobStatus.FAILED, JobStatus.CANCELED, JobStatus.FINISHED}
+
+    def is_terminal_state(self) -> bool:
+        """Whether the job is over here; a suspended one may continue elsewhere."""
+        return self is JobStatus.SUSPENDED or self.is_globally_terminal_state()
+
+
+@dataclass(frozen=True)
+class JobExecutionResult:
+    """The id, the run time and the accumulators of a job that is over. Flink: JobExecutionResult.
+
+    Attributes:
+        net_runtime: Milliseconds from the start of the first task to the end of the last.
+        metrics: What the job counted, by vertex and operator; `print(result.metrics)` shows a table.
+    """
+
+    job_id: JobID
+    net_runtime: int
+    accumulator_results: Mapping[str, Any] = field(default_factory=dict)
+    metrics: JobMetrics = field(default_factory=JobMetrics)
+
+    def get_job_id(self) -> JobID:
+        """The job's id."""
+        return self.job_id
+
+    def is_job_execution_result(self) -> bool:
+        """True: the job is over. Flink: isJobExecutionResult."""
+        return True
+
+    def get_net_runtime(self) -> int:
+        """Milliseconds that the job ran, without compiling and submitting it."""
+        return self.net_runtime
+
+    def get_accumulator_result(self, accumulator_name: str) -> Any:
+        """The accumulator's value, or None if the job had none of that name.
+
+        Raises:
+            AccumulatorError: What the subtasks sent could not be merged.
+        """
+        value = self.accumulator_results.get(accumulator_name)
+        if isinstance(value, FailedAccumulator):
+            raise AccumulatorError(
+                f"the accumulator '{accumulator_name}' of job {self.job_id} has no value: {value.error}"
+            )
+        return value
+
+    def get_all_accumulator_results(self) -> dict[str, Any]:
+        """All accumulators by name.
+
+        Raises:
+            AccumulatorError: As `get_accumulator_result`, for any of them.
+        """
+        return {name: self.get_accumulator_result(name) for name in self.accumulator_results}
+
+    def __str__(self) -> str:
+        lines = [f"Job {self.job_id} ran for {self.net_runtime} ms."]
+        lines += [f"  {name}: {value}" for name, value in sorted(self.accumulator_results.items())]
+        return "\n".join(lines)
+
+
+class CompletableFuture(Generic[T]):
+    """A value, an error, or a cancellation: whichever comes first, and for good.
+
+    Threads may race to complete it; exactly one wins and is told so.
+
+    >>> future = CompletableFuture()
+    >>> future.set_result(1), future.set_result(2), future.result()
+    (True, False, 1)
+
+    Flink: CompletableFuture of PyFlink, Java's CompletableFuture.
+
+    Args:
+        future: What to complete with; a new one if not given. That of an executor is completed by
+            the executor.
+    """
+
+    def __init__(self, future: Future[T] | None = None) -> None:
+        self._future: Future[T] = Future() if future is None else future
+
+    @staticmethod
+    def completed(value: T) -> CompletableFuture[T]:
+        """One that has its value already."""
+        future: CompletableFuture[T] = CompletableFuture()
+        future.set_result(value)
+        return future
+
+    def cancel(self) -> bool:
+        """Cancels, if nothing came yet; says whether this is cancelled now."""
+        return self._future.cancel()
+
+    def cancelled(self) -> bool:
+        """Whether it was cancelled."""
+        return self._future.cancelled()
+
+    def done(self) -> bool:
+        """Whether it has a value or an error, or was cancelled."""
+        return self._future.done()
+
+    def set_result(self, result: T) -> bool:
+        """Gives the value; says whether it was the first to come."""
+        try:
+            self._future.set_result(result)
+        except InvalidStateError:
+            return False
+        return True
+
+    def set_exception(self, exception: BaseException) -> bool:
+        """Gives an error; says whether it was the first to come."""
+        try:
+            self._future.set_exception(exception)
+        except InvalidStateError:
+            return False
+        return True
+
+    def result(self, timeout: float | None = None) -> T:
+        """Waits for the value.
+
+        Args:
+            timeout: At most this many seconds; without end if not given.
+
+        Raises:
+            concurrent.futures.CancelledError: It was cancelled.
+            concurrent.futures.TimeoutError: Nothing came in time.
+            BaseException: The error that it was completed with.
+        """
+        return self._future.result(timeout)
+
+    def exception(self) -> BaseException | None:
+        """The error; None if there is none, or nothing came yet. Does not wait."""
+        if not self._future.done():
+            return None
+        try:
+            return self._future.exception()
+        except CancelledError as error:
+            return error
+
+    def add_done_callback(self, callback: Callable[[CompletableFuture[T]], object]) -> None:
+        """Calls back with this future once it is done, in the thread that completes it."""
+        self._future.add_done_callback(lambda _: callback(self))
+
+    def __str__(self) -> str:
+        if not self.done():
+            return "CompletableFuture[not completed]"
+        if self.exception() is not None:
+            return f"CompletableFuture[completed with {self.exception()!r}]"
+        return "CompletableFuture[completed]"
 
 
 class JobClient(ABC):

@@ -10,11 +10,14 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import UnsupportedFeatureError, show_notes
-from opchain.runtime.job.client import JobClient
-from opchain.runtime.job.completable_future import CompletableFuture
-from opchain.runtime.job.execution_result import JobExecutionResult
+from opchain.runtime.job.client import (
+    CompletableFuture,
+    JobClient,
+    JobExecutionResult,
+    JobID,
+    JobStatus,
+)
 from opchain.runtime.job.held_interrupts import HeldInterrupts
-from opchain.runtime.job.status import JobID, JobStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -21,8 +21,7 @@ from opchain.runtime.job.orphans import discarded_on_failure
 from opchain.runtime.job.progress import CountedProgress
 from opchain.runtime.job.restarts import Restarts, RestartStrategy
 from opchain.runtime.job.run import JobRun
-from opchain.runtime.local.live_run import LiveRun, endless_sources, running_sources
-from opchain.runtime.local.stop_switch import StopSwitch
+from opchain.runtime.local.live_run import LiveRun, StopSwitch, endless_sources, running_sources
 from opchain.runtime.measurements.late_records import LateRecordWarnings
 from opchain.runtime.program.vertex_program import DRIVER
 from opchain.runtime.records.elements import reading_order

@@ -1,8 +1,8 @@
 """Runs an unbounded job in this process: all its tasks at once, each on a thread of its own.
 
-For trying a streaming program out. Records continue as soon as they come, and so the results of several
-inputs depend on who is faster, as in Flink. There are no checkpoints: state ends with the job, and sinks
-that write in two phases commit when it has ended, if it ever does.
+For experiments with streaming programs. Records continue as soon as they arrive. So the results of several inputs
+depend on which input is faster, as in Flink. There are no checkpoints: state is lost on exit, and transactional sinks
+commit only if the job ends.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ import queue
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from opchain.runtime.job.held_interrupts import HeldInterrupts
+from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
 from opchain.runtime.measurements.late_records import LateRecordWarnings
 from opchain.runtime.program.vertex_program import DRIVER
 from opchain.runtime.records.garbage_collection import relaxed_collector
@@ -26,10 +28,53 @@ from opchain.runtime.watermarks.alignment import AlignmentGroup
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opchain.runtime.local.stop_switch import StopSwitch
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram, VertexProgram
     from opchain.runtime.records.elements import Buffer
     from opchain.runtime.task.stream_task import TaskEnvironment
+
+
+class JobStoppedError(Exception):
+    """The job was cancelled while it ran."""
+
+
+class StopSwitch:
+    """Fails the tasks that it watches, now and later, with JobStoppedError.
+
+    The error comes as mail, which a task takes between two batches and while an operator waits: also a
+    task that waits for a call that never returns can be stopped. A function that blocks cannot.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._tasks: list[StreamTask] = []
+        self._is_stopped = False
+
+    def watch(self, task: StreamTask) -> None:
+        """Stops a task when the switch is turned; at once if it has been."""
+        with self._lock:
+            self._tasks.append(task)
+            if self._is_stopped:
+                _fail(task)
+
+    def forget(self, task: StreamTask) -> None:
+        """Watches a task no longer: it has ended."""
+        with self._lock:
+            self._tasks.remove(task)
+
+    def stop(self) -> None:
+        """Turns the switch; any thread may, any number of times."""
+        with self._lock:
+            if not self._is_stopped:
+                self._is_stopped = True
+                for task in self._tasks:
+                    _fail(task)
+
+
+def _fail(task: StreamTask) -> None:
+    # A closed mailbox: it has ended already.
+    with suppress(MailboxClosedError):
+        task.processor.report_error(JobStoppedError())
+
 
 _LOOK_EVERY_S = 1.0
 """How often somebody looks whether running tasks have dropped late records."""

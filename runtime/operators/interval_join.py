@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.errors import short_repr
-from opchain.runtime.functions.join_functions import ProcessJoinFunction
+from opchain.runtime.functions.record_functions import ProcessJoinFunction
 from opchain.runtime.operators.operator import UserFunctionOperator
 from opchain.runtime.operators.process import emit_results
 

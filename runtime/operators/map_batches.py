@@ -1,4 +1,4 @@
-"""A function of batches inside a chain: records gather while a turn lasts, and are handed over at once."""
+"""Functions of batches: of the records of one turn, or of all records of a subtask or key once the input has ended."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.errors import short_repr
 from opchain.runtime.operators.operator import UserFunctionOperator
 from opchain.runtime.operators.pending_batch import PendingBatch
+from opchain.runtime.state.keyed.keyed_backend import VOID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.program.operator_specs import MapBatchesSpec
     from opchain.runtime.program.vertex_program import OperatorProgram
+    from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend
+    from opchain.runtime.state.timers.internal_timer_service import InternalTimerService
 
     EmitBatch = Callable[[Sequence[Any], Iterable[int | None]], None]
 
@@ -146,3 +150,82 @@ class MapBatchesOperator(UserFunctionOperator):
 
 def _unchanged(records: list[Any]) -> Any:
     return records
+
+
+CONTENTS = "window-contents"
+"""The name of the table of what a key has gathered, as of a window's state in Flink."""
+
+
+class MapPartitionOperator(UserFunctionOperator):
+    """All records of the subtask. Flink: `MapPartitionOperator`.
+
+    Results have no timestamp. Flink runs the function in a thread beside the input, and keeps a bounded
+    part of the records; here all of them are kept, and the function runs at the end, which gives the
+    same results.
+    """
+
+    method = "map_partition"
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        self.values: list[Any] = []
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - the contract
+        """Keeps the record."""
+        self.values.append(value)
+
+    def finish(self) -> None:
+        """Emits what the function makes of the records; also of none at all."""
+        values, self.values = self.values, []
+        collect = self.output.collect
+        for result in self.call(iter(values)) or ():
+            collect(result, None)
+
+
+class FullWindowOperator(UserFunctionOperator):
+    """All records of each key, key by key in the order in which they came.
+
+    Flink: a window operator over GlobalWindows that fires at the end of the stream. Results carry the
+    largest timestamp, as that of this window.
+    """
+
+    method = "map_partition"
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        key = program.keys[0]
+        assert key is not None
+        self.select_key = key.selector
+        self.backend: KeyedStateBackend = context.keyed_state
+        self.contents = self.backend.table(CONTENTS)
+        self.timers: InternalTimerService
+
+    @property
+    def current_key(self) -> Any:
+        """The key of the record or of the call at hand."""
+        return self.backend.current_key
+
+    def open(self) -> None:
+        """Opens the function."""
+        self.timers = self.context.timers.service("window-timers", self)
+        super().open()
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - the contract
+        """Keeps the record with those of its key."""
+        self.backend.set_current_key(self.select_key(value))
+        values = self.contents.get(self.backend.state_key)
+        if values is None:
+            self.contents[self.backend.state_key] = [value]
+            self.timers.register_event_time_timer(VOID, MAX_LONG_VALUE)
+        else:
+            values.append(value)
+
+    def on_event_time(self, time: int, _namespace: Any) -> None:
+        """Emits what the function makes of the current key's records: event time is over."""
+        values = self.contents.pop(self.backend.state_key)
+        collect = self.output.collect
+        for result in self.call(iter(values)) or ():
+            collect(result, time)
+
+    def on_processing_time(self, time: int, namespace: Any) -> None:
+        """Never called: no such timer is registered."""

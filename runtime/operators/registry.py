@@ -1,4 +1,4 @@
-"""Which class runs which spec."""
+"""Which class runs which spec, and which of the window operators runs a window."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from opchain.runtime.operators.broadcast_process import (
 from opchain.runtime.operators.guarded import guarded
 from opchain.runtime.operators.interval_join import IntervalJoinOperator
 from opchain.runtime.operators.keyed_process import KeyedCoProcessOperator, KeyedProcessOperator
-from opchain.runtime.operators.map_batches import MapBatchesOperator
-from opchain.runtime.operators.map_partition import FullWindowOperator, MapPartitionOperator
+from opchain.runtime.operators.map_batches import (
+    FullWindowOperator,
+    MapBatchesOperator,
+    MapPartitionOperator,
+)
 from opchain.runtime.operators.multiple_inputs import (
     CoFlatMapOperator,
     CoMapOperator,
@@ -42,17 +45,48 @@ from opchain.runtime.operators.sinks import (
 )
 from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
 from opchain.runtime.operators.timestamps_watermarks import TimestampsWatermarksOperator
-from opchain.runtime.operators.windows.choice import create_window_operator
+from opchain.runtime.operators.windows.aligned_window_operator import (
+    AlignedWindowOperator,
+    is_aligned,
+)
+from opchain.runtime.operators.windows.merging_window_operator import (
+    MergingWindowOperator,
+    SessionWindowOperator,
+    has_plain_sessions,
+)
+from opchain.runtime.operators.windows.window_operator import WindowOperator
 from opchain.runtime.program import operator_specs as specs
+from opchain.runtime.windows.assigners import MergingWindowAssigner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output, StreamOperator
+    from opchain.runtime.operators.windows.window_operator import KeyedWindowOperator
+    from opchain.runtime.program.operator_specs import WindowSpec
     from opchain.runtime.program.vertex_program import OperatorProgram
 
     Create = Callable[[OperatorProgram, OperatorContext, Output], StreamOperator]
+
+
+def window_operator_class(spec: WindowSpec, *, is_batch: bool) -> type[KeyedWindowOperator]:
+    """The class of the operator that runs a spec."""
+    if is_aligned(spec, is_batch=is_batch):
+        return AlignedWindowOperator
+    if isinstance(spec.assigner, MergingWindowAssigner):
+        return SessionWindowOperator if has_plain_sessions(spec) else MergingWindowOperator
+    return WindowOperator
+
+
+def create_window_operator(
+    program: OperatorProgram, context: OperatorContext, output: Output
+) -> KeyedWindowOperator:
+    """The operator of a program whose spec is a WindowSpec."""
+    spec: WindowSpec = program.spec  # type: ignore[assignment]
+    kind = window_operator_class(spec, is_batch=context.task.vertex.is_batch)
+    return kind(program, context, output)
+
 
 OPERATORS: dict[type[specs.OperatorSpec], Create] = {
     specs.SourceSpec: SourceOperator,

@@ -1,25 +1,32 @@
-"""One operator without a job: push records, watermarks and time, look at what comes out.
-
-    with KeyedOneInputOperatorHarness(CountPerKey(), key_selector=itemgetter(0)) as harness:
-        harness.process_element(("a", 1), 10)
-        harness.process_watermark(20)
-        assert harness.values() == [("a", 1)]
-
-An operator runs here as in a task in streaming mode: the same classes, state backend, timers and mailbox,
-interpreted. Time stands still until the test moves it; nothing sleeps. A harness is one subtask of several
-if asked to, and starts from the snapshots of others, at any parallelism.
-
-Flink: `AbstractStreamOperatorTestHarness` and similar classes. Spark has `TwsTester` for its own operators.
-"""
+"""Which operator a function is tested in."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.constants import MAX_LONG_VALUE
+from opchain.runtime.functions.process_functions import (
+    BroadcastProcessFunction,
+    CoProcessFunction,
+    KeyedBroadcastProcessFunction,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    ProcessFunction,
+)
+from opchain.runtime.functions.record_functions import (
+    CoFlatMapFunction,
+    CoMapFunction,
+    FilterFunction,
+    FlatMapFunction,
+    MapBatchesFunction,
+    MapFunction,
+    MapPartitionFunction,
+    ReduceFunction,
+)
 from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
 from opchain.runtime.operators.context import TaskInfo
 from opchain.runtime.operators.registry import create_operator
+from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.vertex_program import KeyProgram, OperatorProgram, VertexProgram
 from opchain.runtime.state.keys.key_groups import (
     default_max_parallelism,
@@ -29,7 +36,6 @@ from opchain.runtime.state.keys.key_groups import (
 from opchain.runtime.state.operator_snapshot import OperatorSnapshot, redistribute
 from opchain.runtime.task.operator_services import operator_context
 from opchain.runtime.testing.captured_output import CapturedOutput, EmittedRecord
-from opchain.runtime.testing.function_specs import spec_of
 from opchain.runtime.testing.manual_clock import ManualClock
 
 if TYPE_CHECKING:
@@ -41,6 +47,46 @@ if TYPE_CHECKING:
     from opchain.runtime.functions.state_descriptors import MapStateDescriptor, StateDescriptor
     from opchain.runtime.testing.captured_output import EmittedWatermark
     from opchain.runtime.types.output_tag import OutputTag
+
+
+_SPECS: tuple[tuple[type, type[specs.OperatorSpec]], ...] = (
+    (MapFunction, specs.MapSpec),
+    (FilterFunction, specs.FilterSpec),
+    (FlatMapFunction, specs.FlatMapSpec),
+    (MapBatchesFunction, specs.MapBatchesSpec),
+    (ReduceFunction, specs.ReduceSpec),
+    (ProcessFunction, specs.ProcessSpec),
+    (KeyedProcessFunction, specs.KeyedProcessSpec),
+    (CoMapFunction, specs.CoMapSpec),
+    (CoFlatMapFunction, specs.CoFlatMapSpec),
+    (CoProcessFunction, specs.CoProcessSpec),
+    (KeyedCoProcessFunction, specs.KeyedCoProcessSpec),
+    (BroadcastProcessFunction, specs.BroadcastProcessSpec),
+    (KeyedBroadcastProcessFunction, specs.KeyedBroadcastProcessSpec),
+)
+
+
+def spec_of(
+    function: Any, descriptors: Sequence[MapStateDescriptor[Any, Any]] = (), *, is_keyed: bool
+) -> specs.OperatorSpec:
+    """The spec of the operator that runs a function, or the spec itself if it is one.
+
+    Raises:
+        TypeError: The function is of no kind that has an operator of its own.
+    """
+    if isinstance(function, specs.OperatorSpec):
+        return function
+    if isinstance(function, MapPartitionFunction):
+        return specs.FullWindowSpec(function) if is_keyed else specs.MapPartitionSpec(function)
+    for kind, spec in _SPECS:
+        if isinstance(function, kind):
+            arguments = (function, tuple(descriptors)) if descriptors else (function,)
+            return spec(*arguments)
+    kinds = ", ".join(kind.__name__ for kind, _ in _SPECS)
+    raise TypeError(
+        f"{type(function).__name__} cannot be run by a harness, which takes {kinds}; for other "
+        f"operators pass the operator's spec, such as WindowSpec(assigner, trigger, reduce=...)"
+    )
 
 
 class OperatorHarness:

@@ -10,8 +10,8 @@ from operator import add
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import short_repr
-from opchain.runtime.functions.aggregate_functions import DeltaFunction
 from opchain.runtime.functions.callables import as_function, name_of
+from opchain.runtime.functions.record_functions import DeltaFunction
 from opchain.runtime.functions.state_descriptors import (
     ReducingStateDescriptor,
     ValueStateDescriptor,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.runtime.errors import short_repr
-from opchain.runtime.functions.aggregate_functions import DeltaFunction
 from opchain.runtime.functions.callables import as_function, name_of
+from opchain.runtime.functions.record_functions import DeltaFunction
 from opchain.runtime.functions.type_variables import W_contra
 from opchain.runtime.functions.window import Window
 from opchain.runtime.time import millis_of

@@ -10,8 +10,8 @@ from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import SlotSharingGroup, StreamExecutionEnvironment
 from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.slot_resources import SlotResources
-from opchain.runtime.job.status import JobStatus
 
 
 def environment() -> StreamExecutionEnvironment:

@@ -9,7 +9,7 @@ from opchain.compiler.execution import check_live_job_settings, submit
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.job.status import JobStatus
+from opchain.runtime.job.client import JobStatus
 
 PATIENCE_S = 60
 

@@ -24,7 +24,7 @@ from opchain.datastream import (
     ReduceFunction,
     SourceFunction,
 )
-from opchain.runtime.functions.map_functions import MapPartitionFunction
+from opchain.runtime.functions.record_functions import MapPartitionFunction
 
 
 class Numbers(SourceFunction[int]):

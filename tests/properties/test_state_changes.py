@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opchain.datastream.state import StateTtlConfig
-from opchain.runtime.functions.join_functions import ProcessJoinFunction
 from opchain.runtime.functions.process_functions import KeyedProcessFunction
+from opchain.runtime.functions.record_functions import ProcessJoinFunction
 from opchain.runtime.functions.state_descriptors import (
     ListStateDescriptor,
     MapStateDescriptor,

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opchain.runtime.functions.aggregate_functions import AggregateFunction
+from opchain.runtime.functions.record_functions import AggregateFunction
 from opchain.runtime.functions.window_functions import ProcessWindowFunction
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
 from opchain.runtime.operators.windows.merging_window_operator import (

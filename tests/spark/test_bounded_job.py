@@ -18,7 +18,7 @@ from opchain.runtime.errors import (
     UnpicklableFunctionError,
     UnpicklableRecordError,
 )
-from opchain.runtime.job.status import JobStatus
+from opchain.runtime.job.client import JobStatus
 from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.spark import bounded_job
 from opchain.runtime.spark.bounded_job import BoundedJob, spark_run

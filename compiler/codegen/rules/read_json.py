@@ -1,4 +1,4 @@
-"""`json.loads` decodes only the fields that are asked for, or at least faster (runtime/formats/fast_json.py).
+"""`json.loads` decodes only the fields that are asked for, or at least faster (runtime/task/generated_code.py).
 
     for value in values:                     for value, d_1 in zip(values, objects_1):
         d_1 = json_loads_1(value)                value_1 = (d_1.field_0, d_1.field_1)

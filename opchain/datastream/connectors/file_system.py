@@ -10,14 +10,13 @@ from opchain.runtime.connectors.file_buckets import (
     OutputFileConfig,
     RollingPolicy,
 )
-from opchain.runtime.connectors.file_sink import FileSink
+from opchain.runtime.connectors.file_sink import FileSink, StreamingFileSink
 from opchain.runtime.connectors.file_source import (
     FileEnumeratorProvider,
     FileSource,
     FileSourceBuilder,
     FileSplitAssignerProvider,
 )
-from opchain.runtime.connectors.streaming_file_sink import StreamingFileSink
 from opchain.runtime.files.malformed import MalformedRecord, MalformedRecordError
 from opchain.runtime.formats.file_format import BulkFormat, StreamFormat
 

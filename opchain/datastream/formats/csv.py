@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from opchain.reexports import reexports
 from opchain.runtime.formats.csv_reader import CsvReaderFormat
-from opchain.runtime.formats.csv_row import CsvRowDeserializationSchema, CsvRowSerializationSchema
 from opchain.runtime.formats.csv_schema import CsvSchema, CsvSchemaBuilder
-from opchain.runtime.formats.csv_writer import CsvBulkWriters
+from opchain.runtime.formats.csv_writer import (
+    CsvBulkWriters,
+    CsvRowDeserializationSchema,
+    CsvRowSerializationSchema,
+)
 
 __all__ = [
     "CsvBulkWriters",

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opchain.runtime.connectors.jdbc.url import connection_parameters
+from opchain.runtime.connectors.jdbc.options import connection_parameters
 from opchain.runtime.errors import SinkError, imported
 
 if TYPE_CHECKING:

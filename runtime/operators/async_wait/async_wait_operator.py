@@ -23,8 +23,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
-from opchain.runtime.operators.async_wait.calls import Deadlines, PendingCall, invocation_of
-from opchain.runtime.operators.async_wait.event_loop_thread import EventLoopThread
+from opchain.runtime.operators.async_wait.calls import (
+    Deadlines,
+    EventLoopThread,
+    PendingCall,
+    invocation_of,
+)
 from opchain.runtime.operators.async_wait.queues import OrderedQueue, UnorderedQueue
 from opchain.runtime.operators.operator import UserFunctionOperator
 from opchain.runtime.records.record_copy import private

@@ -13,8 +13,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Protocol
 
-from opchain.runtime.functions.aggregate_functions import AggregateFunction, ReduceFunction
 from opchain.runtime.functions.callables import as_function
+from opchain.runtime.functions.record_functions import AggregateFunction, ReduceFunction
 from opchain.runtime.functions.state_descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,

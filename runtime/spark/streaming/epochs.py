@@ -27,7 +27,6 @@ from opchain.runtime.checkpoint.restore_plan import match_state, operators_of, p
 from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.checkpoint.source_places import bounded_sources
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
-from opchain.runtime.epochs.alignment import sources_ahead
 from opchain.runtime.epochs.epoch_progress import (
     CHECKPOINT,
     COMMIT,
@@ -36,7 +35,7 @@ from opchain.runtime.epochs.epoch_progress import (
     PhaseClock,
     epoch_progress,
 )
-from opchain.runtime.epochs.epoch_time import epoch_time_ms
+from opchain.runtime.epochs.event_time import epoch_time_ms, sources_ahead
 from opchain.runtime.epochs.live_tasks import live_tasks
 from opchain.runtime.epochs.restoring import operators_with_state, restored_vertices
 from opchain.runtime.errors import CheckpointError, CheckpointFailedError, CorruptCheckpointError

@@ -22,7 +22,7 @@ from opchain.runtime.checkpoint.job_requests import (
 from opchain.runtime.checkpoint.savepoint import Located, write_savepoint
 from opchain.runtime.checkpoint.storage import LocalStorage, checkpoint_storage
 from opchain.runtime.errors import CheckpointError, TaskFailedError
-from opchain.runtime.job.completable_future import CompletableFuture
+from opchain.runtime.job.client import CompletableFuture
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.job_requests import JobRequest
 from opchain.runtime.errors import CheckpointError
-from opchain.runtime.job.completable_future import CompletableFuture
+from opchain.runtime.job.client import CompletableFuture, JobStatus
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
 from opchain.runtime.job.held_interrupts import HeldInterrupts
 from opchain.runtime.job.run import CANCELLING_S, JobRun
-from opchain.runtime.job.status import JobStatus
 from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.spark.session import active_or_new_session
 from opchain.runtime.spark.streaming.streaming_job import NO_LIMIT, StreamingJob

@@ -18,12 +18,12 @@ from opchain.runtime.errors import StateError
 from opchain.runtime.mailbox.timer_service import wall_clock_ms
 from opchain.runtime.records.garbage_collection import collector_paused
 from opchain.runtime.state.keyed.hash_map_states import STATES, WITH_FUNCTION, HashMapState
-from opchain.runtime.state.keyed.incremental_cleanup import IncrementalCleanup
 from opchain.runtime.state.keyed.keyed_backend import VOID, KeyedStateBackend
 from opchain.runtime.state.keyed.keyed_changes import apply_frames, write_changes
 from opchain.runtime.state.keyed.keyed_snapshot import in_order, read_tables, write_tables
 from opchain.runtime.state.keyed.state_table import (
     RAW,
+    IncrementalCleanup,
     StateTables,
     TouchedNamespaces,
     has_ttl,

@@ -1,21 +1,10 @@
-"""What may have changed in keyed state since the last snapshot: keys, and keys in namespaces.
+"""Removes expired state a few entries at a time, while the state is used.
 
-Operators write to the dictionaries of a table directly, so a change can't be noted where it is written. What
-is noted is where a change is possible at all:
+Each run looks at a fixed number of keys and continues where the last one ended. A round goes over the keys
+as they are when it comes to their namespace; that copy of their references is the only work that is
+not bounded by the number, some nanoseconds per key and round.
 
-- Without a namespace (VOID), under the keys that were touched: selected, or given to `touch`.
-- In a namespace, under the key that was selected when an operator went to the namespace. There can be
-  as many namespaces as keys (sessions), so asking each for each touched key is no way.
-- An operator that keeps the dictionaries of a few namespaces at hand says which (`written_to`), and
-  every touched key counts in each of them. Such a namespace may be dropped as a whole (`dropped`).
-
-All are dictionaries, so that what is written follows from the order of events alone.
-
-What the hash map backend keeps of one state: a dictionary per namespace, from state key to contents.
-
-The namespace comes first: a window operator stays in one window for many records and many timers, and
-then a state costs one look-up, as it does without namespaces. (With the key first, each key would have
-a dictionary of its windows; with pairs, each access would build and hash a pair with a window in it.)
+Flink: `TtlIncrementalCleanup`.
 """
 
 from __future__ import annotations
@@ -26,14 +15,64 @@ from opchain.runtime.errors import StateError
 from opchain.runtime.state.keyed.keyed_backend import VOID
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, MutableMapping
+    from collections.abc import Callable, Iterable, Iterator, MutableMapping
 
     from opchain.runtime.functions.state_descriptors import StateDescriptor
-    from opchain.runtime.state.keyed.incremental_cleanup import IncrementalCleanup
+    from opchain.runtime.state.keyed.ttl_states import TimeToLive
 
-
-if TYPE_CHECKING:
     Keys = dict[Any, None]
+
+
+class IncrementalCleanup:
+    """The clean-up of one state.
+
+    Args:
+        table: The state.
+        ttl: When its entries are expired.
+        size: How many keys a run looks at.
+        note: Hears the namespace and state key of each entry that changes.
+    """
+
+    def __init__(
+        self, table: StateTable, ttl: TimeToLive, size: int, note: Callable[[Any, Any], None]
+    ) -> None:
+        self._table = table
+        self._note = note
+        self._ttl = ttl
+        self._size = size
+        self._round: Iterator[tuple[Any, MutableMapping[Any, Any], Any]] = iter(())
+
+    def run(self) -> None:
+        """Looks at the next keys; the run that reaches the end of a round stops there."""
+        if not self._look():
+            self._round = self._all_keys()
+            self._look()
+
+    def _look(self) -> bool:
+        """Whether there was a key to look at."""
+        ttl, kind = self._ttl, self._table.kind
+        looked_at = 0
+        for namespace, entries, key in self._round:
+            contents = entries.get(key)
+            if contents is not None:
+                live = ttl.live(kind, contents)
+                if live is not contents:
+                    self._note(namespace, key)
+                if live is None:
+                    del entries[key]
+                elif live is not contents:
+                    entries[key] = live
+            looked_at += 1
+            if looked_at >= self._size:
+                break
+        return looked_at > 0
+
+    def _all_keys(self) -> Iterator[tuple[Any, MutableMapping[Any, Any], Any]]:
+        for namespace in list(self._table.spaces):
+            entries = self._table.spaces.get(namespace, {})
+            for key in self._table.keys_in(namespace):
+                yield namespace, entries, key
+            self._table.leave(namespace)
 
 
 class TouchedNamespaces:

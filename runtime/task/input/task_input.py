@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from opchain.runtime.mailbox.timer_service import TimerService
     from opchain.runtime.operators.source import LegacySourceOperator
     from opchain.runtime.task.input.input_gate import InputElement
-    from opchain.runtime.task.input.input_valves import InputValves
+    from opchain.runtime.task.input.watermark_valve import InputValves
     from opchain.runtime.task.operator_chain import OperatorChain
 
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from opchain.compiler.commands.interrupt import INTERRUPTED, ends_on_interrupt
+from opchain.compiler.commands.run import INTERRUPTED, ends_on_interrupt
 from opchain.compiler.interception import StartedJob
-from opchain.runtime.job.completable_future import CompletableFuture
+from opchain.runtime.job.client import CompletableFuture, JobStatus
 from opchain.runtime.job.run import JobRun
-from opchain.runtime.job.status import JobStatus
 
 if TYPE_CHECKING:
     from opchain.runtime.shipping.outcome import JobOutcome

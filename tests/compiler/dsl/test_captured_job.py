@@ -4,7 +4,7 @@ import pytest
 
 from opchain.compiler.interception import CapturedJobClient
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.job.status import JobStatus
+from opchain.runtime.job.client import JobStatus
 
 
 def test_the_job_is_over_and_gave_nothing() -> None:

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.compiler.interception import CapturedJobClient
-from opchain.runtime.job.completable_future import CompletableFuture
-from opchain.runtime.job.status import JobStatus
+from opchain.runtime.job.client import CompletableFuture, JobStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

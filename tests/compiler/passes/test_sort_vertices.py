@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.compiler.passes.sort_vertices import producers_come_first
+from opchain.compiler.passes.create_job_graph import producers_come_first
 from opchain.runtime.errors import InternalError
 
 if TYPE_CHECKING:

@@ -2,9 +2,8 @@ from collections.abc import Callable
 from typing import Any
 
 from opchain import StreamExecutionEnvironment
-from opchain.compiler.plan.diff import match_operators
+from opchain.compiler.plan.diff import StateProblem, match_operators, state_problems
 from opchain.compiler.plan.model import JobPlan
-from opchain.compiler.plan.state_diff import StateProblem, state_problems
 from opchain.datastream import DataStream
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.testing import plan_of

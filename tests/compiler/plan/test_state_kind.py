@@ -8,7 +8,7 @@ from opchain.compiler.graph.stream_graph import StreamNode
 from opchain.compiler.graph.transformation import ChainingStrategy
 from opchain.compiler.plan.from_plan import state_kind
 from opchain.runtime.functions.callables import as_function
-from opchain.runtime.functions.map_functions import MapFunction
+from opchain.runtime.functions.record_functions import MapFunction
 from opchain.runtime.functions.state import CheckpointedFunction
 from opchain.runtime.program import operator_specs as specs
 

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from opchain.compiler.table.datagen import datagen_source
-from opchain.compiler.table.schema import Schema
-from opchain.compiler.table.table_descriptor import TableDescriptor
+from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
 
 
 def source_of(columns: dict[str, str], **options: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from opchain.compiler.table.data_types import DataTypes
-from opchain.compiler.table.schema import Schema
+from opchain.compiler.table.table_descriptor import Schema
 from opchain.runtime.errors import UnsupportedFeatureError
 
 

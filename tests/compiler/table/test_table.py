@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from opchain.compiler.table.schema import Schema
 from opchain.compiler.table.table import Table
-from opchain.compiler.table.table_descriptor import TableDescriptor
+from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
 from opchain.runtime.errors import UnsupportedFeatureError
 
 

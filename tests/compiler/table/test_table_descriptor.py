@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from opchain.common import ConfigOptions
-from opchain.compiler.table.schema import Schema
-from opchain.compiler.table.table_descriptor import TableDescriptor
+from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
 from opchain.runtime.errors import UnsupportedFeatureError
 
 

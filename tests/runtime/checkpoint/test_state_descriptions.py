@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from opchain.runtime.checkpoint.metadata import StateDescription
-from opchain.runtime.checkpoint.state_descriptions import (
+from opchain.runtime.checkpoint.restore_plan import (
     changed_states,
     describe_states,
     require_same_states,

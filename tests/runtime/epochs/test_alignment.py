@@ -7,7 +7,7 @@ from epoch_runs import EpochRun, given
 from forms import seen
 
 from opchain.common import Duration, WatermarkStrategy
-from opchain.runtime.epochs.alignment import sources_ahead
+from opchain.runtime.epochs.event_time import sources_ahead
 
 if TYPE_CHECKING:
     from pathlib import Path

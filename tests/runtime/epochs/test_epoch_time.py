@@ -4,7 +4,7 @@ import pytest
 
 from opchain.runtime.checkpoint.metadata import CheckpointMetadata, SourcePosition
 from opchain.runtime.checkpoint.positions import CLOCK
-from opchain.runtime.epochs.epoch_time import epoch_time_ms
+from opchain.runtime.epochs.event_time import epoch_time_ms
 
 
 def checkpoint(begun_ms: int, shown_ms: int | None) -> CheckpointMetadata:

@@ -6,8 +6,8 @@ import pytest
 
 from opchain.common import Row, Types
 from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.formats.csv_reader import field_writer, row_reader
 from opchain.runtime.formats.csv_schema import CsvSchema, CsvSchemaBuilder
-from opchain.runtime.formats.csv_values import field_writer, row_reader
 
 
 def builder() -> CsvSchemaBuilder:

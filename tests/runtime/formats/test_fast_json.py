@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.formats.fast_json import JsonFields, fast_loads
+from opchain.runtime.task.generated_code import JsonFields, fast_loads
 
 VALUES = (
     *("-0", "1e5", "1.0", "12345678901234567890123", "1e400", "NaN", "-0.0", '"\\ud800"', "01"),

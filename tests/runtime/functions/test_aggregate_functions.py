@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.functions.aggregate_functions import AggregateFunction, ReduceFunction
+from opchain.runtime.functions.record_functions import AggregateFunction, ReduceFunction
 
 
 class Average(AggregateFunction[int, tuple[int, int], float]):

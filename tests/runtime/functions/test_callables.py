@@ -7,17 +7,21 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from opchain.runtime.functions.aggregate_functions import (
-    AggregateFunction,
-    DeltaFunction,
-    ReduceFunction,
-)
 from opchain.runtime.functions.async_functions import AsyncFunction
 from opchain.runtime.functions.callables import as_function, name_of
-from opchain.runtime.functions.join_functions import CoGroupFunction, FlatJoinFunction, JoinFunction
 from opchain.runtime.functions.key_selectors import KeySelector, Partitioner
-from opchain.runtime.functions.map_functions import FilterFunction, FlatMapFunction, MapFunction
 from opchain.runtime.functions.process_functions import ProcessFunction
+from opchain.runtime.functions.record_functions import (
+    AggregateFunction,
+    CoGroupFunction,
+    DeltaFunction,
+    FilterFunction,
+    FlatJoinFunction,
+    FlatMapFunction,
+    JoinFunction,
+    MapFunction,
+    ReduceFunction,
+)
 from opchain.runtime.functions.source_sink_functions import SinkFunction
 from opchain.runtime.functions.window_functions import AllWindowFunction, WindowFunction
 

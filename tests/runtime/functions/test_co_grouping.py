@@ -13,8 +13,12 @@ from opchain.runtime.functions.co_grouping import (
     JoinCoGroupFunction,
     UnionKeySelector,
 )
-from opchain.runtime.functions.join_functions import CoGroupFunction, FlatJoinFunction, JoinFunction
 from opchain.runtime.functions.key_selectors import KeySelector
+from opchain.runtime.functions.record_functions import (
+    CoGroupFunction,
+    FlatJoinFunction,
+    JoinFunction,
+)
 
 NO_CONTEXT = cast("Any", None)
 

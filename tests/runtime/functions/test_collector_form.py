@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from opchain.runtime.functions.callables import Collector, accept_collectors
-from opchain.runtime.functions.join_functions import JoinFunction
-from opchain.runtime.functions.map_functions import FlatMapFunction
+from opchain.runtime.functions.record_functions import FlatMapFunction, JoinFunction
 
 
 class Twice(FlatMapFunction[Any, Any]):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from opchain.runtime.functions.aggregate_functions import DeltaFunction
+from opchain.runtime.functions.record_functions import DeltaFunction
 
 
 class Apart(DeltaFunction[float]):

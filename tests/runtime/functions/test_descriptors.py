@@ -6,7 +6,7 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from opchain.runtime.functions.aggregate_functions import AggregateFunction, ReduceFunction
+from opchain.runtime.functions.record_functions import AggregateFunction, ReduceFunction
 from opchain.runtime.functions.state_descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.functions.join_functions import (
+from opchain.runtime.functions.record_functions import (
     CoGroupFunction,
     FlatJoinFunction,
     JoinFunction,

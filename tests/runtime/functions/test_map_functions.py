@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.functions.map_functions import (
+from opchain.runtime.functions.record_functions import (
     CoFlatMapFunction,
     CoMapFunction,
     FilterFunction,

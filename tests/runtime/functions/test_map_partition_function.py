@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from opchain.runtime.functions.callables import as_function
-from opchain.runtime.functions.map_functions import MapPartitionFunction
+from opchain.runtime.functions.record_functions import MapPartitionFunction
 
 
 def test_a_callable_may_stand_for_it() -> None:

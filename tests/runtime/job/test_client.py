@@ -4,10 +4,13 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.job.client import JobClient
-from opchain.runtime.job.completable_future import CompletableFuture
-from opchain.runtime.job.execution_result import JobExecutionResult
-from opchain.runtime.job.status import JobID, JobStatus
+from opchain.runtime.job.client import (
+    CompletableFuture,
+    JobClient,
+    JobExecutionResult,
+    JobID,
+    JobStatus,
+)
 
 JOB = JobID("0" * 32)
 

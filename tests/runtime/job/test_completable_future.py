@@ -5,7 +5,7 @@ from concurrent.futures import CancelledError, Future, TimeoutError  # noqa: A00
 
 import pytest
 
-from opchain.runtime.job.completable_future import CompletableFuture
+from opchain.runtime.job.client import CompletableFuture
 
 
 def test_a_value_arrives_once() -> None:

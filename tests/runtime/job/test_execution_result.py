@@ -4,8 +4,7 @@ import pickle
 
 import pytest
 
-from opchain.runtime.job.execution_result import JobExecutionResult
-from opchain.runtime.job.status import JobID
+from opchain.runtime.job.client import JobExecutionResult, JobID
 from opchain.runtime.measurements.job_metrics import JobMetrics
 from opchain.runtime.metrics.accumulators import AccumulatorError, FailedAccumulator
 

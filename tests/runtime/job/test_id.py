@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from opchain.runtime.job.status import JobID
+from opchain.runtime.job.client import JobID
 
 HEX = "0123456789abcdef" * 2
 

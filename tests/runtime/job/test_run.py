@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.runtime.errors import UnsupportedFeatureError, add_note
+from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.run import JobRun, log_warnings_only
-from opchain.runtime.job.status import JobStatus
 from opchain.runtime.shipping.outcome import JobOutcome
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opchain.runtime.job.status import JobStatus
+from opchain.runtime.job.client import JobStatus
 
 OVER_FOR_GOOD = {JobStatus.FAILED, JobStatus.CANCELED, JobStatus.FINISHED}
 

@@ -8,10 +8,10 @@ from forms import job_of, run_job, seen
 
 from opchain.datastream import MapFunction, RuntimeContext
 from opchain.runtime.errors import TaskFailedError, UnpicklableFunctionError
+from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.dependencies import CachedFile, JobDependencies
-from opchain.runtime.job.status import JobStatus
 from opchain.runtime.local.job import local_run, run_in_process, run_tasks
-from opchain.runtime.local.stop_switch import JobStoppedError, StopSwitch
+from opchain.runtime.local.live_run import JobStoppedError, StopSwitch
 from opchain.runtime.shipping.functions import ship_vertices
 
 if TYPE_CHECKING:

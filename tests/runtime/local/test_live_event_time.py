@@ -13,8 +13,7 @@ from opchain.common import Duration, Time, WatermarkStrategy
 from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.functions.source import Source
-from opchain.runtime.local.live_run import LiveRun
-from opchain.runtime.local.stop_switch import StopSwitch
+from opchain.runtime.local.live_run import LiveRun, StopSwitch
 from opchain.runtime.shipping.outcome import read_outcome
 from opchain.runtime.task.stream_task import TaskEnvironment
 

@@ -12,11 +12,10 @@ from opchain.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from opchain.datastream.functions import SourceFunction
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.job.status import JobStatus
+from opchain.runtime.job.client import JobStatus
 from opchain.runtime.local import live_run
 from opchain.runtime.local.job import local_run
-from opchain.runtime.local.live_run import LiveRun, endless_sources
-from opchain.runtime.local.stop_switch import StopSwitch
+from opchain.runtime.local.live_run import LiveRun, StopSwitch, endless_sources
 from opchain.runtime.shipping.outcome import read_outcome
 from opchain.runtime.task.stream_task import TaskEnvironment
 

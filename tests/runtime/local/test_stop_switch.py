@@ -8,9 +8,9 @@ import pytest
 from forms import job_of
 
 from opchain.datastream import AsyncDataStream, AsyncFunction
-from opchain.runtime.job.status import JobStatus
+from opchain.runtime.job.client import JobStatus
 from opchain.runtime.local.job import local_run
-from opchain.runtime.local.stop_switch import JobStoppedError, StopSwitch
+from opchain.runtime.local.live_run import JobStoppedError, StopSwitch
 from opchain.runtime.mailbox import MailboxProcessor
 
 

@@ -16,8 +16,7 @@ from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 from opchain.datastream.functions import ProcessJoinFunction
 from opchain.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
 from opchain.runtime.epochs.epoch_history import EpochHistory
-from opchain.runtime.local.live_run import LiveRun
-from opchain.runtime.local.stop_switch import StopSwitch
+from opchain.runtime.local.live_run import LiveRun, StopSwitch
 from opchain.runtime.measurements.late_records import LateRecordWarnings
 from opchain.runtime.shipping.outcome import read_outcome
 from opchain.runtime.task.stream_task import TaskEnvironment

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.functions.join_functions import ProcessJoinFunction
+from opchain.runtime.functions.record_functions import ProcessJoinFunction
 from opchain.runtime.operators.interval_join import TimeBuffer
 from opchain.runtime.program.operator_specs import IntervalJoinSpec
 from opchain.runtime.testing.input_harnesses import KeyedTwoInputOperatorHarness

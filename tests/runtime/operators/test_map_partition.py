@@ -4,7 +4,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.constants import MAX_LONG_VALUE
-from opchain.runtime.functions.map_functions import MapPartitionFunction
+from opchain.runtime.functions.record_functions import MapPartitionFunction
 from opchain.testing import (
     EmittedWatermark,
     KeyedOneInputOperatorHarness,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from opchain.runtime.shipping.user_modules import user_sources
+from opchain.runtime.spark.worker_path import user_sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,10 +18,10 @@ from opchain.datastream import (
     ProcessFunction,
     ReduceFunction,
 )
-from opchain.runtime.functions.map_functions import MapPartitionFunction
+from opchain.runtime.functions.record_functions import MapPartitionFunction
 from opchain.runtime.functions.state_descriptors import MapStateDescriptor
 from opchain.runtime.program import operator_specs as specs
-from opchain.runtime.testing.function_specs import spec_of
+from opchain.runtime.testing.operator_harness import spec_of
 
 KINDS: list[tuple[Any, Any]] = [
     (MapFunction, specs.MapSpec),

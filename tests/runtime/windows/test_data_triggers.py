@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.functions.aggregate_functions import DeltaFunction
+from opchain.runtime.functions.record_functions import DeltaFunction
 from opchain.runtime.functions.window import GlobalWindow, TimeWindow
 from opchain.runtime.windows.data_triggers import CountTrigger, DeltaTrigger
 

@@ -11,7 +11,7 @@ from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
-from opchain.runtime.job.status import JobStatus
+from opchain.runtime.job.client import JobStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,8 +15,8 @@ from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.errors import CheckpointError
+from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.run import CancelledError
-from opchain.runtime.job.status import JobStatus
 from opchain.runtime.spark.streaming.streaming_job import StreamingJob
 
 if TYPE_CHECKING:

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions
-from opchain.runtime.connectors.jdbc.url import connection_parameters
+from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions, connection_parameters
 from opchain.runtime.errors import UnsupportedFeatureError
 
 

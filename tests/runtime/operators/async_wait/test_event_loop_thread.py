@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.operators.async_wait import event_loop_thread
-from opchain.runtime.operators.async_wait.event_loop_thread import EventLoopThread
+from opchain.runtime.operators.async_wait import calls
+from opchain.runtime.operators.async_wait.calls import EventLoopThread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -177,7 +177,7 @@ def test_stopping_twice_or_before_the_start_is_nothing() -> None:
 def test_a_call_that_blocks_the_loop_is_left_behind_with_a_warning(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(event_loop_thread, "STOPPING_S", 0.01)
+    monkeypatch.setattr(calls, "STOPPING_S", 0.01)
     is_blocked, release = threading.Event(), threading.Event()
 
     async def block() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from opchain.runtime.functions.window_functions import ProcessWindowFunction
+from opchain.runtime.operators.registry import window_operator_class
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
-from opchain.runtime.operators.windows.choice import window_operator_class
 from opchain.runtime.operators.windows.merging_window_operator import (
     MergingWindowOperator,
     SessionWindowOperator,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.functions.aggregate_functions import AggregateFunction
+from opchain.runtime.functions.record_functions import AggregateFunction
 from opchain.runtime.operators.windows.window_state import (
     AggregatedContents,
     BufferedContents,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.runtime.constants import MAX_LONG_VALUE
-from opchain.runtime.functions.aggregate_functions import AggregateFunction, ReduceFunction
+from opchain.runtime.functions.record_functions import AggregateFunction, ReduceFunction
 from opchain.runtime.functions.window_functions import WindowFunction
 from opchain.runtime.testing.manual_clock import ManualClock
 from opchain.runtime.windows.time_windows import TumblingEventTimeWindows, WindowStagger

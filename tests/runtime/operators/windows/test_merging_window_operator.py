@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.runtime.errors import StateError, StreamError
-from opchain.runtime.functions.aggregate_functions import AggregateFunction
+from opchain.runtime.functions.record_functions import AggregateFunction
 from opchain.runtime.functions.state_descriptors import ValueStateDescriptor
 from opchain.runtime.functions.window import TimeWindow
 from opchain.runtime.functions.window_functions import ProcessWindowFunction

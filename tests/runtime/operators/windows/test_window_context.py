@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.functions.aggregate_functions import AggregateFunction
 from opchain.runtime.functions.function import RuntimeContext
+from opchain.runtime.functions.record_functions import AggregateFunction
 from opchain.runtime.functions.state_descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,

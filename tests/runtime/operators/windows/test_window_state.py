@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.functions.aggregate_functions import AggregateFunction
+from opchain.runtime.functions.record_functions import AggregateFunction
 from opchain.runtime.windows.data_triggers import CountTrigger, PurgingTrigger
 from opchain.runtime.windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
 from opchain.runtime.windows.global_windows import GlobalWindows

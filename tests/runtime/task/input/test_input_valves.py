@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from opchain.runtime.program.vertex_program import ChainedSourceProgram, InputProgram
 from opchain.runtime.records.elements import MIN_WATERMARK, Watermark, WatermarkStatus
-from opchain.runtime.task.input.input_valves import InputValves
+from opchain.runtime.task.input.watermark_valve import InputValves
 
 IDLE, ACTIVE = WatermarkStatus.IDLE, WatermarkStatus.ACTIVE
 

@@ -1,7 +1,11 @@
-"""How far a task has come in event time: what a checkpoint keeps of it beside the state.
+"""Event time and processing time across epochs.
 
-Flink keeps no watermarks in checkpoints: after a restore event time begins again, and records that were
-late no longer are. Here a job that was restored does what one that was never disturbed does.
+A checkpoint keeps how far each task is in event time, beside its state. Flink keeps no watermarks in checkpoints:
+after a restore event time starts again, and records that were late are no longer late. Here a restored job gives the
+same results as an undisturbed one.
+
+Watermark alignment works between epochs: a source that is ahead of its group gets no input in the next epoch. The
+clock of processing time shows one time throughout an epoch.
 """
 
 from __future__ import annotations
@@ -10,16 +14,24 @@ import pickle
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.checkpoint.positions import CLOCK, position
+from opchain.runtime.constants import MAX_LONG_VALUE
+from opchain.runtime.program.operator_specs import SourceSpec
 from opchain.runtime.records.elements import MIN_WATERMARK
 from opchain.runtime.records.record_pickle import dump_records
+from opchain.runtime.watermarks.alignment import limit_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
+    from opchain.runtime.measurements.job_metrics import JobMetrics
+    from opchain.runtime.measurements.operator_metrics import OperatorMetrics
     from opchain.runtime.operators.operator import StreamOperator
-    from opchain.runtime.task.input.input_valves import InputValves
-    from opchain.runtime.task.input.watermark_valve import WatermarkValve
+    from opchain.runtime.program.vertex_program import JobProgram
+    from opchain.runtime.task.input.watermark_valve import InputValves, WatermarkValve
     from opchain.runtime.task.operator_chain import OperatorChain
+    from opchain.runtime.watermarks.strategy import WatermarkAlignmentParams
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,3 +192,63 @@ def _restore_watermarks(operator: StreamOperator, current: int, emitted: int) ->
 
 def _channel_counts(valves: dict[int, WatermarkValve]) -> dict[int, int]:
     return {number: valve.channel_count for number, valve in valves.items()}
+
+
+def sources_ahead(job: JobProgram, metrics: JobMetrics) -> frozenset[str]:
+    """The operator ids of the sources that have to wait.
+
+    Args:
+        job: The job.
+        metrics: Those of the last epoch.
+    """
+    found: dict[str, tuple[WatermarkAlignmentParams, int]] = {}
+    for vertex, counted in zip(job.vertices, metrics.vertices, strict=True):
+        for program, operator in zip(vertex.all_operators, counted.operators, strict=True):
+            spec = program.spec
+            strategy = spec.watermark_strategy if isinstance(spec, SourceSpec) else None
+            if (
+                strategy is not None
+                and strategy.alignment is not None
+                and strategy.makes_watermarks
+            ):
+                found[program.operator_id] = strategy.alignment, _watermark(operator)
+    least: dict[str, int] = {}
+    for alignment, watermark in found.values():
+        group = alignment.watermark_group
+        least[group] = min(watermark, least.get(group, MAX_LONG_VALUE))
+    return frozenset(
+        operator_id
+        for operator_id, (alignment, watermark) in found.items()
+        if watermark < MAX_LONG_VALUE
+        and watermark
+        > limit_of(
+            least[alignment.watermark_group], alignment.max_allowed_watermark_drift.to_millis()
+        )
+    )
+
+
+def _watermark(operator: OperatorMetrics) -> int:
+    """The least watermark of the subtasks that are not idle; 2**63 - 1 if all are."""
+    marks = [item.output_watermark for item in operator.subtasks if not item.output_is_idle]
+    return min(marks, default=MAX_LONG_VALUE)
+
+
+def epoch_time_ms(
+    now_ms: int, before: CheckpointMetadata | None, replaced: CheckpointMetadata | None
+) -> int:
+    """The machine's time, but never less than in the epoch before; in an epoch that is run again, as it was.
+
+    Args:
+        now_ms: The machine's time.
+        before: The checkpoint of the epoch before; None if there is none.
+        replaced: The checkpoint that the epoch had when it was run before; None if it was not.
+    """
+    if replaced is not None:
+        return _shown_in(replaced)
+    return now_ms if before is None else max(now_ms, _shown_in(before))
+
+
+def _shown_in(metadata: CheckpointMetadata) -> int:
+    # A checkpoint is begun later than its epoch, and by a clock that may have been set back meanwhile.
+    shown = position(metadata, CLOCK)
+    return metadata.timestamp_ms if shown is None else int(shown)
