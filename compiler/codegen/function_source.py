@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import json
 import linecache
 import math
 from dataclasses import dataclass
@@ -26,6 +27,9 @@ BUILTINS = frozenset(
     }
 )
 """Builtins without effects, which give nothing that somebody else holds."""
+
+_LOADS = ast.parse("loads(s)", mode="eval").body
+"""A call of `json.loads` as the module json itself would write it."""
 
 LONGEST_INT_BITS = 480
 """More digits than anybody reads in a line."""
@@ -89,6 +93,8 @@ def definition_of(function: Any) -> Definition:
     """
     if not isinstance(function, FunctionType):
         raise Refused(f"{type(function).__name__} is not a Python function")
+    if function is json.loads:  # the rule `read_json` knows its calls
+        return Definition(function, ("s",), [ast.Return(_LOADS)], frozenset())
     name = function.__name__
     if function.__defaults__ or function.__kwdefaults__:
         raise Refused(f"'{name}' has default arguments")

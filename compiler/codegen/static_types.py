@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from opchain.runtime.connectors.collection import NumberSequenceSource
 from opchain.runtime.connectors.file_inputs import TextLineSource
 from opchain.runtime.connectors.file_source import FileSource
+from opchain.runtime.connectors.kafka.source import KafkaSource
 from opchain.runtime.formats.text_lines import TextLineFormat
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.records.record_copy import FROZEN
+from opchain.runtime.types.serialization import SimpleStringSchema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -75,7 +77,12 @@ class Traveling:
 StaticType: TypeAlias = "type | TupleOf | IterableOf | ColumnsOf"
 Names: TypeAlias = "Mapping[str, StaticType | None]"
 
-_RECORDS: dict[type, type] = {NumberSequenceSource: int, TextLineSource: str, TextLineFormat: str}
+_RECORDS: dict[type, type] = {
+    NumberSequenceSource: int,
+    TextLineSource: str,
+    TextLineFormat: str,
+    SimpleStringSchema: str,
+}
 
 _TEXT_METHODS = frozenset(
     {
@@ -102,6 +109,8 @@ def records_of(spec: OperatorSpec) -> StaticType | None:
         return None
     if type(spec.source) is FileSource:
         return _RECORDS.get(type(spec.source.file_format))
+    if type(spec.source) is KafkaSource:
+        return _RECORDS.get(type(spec.source.deserializer.schema))
     return _RECORDS.get(type(spec.source))
 
 

@@ -21,6 +21,9 @@ from opchain.compiler.codegen.analysis import types_of
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
 
+_LOOPS = frozenset({"values", "zip(values, timestamps)"})
+"""What a loop over a batch goes over, whose records have timestamps or have not."""
+
 _CONSTANTS = (int, bool, float, str, type(None))
 
 
@@ -46,7 +49,11 @@ class _Reading:
 
     def run(self) -> None:
         for loop in self.function.body:
-            if isinstance(loop, ast.For) and self.types.get("value") is str:
+            if (
+                isinstance(loop, ast.For)
+                and self.types.get("value") is str
+                and ast.unparse(loop.iter) in _LOOPS
+            ):
                 self._narrow(loop)
         for statement in f.all_statements(self.function.body):
             for expression in f.own_expressions(statement):
@@ -78,9 +85,8 @@ class _Reading:
                 isinstance(statement, ast.Assign)
                 and self._is_loads(statement.value)
                 and isinstance(statement.targets[0], ast.Name)
-                and isinstance(loop.target, ast.Name)
             ):
-                if not isinstance(statement, f.Count):
+                if not isinstance(statement, f.Count) and not _sees_only_times(statement):
                     return
                 continue
             assert isinstance(statement.value, ast.Call)
@@ -101,8 +107,12 @@ class _Reading:
             rest = [attributes.visit(item) for item in rest]
             f.with_comment(rest, f.comment_of(statement))
             loop.body = [*loop.body[:position], *rest]
-            loop.target = ast.Tuple([f.target("value"), f.target(parsed)], ast.Store())
-            loop.iter = f.expression(f"zip(values, {objects})")
+            if isinstance(loop.target, ast.Tuple) and isinstance(loop.iter, ast.Call):
+                loop.target.elts.append(f.target(parsed))
+                loop.iter.args.append(f.name(objects))
+            else:
+                loop.target = ast.Tuple([f.target("value"), f.target(parsed)], ast.Store())
+                loop.iter = f.expression(f"zip(values, {objects})")
             self.form.remark(operator, f"reads of JSON only {', '.join(map(repr, names))}")
             return
 
@@ -123,6 +133,15 @@ class _Reading:
         if uses != sum(f.reads(statement, parsed) for statement in self.function.body):
             return []
         return list(found.items())
+
+
+def _sees_only_times(statement: ast.stmt) -> bool:
+    """Whether a statement only notes the greatest timestamp, which says nothing of the record and can't fail."""
+    return isinstance(statement, ast.If) and all(
+        node.id == "timestamp" or node.id.startswith("greatest_")
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name)
+    )
 
 
 def _key_asked(node: ast.AST, parsed: str) -> tuple[str, tuple[Any, ...]] | None:

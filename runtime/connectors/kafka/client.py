@@ -197,7 +197,11 @@ class Brokers:
             raise self._refused("list topics", error) from error
 
     def answers(
-        self, what: str, request: Callable[[], Mapping[Any, Any]], passing: str | None = None
+        self,
+        what: str,
+        request: Callable[[], Mapping[Any, Any]],
+        passing: str | None = None,
+        check: Callable[[], object] | None = None,
     ) -> dict[Any, Any]:
         """What the brokers answer to a request, asked again where a leader or coordinator is just changing.
 
@@ -205,11 +209,13 @@ class Brokers:
             what: For errors: "list topics".
             request: Sends it, and gives a future for each thing that was asked for.
             passing: The name of an error that is not a failure: the thing's answer is None then.
+            check: Called when the brokers have not answered for some seconds; may raise the reason.
 
         Raises:
             KafkaConnectorError: They can't be reached, or refuse.
         """
-        ends_at = time.monotonic() + self.timeout_s
+        began_at = time.monotonic()
+        ends_at = began_at + self.timeout_s
         while True:
             futures = request()
             self._wait(what, futures.values(), ends_at)
@@ -222,6 +228,8 @@ class Brokers:
                 }
             if name_of(refused[0]) not in _CHANGING or time.monotonic() > ends_at:
                 raise self._refused(what, refused[0]) from refused[0]
+            if check is not None and time.monotonic() > began_at + _SETTLES_S:
+                check()
             self.client.poll(_PAUSE_S)
 
     def _wait(self, what: str, futures: Collection[Any], ends_at: float) -> None:
@@ -250,6 +258,8 @@ def name_of(error: Any) -> str:
 
 
 _PAUSE_S = 0.1
+_SETTLES_S = 5.0
+"""So long brokers may disagree about a topic that was just made."""
 _FINAL = frozenset({"_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL"})
 _CHANGING = frozenset(
     {

@@ -197,6 +197,7 @@ class KafkaEnumerator:
                 else level.READ_UNCOMMITTED,
                 request_timeout=self._brokers.request_s,
             ),
+            check=lambda: self._described(sorted({item.topic for item in partitions})),
         )
         return {
             KafkaTopicPartition(item.topic, item.partition): answer.offset

@@ -29,7 +29,7 @@ from opchain.runtime.connectors.kafka.client import (
     make_client,
     said,
 )
-from opchain.runtime.connectors.kafka.producer import Failures, producer_settings, send
+from opchain.runtime.connectors.kafka.producer import Failures, producer_settings, send, size_of
 from opchain.runtime.connectors.outbox import OutboxFile as StagedFile
 from opchain.runtime.connectors.outbox import delete_file, put_chunk, read_chunk
 from opchain.runtime.files.file_systems import file_system_of, joined, qualified_path
@@ -38,7 +38,7 @@ from opchain.runtime.functions.sink import Committer, SinkOrigin, SinkWriter
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from opchain.runtime.connectors.kafka.producer import Serializer, Wire
+    from opchain.runtime.connectors.kafka.producer import Columns, Serializer
 
 CHUNK_BYTES = 4 << 20
 """How large a file of the outbox gets."""
@@ -79,17 +79,19 @@ class OutboxWriter(SinkWriter[Any]):
         self._serializer = serializer
         self._origin = origin
         self._folder = None if staging is None else _folder(staging, origin)
-        self._messages: list[Wire] = []
+        self._messages: list[Columns] = []
         self._size = self._count = 0
         self._chunks: list[StagedFile | bytes] = []
 
     def write(self, value: Any, timestamp: int | None) -> None:
         """Takes one record."""
-        message = self._serializer(value, timestamp)
-        if message is None:
-            return
-        self._messages.append(message)
-        self._size += len(message[1] or b"") + len(message[2] or b"")
+        self.write_batch([value], [timestamp])
+
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
+        """Takes a batch."""
+        messages = self._serializer(values, timestamps)
+        self._messages += messages
+        self._size += sum(map(size_of, messages))
         if self._size >= CHUNK_BYTES:
             self._put()
 
@@ -116,7 +118,7 @@ class OutboxWriter(SinkWriter[Any]):
             self._chunks.append(data)
         else:
             self._chunks.append(put_chunk(self._folder, data))
-        self._count += len(self._messages)
+        self._count += sum(len(messages[2]) for messages in self._messages)
         self._messages, self._size = [], 0
 
 

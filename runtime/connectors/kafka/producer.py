@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from opchain.runtime.connectors.kafka.client import (
@@ -17,19 +18,34 @@ from opchain.runtime.functions.sink import SinkOrigin, SinkWriter
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from opchain.runtime.connectors.kafka.serializer import KafkaRecordSerializationSchema
+    from opchain.runtime.connectors.kafka.serializer import (
+        KafkaProducerMessage,
+        KafkaRecordSerializationSchema,
+    )
 
-Wire: TypeAlias = (
-    "tuple[str, bytes | None, bytes | None, int, tuple[tuple[str, bytes | None], ...], int]"
+Columns: TypeAlias = (
+    "tuple[str, list[bytes | None] | None, list[bytes | None], list[int] | None, "
+    "list[tuple[tuple[str, bytes | None], ...]] | None, list[int] | None]"
 )
-"""A message in plain values: topic, key, value, timestamp (0: none), headers, partition (-1: none)."""
+"""Messages of a topic in plain values: topic, keys, values, timestamps (0: none), headers, partitions (-1: none).
+
+None stands for a column that has nothing.
+"""
 
 _FLUSH_S = 1.0
+_FULL_S = 0.01
+_QUEUED = 1_000_000
+"""Messages that wait in the client at most; the library's 100,000 are sent faster than the next ones come."""
 
 
 def producer_settings(properties: Mapping[str, Any]) -> dict[str, Any]:
     """The user's properties, and what makes partitions equal to those of Java's producer."""
-    return {"partitioner": "murmur2_random", "enable.idempotence": True, **properties}
+    return {
+        "partitioner": "murmur2_random",
+        "enable.idempotence": True,
+        "queue.buffering.max.messages": _QUEUED,
+        **properties,
+    }
 
 
 class Failures:
@@ -54,28 +70,46 @@ class Failures:
         )
 
 
-def send(producer: Any, messages: Iterable[Wire], failures: Failures) -> None:
+def send(producer: Any, messages: Iterable[Columns], failures: Failures) -> None:
     """Hands messages to the producer; waits where its queue is full, and ends where one was refused."""
-    for message in messages:
-        while not _is_queued(producer, message):
-            producer.poll(0.1)
-            if failures.first is not None:
-                return
-    producer.poll(0)
-
-
-def _is_queued(producer: Any, message: Wire) -> bool:
-    topic, key, value, timestamp, headers, partition = message
-    try:
-        if headers:
-            producer.produce(
-                topic, value, key, partition, timestamp=timestamp, headers=list(headers)
-            )
+    produce = producer.produce
+    for topic, keys, values, timestamps, headers, partitions in messages:
+        if keys is None and timestamps is None and headers is None and partitions is None:
+            for value in values:
+                try:
+                    produce(topic, value)
+                except BufferError:  # noqa: PERF203 - it costs nothing from Python 3.11 on
+                    _produce_later(producer, failures, topic, value)
         else:
-            producer.produce(topic, value, key, partition, timestamp=timestamp)
-    except BufferError:
-        return False
-    return True
+            every = zip(
+                values,
+                repeat(None) if keys is None else keys,
+                repeat(-1) if partitions is None else partitions,
+                repeat(0) if timestamps is None else timestamps,
+                repeat(()) if headers is None else headers,
+                strict=False,
+            )
+            for value, key, partition, timestamp, own in every:
+                more: dict[str, Any] = {"timestamp": timestamp}
+                if own:
+                    more["headers"] = list(own)
+                try:
+                    produce(topic, value, key, partition, **more)
+                except BufferError:
+                    _produce_later(producer, failures, topic, value, key, partition, **more)
+        producer.poll(0)
+        if failures.first is not None:
+            return
+
+
+def _produce_later(producer: Any, failures: Failures, *message: Any, **more: Any) -> None:
+    while failures.first is None:
+        producer.poll(_FULL_S)
+        try:
+            producer.produce(*message, **more)
+        except BufferError:
+            continue
+        return
 
 
 class Serializer:
@@ -90,18 +124,35 @@ class Serializer:
         self._partitions: dict[str, int] = {}
         self._client: Any = None
 
-    def __call__(self, record: Any, timestamp: int | None) -> Wire | None:
-        """The message, None for a record that is not written."""
+    def __call__(
+        self, records: Sequence[Any], timestamps: Sequence[int | None] | None
+    ) -> list[Columns]:
+        """The messages of records, topic by topic."""
+        plain = self._schema.to_plain_messages(records)
+        if plain is not None:
+            topic, keys, values = plain
+            if _are_bytes(values) and (keys is None or _are_bytes(keys)):
+                plain_times = None if timestamps is None else list(map(_time, timestamps))
+                return [(topic, keys, values, plain_times, None, None)]
+        times: Sequence[int | None] = timestamps or [None] * len(records)
+        rows: dict[str, list[Any]] = {}
+        for record, timestamp in zip(records, times, strict=True):
+            message = self._message(record, timestamp)
+            if message is not None:
+                rows.setdefault(message.topic, []).append(message[1:])
+        return [_columns(topic, own) for topic, own in rows.items()]
+
+    def _message(self, record: Any, timestamp: int | None) -> KafkaProducerMessage | None:
         try:
             message = self._schema.to_message(record, timestamp, self._partitions_of)
-            if message is None:
-                return None
-            return _wire(message)
+            if message is not None:
+                _check(message)
         except Exception as error:
             add_note(
                 error, f"while {self._where} made a message of the record {short_repr(record)}"
             )
             raise
+        return message
 
     def _partitions_of(self, topic: str) -> int:
         found = self._partitions.get(topic)
@@ -120,20 +171,41 @@ class Serializer:
         return found
 
 
-def _wire(message: Any) -> Wire:
-    topic, key, value, timestamp, headers, partition = message
-    for what, data in (("key", key), ("value", value)):
+def _check(message: KafkaProducerMessage) -> None:
+    for what, data in (("key", message.key), ("value", message.value)):
         if data is not None and not isinstance(data, (bytes, bytearray)):
             raise TypeError(
                 f"the {what} of a message is {short_repr(data)} ({type(data).__name__}); a serialization schema "
                 "returns bytes"
             )
-    if not isinstance(topic, str) or not topic:
-        raise TypeError(f"the topic of a message is {short_repr(topic)}; it must be a name")
+    if not isinstance(message.topic, str) or not message.topic:
+        raise TypeError(f"the topic of a message is {short_repr(message.topic)}; it must be a name")
+
+
+def _are_bytes(column: list[Any]) -> bool:
+    return set(map(type, column)) <= {bytes, type(None)}
+
+
+def _time(timestamp: int | None) -> int:
+    return 0 if timestamp is None or timestamp < 0 else timestamp
+
+
+def _columns(topic: str, rows: list[Any]) -> Columns:
+    keys, values, timestamps, headers, partitions = map(list, zip(*rows, strict=True))
     return (
-        *(topic, key, value, timestamp if timestamp is not None and timestamp > 0 else 0),
-        *(headers, -1 if partition is None else partition),
+        topic,
+        keys if any(key is not None for key in keys) else None,
+        values,
+        list(map(_time, timestamps)),
+        headers if any(headers) else None,
+        [-1 if number is None else number for number in partitions],
     )
+
+
+def size_of(messages: Columns) -> int:
+    """The bytes of keys and values."""
+    _, keys, values, *_ = messages
+    return sum(map(len, filter(None, values))) + sum(map(len, filter(None, keys or ())))
 
 
 class DirectWriter(SinkWriter[Any]):
@@ -172,10 +244,7 @@ class DirectWriter(SinkWriter[Any]):
         Raises:
             KafkaConnectorError: A message was refused.
         """
-        serializer = self._serializer
-        times = [None] * len(values) if timestamps is None else timestamps
-        made = map(serializer, values, times)
-        send(self._producer, (item for item in made if item is not None), self._failures)
+        send(self._producer, self._serializer(values, timestamps), self._failures)
         self._require_delivered()
 
     def flush(self, *, end_of_input: bool) -> None:

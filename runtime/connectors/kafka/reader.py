@@ -8,7 +8,7 @@ Batches have a fixed size, so that the order in which a subtask reads its partit
 from __future__ import annotations
 
 import time
-from collections import deque
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.runtime.connectors.kafka.client import (
@@ -47,19 +47,28 @@ class _Open:
 
     def __init__(self, item: PartitionRange) -> None:
         self.item = item
-        self.held: deque[Any] = deque()
+        self.held: list[Any] = []
         self.is_over = item.behind is not None and item.first >= item.behind
         self.is_fetched = not self.is_over
         self.is_paused = False
 
-    def take(self, message: Any) -> None:
-        """Holds a message; the end of the partition counts as one without content."""
-        behind, offset = self.item.behind, message.offset()
-        is_end = message.error() is not None
-        if not is_end and (behind is None or offset < behind):
-            self.held.append(message)
-        if behind is not None and offset + (not is_end) >= behind:
+    def take(self, messages: list[Any]) -> None:
+        """Holds messages in the order of their offsets; the end of the partition counts as one without content."""
+        behind = self.item.behind
+        last = messages[-1]
+        is_end = last.error() is not None
+        if is_end:
+            messages.pop()
+        if behind is not None and last.offset() + (not is_end) >= behind:
             self.is_over = True
+            messages = [message for message in messages if message.offset() < behind]
+        self.held += messages
+
+    def given(self, count: int) -> list[Any]:
+        """The first messages that are held."""
+        messages = self.held[:count]
+        del self.held[:count]
+        return messages
 
 
 class RangeReader:
@@ -70,6 +79,7 @@ class RangeReader:
         self._timeout_s = float(properties.get(API_TIMEOUT, API_TIMEOUT_MS)) / 1000
         library = confluent_kafka()
         self._partition = library.TopicPartition
+        self._error = library.Message.error
         self._end_of_partition = library.KafkaError._PARTITION_EOF  # noqa: SLF001 - its public name
         given = {
             GROUP: "opchain",  # the library wants one
@@ -111,18 +121,18 @@ class RangeReader:
         self.begin([item])
         opened = self._opened(item)
         assert opened is not None
-        held = opened.held
         try:
             heard_at = time.monotonic()
-            while held or not opened.is_over:
-                if len(held) < batch_size and not opened.is_over:
-                    count = len(held)
+            while opened.held or not opened.is_over:
+                count = len(opened.held)
+                if count < batch_size and not opened.is_over:
                     self._resume(opened)
                     self._poll(batch_size)
                     if item.behind is not None and not opened.is_over:
-                        heard_at = self._require_life(item, heard_at, is_alive=len(held) > count)
+                        is_alive = len(opened.held) > count
+                        heard_at = self._require_life(item, heard_at, is_alive=is_alive)
                         continue
-                yield [held.popleft() for _ in range(min(batch_size, len(held)))]
+                yield opened.given(batch_size)
                 heard_at = time.monotonic()
         finally:
             self._drop(item)
@@ -156,14 +166,23 @@ class RangeReader:
         if first is None:
             return
         touched: dict[tuple[str, int], _Open] = {}
-        for message in (first, *self._consumer.consume(batch_size, 0)):
-            place = (message.topic(), message.partition())
-            opened = touched.get(place) or self._open.get(place)
+        messages = [first, *self._consumer.consume(batch_size, 0)]
+        for place, group in groupby(messages, self._place):
+            opened = self._open.get(place)
             if opened is None or opened.is_over:
                 continue
             touched[place] = opened
-            if message.error() is None or self._is_end(message, opened.item):
-                opened.take(message)
+            own = list(group)
+            if any(map(self._error, own)):
+                own = [
+                    message
+                    for message in own
+                    if message.error() is None or self._is_end(message, opened.item)
+                ]
+                for message in own:
+                    opened.take([message])
+            else:
+                opened.take(own)
         for opened in touched.values():
             if opened.is_over:
                 self._end(opened)
@@ -171,6 +190,10 @@ class RangeReader:
                 opened.is_paused = True
                 item = opened.item
                 self._consumer.pause([self._partition(item.topic, item.partition)])
+
+    @staticmethod
+    def _place(message: Any) -> tuple[str, int]:
+        return message.topic(), message.partition()
 
     def _is_end(self, message: Any, item: PartitionRange) -> bool:
         """Whether this is the end of the partition, and no error; raises what is one indeed."""

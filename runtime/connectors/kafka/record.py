@@ -129,6 +129,13 @@ class Deserializer(Generic[T]):
         Raises:
             MalformedMessageError: A message is malformed, and the policy is to fail.
         """
+        if self._is_plain_text():
+            try:
+                texts: list[Any] = [item.value().decode("utf-8", "replace") for item in messages]
+            except AttributeError:
+                pass  # a message has no value
+            else:
+                return texts, timestamps_of(messages)
         values: list[T] = []
         timestamps: list[int | None] = []
         whole, deserialize = self.reads_whole_messages, self._deserialize()
@@ -146,10 +153,12 @@ class Deserializer(Generic[T]):
                 timestamps.append(timestamp_of(message))
         return values, timestamps
 
+    def _is_plain_text(self) -> bool:
+        schema = self.schema
+        return type(schema) is SimpleStringSchema and schema.charset.upper() == "UTF-8"
+
     def _deserialize(self) -> Callable[[Any], T | None]:
         schema: Any = self.schema
-        if schema.__class__ is SimpleStringSchema and schema.charset.upper() == "UTF-8":
-            return _utf8  # type: ignore[return-value]  # T is str
         if schema.__class__ is ByteArraySchema:
             return bytes  # type: ignore[return-value]  # T is bytes
         deserialize: Callable[[Any], T | None] = schema.deserialize
@@ -191,5 +200,9 @@ def timestamp_of(message: Any) -> int | None:
     return timestamp_ms if kind else None
 
 
-def _utf8(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
+def timestamps_of(messages: Sequence[Any]) -> list[int | None]:
+    """The times of messages."""
+    return [
+        timestamp_ms if kind else None
+        for kind, timestamp_ms in [message.timestamp() for message in messages]
+    ]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opchain.runtime.types.serialization import SerializationSchema
+from opchain.runtime.types.serialization import SerializationSchema, SimpleStringSchema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 
 class KafkaProducerMessage(NamedTuple):
@@ -111,6 +111,16 @@ class KafkaRecordSerializationSchema(ABC):
             partitions_of: The number of partitions of a topic.
         """
 
+    def to_plain_messages(
+        self, records: Sequence[Any]
+    ) -> tuple[str, list[bytes | None] | None, list[bytes | None]] | None:
+        """Topic, keys and values of many records, if their messages have nothing else; else None.
+
+        An error belongs to `to_message`, which is called then, and can name the record.
+        """
+        del records
+        return None
+
     @staticmethod
     def builder() -> KafkaRecordSerializationSchemaBuilder:
         """Starts a schema."""
@@ -147,6 +157,18 @@ class _BuiltSchema(KafkaRecordSerializationSchema):
         if self.partitioner is not None:
             self.partitioner.open(subtask, parallelism)
 
+    def to_plain_messages(
+        self, records: Sequence[Any]
+    ) -> tuple[str, list[bytes | None] | None, list[bytes | None]] | None:
+        """Topic, keys and values, if all records go to one topic without more."""
+        if self.headers or self.timestamp or self.partitioner or not isinstance(self.topic, str):
+            return None
+        try:
+            keys = None if self.key is None else _serialized(self.key, records)
+            return self.topic, keys, _serialized(self.value, records)
+        except Exception:  # noqa: BLE001 - to_message raises it again, and names the record
+            return None
+
     def to_message(
         self, record: Any, timestamp: int | None, partitions_of: Callable[[str], int]
     ) -> KafkaProducerMessage:
@@ -167,6 +189,15 @@ class _BuiltSchema(KafkaRecordSerializationSchema):
             timestamp = self.timestamp(record)
         headers = () if self.headers is None else tuple(self.headers(record))
         return KafkaProducerMessage(topic, key, value, timestamp, headers, partition)
+
+
+def _serialized(schema: SerializationSchema[Any], records: Sequence[Any]) -> list[bytes | None]:
+    if schema.__class__ is SimpleStringSchema and schema.charset.upper() == "UTF-8":
+        try:
+            return [record.encode() for record in records]
+        except (AttributeError, UnicodeError):
+            pass  # the schema decides
+    return list(map(schema.serialize, records))
 
 
 class KafkaRecordSerializationSchemaBuilder:

@@ -307,7 +307,7 @@ def test_an_old_driver_cannot_commit_behind_a_new_one(kafka: Kafka, tmp_path: Pa
     old._producer.init_transactions(30)
     committed(sink, found)
     library: Any = pytest.importorskip("confluent_kafka")
-    piece = [outbox.marshal.dumps([(topic, None, b"zombie", 0, (), -1)], 4)]
+    piece = [outbox.marshal.dumps([(topic, None, [b"zombie"], None, None, None)], 4)]
     with pytest.raises(library.KafkaException) as failure:
         old._send_piece(piece, 2_000_001)
     assert old.is_final(failure.value)
