@@ -19,6 +19,12 @@ from opchain.runtime.connectors.kafka.record import (
     KafkaRecordDeserializationSchema,
     MalformedMessage,
 )
+from opchain.runtime.connectors.kafka.schema_registry import (
+    ConfluentRegistryAvroDeserializationSchema,
+    ConfluentRegistryAvroSerializationSchema,
+    ConfluentRegistryJsonDeserializationSchema,
+    ConfluentRegistryJsonSerializationSchema,
+)
 from opchain.runtime.connectors.kafka.serializer import (
     KafkaPartitioner,
     KafkaProducerMessage,
@@ -30,6 +36,10 @@ from opchain.runtime.connectors.kafka.sink import KafkaSink, KafkaSinkBuilder
 from opchain.runtime.connectors.kafka.source import KafkaSource
 
 __all__ = [
+    "ConfluentRegistryAvroDeserializationSchema",
+    "ConfluentRegistryAvroSerializationSchema",
+    "ConfluentRegistryJsonDeserializationSchema",
+    "ConfluentRegistryJsonSerializationSchema",
     "FlinkKafkaConsumer",
     "FlinkKafkaConsumerBase",
     "FlinkKafkaProducer",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 from opchain.runtime.connectors.kafka.client import KafkaConnectorError
-from opchain.runtime.errors import short_repr
+from opchain.runtime.errors import add_note, short_repr
 from opchain.runtime.files.malformed import FAIL, MALFORMED_COUNTER
 from opchain.runtime.types.output_tag import OutputTag
 from opchain.runtime.types.serialization import ByteArraySchema, SimpleStringSchema
@@ -145,6 +145,11 @@ class Deserializer(Generic[T]):
                 if data is None:
                     raise ValueError("the message has no value: it deletes its key")  # noqa: TRY301 - one way out
                 value = deserialize(data)
+            except (
+                KafkaConnectorError
+            ) as error:  # a schema registry does not answer: nothing is malformed
+                add_note(error, f"at {_place(message)}")
+                raise
             except Exception as error:  # noqa: BLE001 - a user's schema may raise anything
                 self._take(message, error)
                 continue
@@ -169,7 +174,7 @@ class Deserializer(Generic[T]):
         reason = f"{type(error).__name__}: {error}"
         if self.policy == FAIL:
             raise MalformedMessageError(
-                f"topic {topic}, partition {partition}, offset {offset}: {short_repr(message.value())} can't be "
+                f"{_place(message)}: {short_repr(message.value())} can't be "
                 f"deserialized by {type(self.schema).__name__} ({reason}); correct the schema, or let the "
                 "source's builder go on with .on_malformed('skip') or .on_malformed(OutputTag(...))"
             ) from error
@@ -184,6 +189,10 @@ class Deserializer(Generic[T]):
                     *(message.key(), message.value(), reason),
                 ),
             )
+
+
+def _place(message: Any) -> str:
+    return f"topic {message.topic()}, partition {message.partition()}, offset {message.offset()}"
 
 
 def whole_message(message: Any) -> KafkaMessage:
