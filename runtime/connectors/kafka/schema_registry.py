@@ -222,7 +222,7 @@ class _ToRegistry(SerializationSchema[Any]):
     def __init__(
         self, subject: str, schema: str, url: str, properties: Mapping[str, Any] | None
     ) -> None:
-        json.loads(schema)  # tells at once what is no schema
+        json.loads(schema)  # fails at once if it is not JSON
         self._subject = subject
         self._schema = schema
         others = {key: value for key, value in (properties or {}).items() if key != AUTO_REGISTER}
