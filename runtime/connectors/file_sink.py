@@ -6,6 +6,7 @@ StreamingFileSink is PyFlink's old name of FileSink.
 from __future__ import annotations
 
 import inspect
+import io
 import time
 import uuid
 import warnings
@@ -207,11 +208,17 @@ class _Part:
         else:
             self._bulk.add_element(value)
 
-    def write_batch(self, values: Sequence[Any]) -> None:
-        if self._encoder is not None:
-            self._encoder.encode_batch(values, self._stream)
-        else:
+    def write_batch(self, values: Sequence[Any], most_bytes: int | None) -> bool:
+        """Writes records; False where text would be longer than allowed, and nothing was written."""
+        if self._encoder is None:
             self._bulk.add_batch(values)
+            return True
+        encoded = io.BytesIO()
+        self._encoder.encode_batch(values, encoded)
+        if most_bytes is not None and encoded.tell() > most_bytes:
+            return False
+        self._stream.write(encoded.getbuffer())
+        return True
 
     def size(self) -> int:
         return self._stream.tell()
@@ -255,13 +262,23 @@ class _FileWriter(SinkWriter[Any]):
         self._roll(bucket)
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
-        """Appends a batch, at once where the encoder can: a file may then exceed its size by a batch."""
+        """Appends a batch, at once where the encoder can and the file has room for all of it.
+
+        A file of a bulk format may exceed its size by a batch.
+        """
         if not self._takes_batches:
             super().write_batch(values, timestamps)
             return
+        part_size = self._sink.rolling.part_size
         for bucket, records in self._by_bucket(values, timestamps).items():
-            self._part_of(bucket).write_batch(records)
-            self._roll(bucket)
+            part = self._part_of(bucket)
+            room = None if part_size is None else part_size - 1 - part.size()
+            if part.write_batch(records, room):
+                self._roll(bucket)
+                continue
+            for value in records:
+                self._part_of(bucket).write(value)
+                self._roll(bucket)
 
     def _by_bucket(
         self, values: Sequence[Any], timestamps: Sequence[int | None] | None

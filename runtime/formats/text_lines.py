@@ -33,11 +33,12 @@ class LineBatch(Sequence[str]):
         text: The lines with \n between each two; none behind the last.
     """
 
-    __slots__ = ("_lines", "text")
+    __slots__ = ("_count", "_lines", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._lines: list[str] | None = None
+        self._count = 0
 
     def _cut(self) -> list[str]:
         if self._lines is None:
@@ -45,7 +46,9 @@ class LineBatch(Sequence[str]):
         return self._lines
 
     def __len__(self) -> int:
-        return self.text.count("\n") + 1 if self._lines is None else len(self._lines)
+        if not self._count:
+            self._count = self.text.count("\n") + 1
+        return self._count
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._cut())

@@ -13,7 +13,7 @@ from opchain.runtime.types.type_variables import T, T_contra
 from opchain.runtime.types.types import Types
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from opchain.runtime.types.record_types import RowTypeInfo
     from opchain.runtime.types.row import Row
@@ -180,6 +180,10 @@ class SimpleStringEncoder(Encoder[Any]):
         """Appends one line."""
         stream.write(self._codec.encode(self._text(element)) + b"\n")
 
+    def encode_batch(self, elements: Sequence[Any], stream: BinaryIO) -> None:
+        """Appends a line for each record, at once."""
+        stream.write(self._codec.lines(map(self._text, elements)))
+
     def for_type(self, record_type: TypeInformation[Any]) -> SimpleStringEncoder:
         """The same for records of the type."""
         return replace(self, record_type=record_type)
@@ -262,10 +266,19 @@ class _Charset:
     def encode(self, text: str) -> bytes:
         return self.mark + text.encode(self.encoding, errors="replace") if text else b""
 
+    def lines(self, texts: Iterable[str]) -> bytes:
+        """The texts with a line feed behind each."""
+        if self.encoding in _ASCII_AND_MORE:
+            return "".join([f"{text}\n" for text in texts]).encode(self.encoding, errors="replace")
+        return b"".join([self.encode(text) + b"\n" for text in texts])
+
     def decode(self, data: bytes) -> str:
         is_marked = data.startswith(self.marks) if self.marks else False
         return data.decode(self.marked if is_marked else self.encoding, errors="replace")
 
+
+_ASCII_AND_MORE = frozenset({"utf-8", "ascii", "iso8859-1"})
+"""Character sets without state and byte order marks, in which a line feed is the byte 10."""
 
 # Python writes these in the machine's byte order. Java: big-endian, and UTF-16 alone with a mark.
 _MARKED_CHARSETS = {

@@ -36,7 +36,7 @@ def send_fields(form: Form) -> None:
         if len(main) != 1:
             continue
         ((function, send),) = main
-        if function.name.startswith("process_") and not form.program.is_batch:
+        if function.name.startswith("process_"):
             _send_fields(form, function, send)
     _note_types(form)
 

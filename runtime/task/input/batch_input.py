@@ -6,7 +6,7 @@ and in the order of arrival). When the next key comes, the timers of the last on
 dropped, unless the operator gives all its results at the end. Watermarks come behind all records. So a function sees in batch mode what Flink shows it there: complete keys, sorted
 by time, and no event time until a key ends. (Flink orders keys by the bytes of their serialized form.)
 
-What is read waits in memory up to a number of records, the rest as pickles that may go to disk. Memory
+What is read waits in memory up to a limit, the rest as pickles that may go to disk. Memory
 also holds the records of one key group while its keys are processed.
 
 Flink: `SortingDataInput`, `MultiInputSortingDataInput`; `BatchCoBroadcastWithKeyedOperator` and
@@ -16,31 +16,38 @@ Flink: `SortingDataInput`, `MultiInputSortingDataInput`; `BatchCoBroadcastWithKe
 from __future__ import annotations
 
 import pickle
-from itertools import groupby, repeat
-from operator import itemgetter
+from array import array
+from itertools import chain, groupby
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.records.buffer_store import BufferStore
+from opchain.runtime.records.columns import Columns
 from opchain.runtime.records.elements import Buffer, EndOfInput, RecordBatch, Watermark
-from opchain.runtime.records.record_pickle import dump_records
+from opchain.runtime.records.record_pickle import dump_flat, dump_records, looks_flat
+from opchain.runtime.state.keys.key_identity import key_of
 from opchain.runtime.state.keys.key_router import KeyRouter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from opchain.runtime.mailbox.default_action import Controller
+    from opchain.runtime.records.columns import Layout
     from opchain.runtime.task.input.input_gate import InputElement
     from opchain.runtime.task.operator_chain import OperatorChain
 
-    Arrival = tuple[Any, int, int, Any]
-    """State key, timestamp, input number, record."""
+    _Column = list[Any] | array[Any]
 
-RECORDS_IN_MEMORY = 200_000
+MEMORY_BYTES = 64 * 1024 * 1024
+"""What waits unpickled: 200,000 tuples of three ints, or 900,000 that came field by field."""
+
+ITEM_BYTES, RECORD_BYTES, PLACE_BYTES = 64, 192, 40
+"""Estimates: an item of a list, what a tuple takes beyond that, and where a record is (see Arrivals.places)."""
+
 BATCH_SIZE = 4096
 
-
-_time_and_input, _input = itemgetter(1, 2), itemgetter(2)
+_CODES: dict[type, str] = {int: "q", float: "d"}
 
 
 class KeySortedInput:
@@ -49,45 +56,40 @@ class KeySortedInput:
     Args:
         elements: What the task reads.
         chain: What is fed.
-        records_in_memory: How many records wait unpickled.
+        memory_bytes: How much waits unpickled.
     """
 
     def __init__(
         self,
         elements: Iterable[InputElement],
         chain: OperatorChain,
-        records_in_memory: int = RECORDS_IN_MEMORY,
+        memory_bytes: int = MEMORY_BYTES,
     ) -> None:
         self._elements = iter(elements)
         self._chain = chain
         head = chain.head
         self._selectors = head.program.selectors
         backend = head.context.keyed_state
-        hasher = next(key.hasher for key in head.program.keys if key is not None)
         if head.ends_keys:
             backend.end_each_key(head.context.timers.end_key)
-        self._identify = backend.identity.of
-        self._router = KeyRouter(backend.max_parallelism, 1, hasher)
-        self._store = ArrivalStore(records_in_memory)
+        self._identity = backend.identity
+        hasher = next(key.hasher for key in head.program.keys if key is not None)
+        router = KeyRouter(backend.max_parallelism, 1, hasher)
+        self._store = ArrivalStore(memory_bytes, router)
         self._watermarks: dict[int, int] = {}
-        self._keys: Iterator[list[Arrival]] | None = None
+        self._batches: Iterator[Arrivals] | None = None
 
     def process_next(self, controller: Controller) -> None:
         """Reads the next element, or feeds the next keys."""
-        if self._keys is None:
+        if self._batches is None:
             item = next(self._elements, None)
             if item is None:
-                self._keys = self._store.keys()
+                self._batches = self._store.batches()
             else:
                 self._read(item)
             return
-        arrivals: list[Arrival] = []
-        for of_key in self._keys:
-            of_key.sort(key=_time_and_input)
-            arrivals += of_key
-            if len(arrivals) >= BATCH_SIZE:
-                break
-        if arrivals:
+        arrivals = next(self._batches, None)
+        if arrivals is not None:
             self._feed(arrivals)
         else:
             self._end()
@@ -114,26 +116,20 @@ class KeySortedInput:
 
     def _keep(self, number: int, batch: RecordBatch, select: Callable[[Any], Any]) -> None:
         keys = [select(value) for value in batch.values]
-        timestamps = repeat(None) if batch.timestamps is None else batch.timestamps
-        self._store.add(
-            self._router.key_groups_of(keys),
-            [
-                (key, MIN_LONG_VALUE if timestamp is None else timestamp, number, value)
-                for key, timestamp, value in zip(
-                    map(self._identify, keys), timestamps, batch.values, strict=False
-                )
-            ],
-        )
+        if not self._identity.plain.issuperset(map(type, keys)):
+            keys = list(map(self._identity.of, keys))
+        self._store.add(keys, Arrivals.of_batch(number, batch))
 
-    def _feed(self, arrivals: list[Arrival]) -> None:
+    def _feed(self, arrivals: Arrivals) -> None:
         """Processes records, runs of one input as a batch."""
-        for number, run in groupby(arrivals, key=_input):
-            timestamps: list[int | None] = []
-            values = []
-            for _, time, _, value in run:
-                timestamps.append(None if time == MIN_LONG_VALUE else time)
-                values.append(value)
-            self._chain.process_batch(number, values, timestamps)
+        all_times, first = arrivals.columns[0], 0
+        for number, run in groupby(arrivals.numbers):
+            end = first + sum(1 for _ in run)
+            times = all_times[first:end]
+            if MIN_LONG_VALUE in times:
+                times = [None if time == MIN_LONG_VALUE else time for time in times]
+            self._chain.process_batch(number, arrivals.values(first, end), times)
+            first = end
 
     def _end(self) -> None:
         for number, watermark in sorted(self._watermarks.items()):
@@ -143,69 +139,193 @@ class KeySortedInput:
                 self._chain.end_input(number)
 
 
-class ArrivalStore:
-    """Records by key group, pickled from a number of records on."""
+class Arrivals:
+    """Records of some keys in lists: timestamps, and then the values. `numbers` are those of their inputs.
 
-    def __init__(self, records_in_memory: int) -> None:
-        self._limit = records_in_memory
-        self._groups: dict[int, list[Arrival]] = {}
-        self._count = 0
+    Values are held field by field where all of them came as `Columns` of one layout, else in one list. A list of
+    ints or floats is an array. `places` has where the records of each state key are; keys as they first came.
+    """
+
+    __slots__ = ("columns", "layout", "numbers", "places")
+
+    def __init__(
+        self,
+        numbers: bytes | bytearray = b"",
+        columns: Sequence[_Column] = (),
+        layout: Layout | None = None,
+    ) -> None:
+        self.numbers = bytearray(numbers)
+        self.columns = list(columns)
+        self.layout = layout
+        self.places: dict[Any, Any] = {}
+
+    @classmethod
+    def of_batch(cls, number: int, batch: RecordBatch) -> Arrivals:
+        """The records of a batch of input `number`."""
+        values, times = batch.values, batch.timestamps
+        if times is None:
+            times = [MIN_LONG_VALUE] * len(values)
+        elif None in times:
+            times = [MIN_LONG_VALUE if time is None else time for time in times]
+        lists = values.lists if isinstance(values, Columns) else (values,)
+        layout = values.layout if isinstance(values, Columns) else None
+        return cls(bytes([number]) * len(values), list(map(_packed, (times, *lists))), layout)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def memory_bytes(self) -> int:
+        """About how much memory is taken, without texts and the like."""
+        fields = (8 if isinstance(column, array) else ITEM_BYTES for column in self.columns)
+        are_records = self.layout is None and not isinstance(self.columns[-1], array)
+        return len(self) * (sum(fields) + PLACE_BYTES + are_records * RECORD_BYTES)
+
+    def values(self, first: int, end: int) -> Sequence[Any]:
+        """The records of a range."""
+        lists = [list(entries[first:end]) for entries in self.columns[1:]]
+        return lists[0] if self.layout is None else Columns(lists, self.layout)
+
+    def extend(self, others: Arrivals) -> None:
+        """Adds the records of others, but not their places."""
+        if not self.columns:
+            self.numbers, self.columns, self.layout = others.numbers, others.columns, others.layout
+            return
+        if self.layout != others.layout:
+            self._become_records()
+            others._become_records()
+        self.numbers += others.numbers
+        for position, more in enumerate(others.columns):
+            entries = self.columns[position]
+            if type(entries) is array and getattr(more, "typecode", "") != entries.typecode:
+                self.columns[position] = entries = list(entries)
+            entries.extend(more)
+
+    def _become_records(self) -> None:
+        self.columns[1:] = [list(self.values(0, len(self)))]
+        self.layout = None
+
+    def taken(self, places: Sequence[int]) -> Arrivals:
+        """The records at some places, one at least, in lists."""
+        if len(places) == 1:
+            (place,) = places
+            columns = [[entries[place]] for entries in self.columns]
+            return Arrivals(bytes([self.numbers[place]]), columns, self.layout)
+        take = itemgetter(*places)
+        columns = [[*take(entries)] for entries in self.columns]
+        return Arrivals(bytes(take(self.numbers)), columns, self.layout)
+
+    def in_order(self) -> Callable[[int], Any]:
+        """What the places of a key are sorted by: timestamp, and then input, where there are two."""
+        times, numbers = self.columns[0], self.numbers
+        if numbers.count(numbers[0]) == len(numbers):
+            return times.__getitem__
+        return lambda place: (times[place], numbers[place])
+
+
+def _packed(entries: list[Any]) -> _Column:
+    """The entries in 8 bytes each, where that is possible; always a list of its own."""
+    kinds = set(map(type, entries))
+    code = _CODES.get(kinds.pop()) if len(kinds) == 1 else None
+    try:
+        return list(entries) if code is None else array(code, entries)
+    except OverflowError:
+        return list(entries)
+
+
+class ArrivalStore:
+    """Records by key; those beyond a limit are pickled by key group, and may go to disk."""
+
+    def __init__(self, memory_bytes: int, router: KeyRouter) -> None:
+        self._limit = memory_bytes
+        self._router = router
+        self._arrivals = Arrivals()
         self._sequence = 0
         self._pickles = BufferStore()
 
-    def add(self, key_groups: Sequence[int], arrivals: Sequence[Arrival]) -> None:
-        """Takes records in."""
-        groups = self._groups
-        for group, arrival in zip(key_groups, arrivals, strict=True):
-            kept = groups.get(group)
-            if kept is None:
-                groups[group] = [arrival]
+    def add(self, keys: list[Any], arrivals: Arrivals) -> None:
+        """Takes records in, with their state keys."""
+        kept = self._arrivals
+        places = kept.places
+        for place, key in enumerate(keys, len(kept)):
+            found = places.get(key)
+            if found is None:
+                places[key] = [place]
             else:
-                kept.append(arrival)
-        self._count += len(arrivals)
-        if self._count >= self._limit:
+                found.append(place)
+        kept.extend(arrivals)
+        if kept.memory_bytes >= self._limit:
             self._pickle()
 
-    def keys(self) -> Iterator[list[Arrival]]:
-        """The records of each key, once; keys by key group, and then as they came."""
-        if self._sequence:
-            self._pickle()
-            for group in self._pickled_groups():
-                yield from _by_key(group)
-            return
-        for number in sorted(self._groups):
-            yield from _by_key(self._groups.pop(number))
+    def batches(self) -> Iterator[Arrivals]:
+        """All records, once: by key group, then keys as they came, then by time; a key is in one batch."""
+        waiting = Arrivals()
+        for arrivals, keys in self._groups():
+            order, places = arrivals.in_order(), list[int]()
+            for of_key in keys:
+                places += sorted(of_key, key=order)
+                if len(places) + len(waiting) >= BATCH_SIZE:
+                    waiting.extend(arrivals.taken(places))
+                    yield waiting
+                    waiting, places = Arrivals(), []
+            if places:
+                waiting.extend(arrivals.taken(places))
+        if waiting.columns:
+            yield waiting
 
     def close(self) -> None:
         """Drops everything."""
-        self._groups.clear()
+        self._arrivals = Arrivals()
         self._pickles.close()
 
+    def _groups(self) -> Iterator[tuple[Arrivals, Iterable[Sequence[int]]]]:
+        """Records of one key group or several, and the places of each key, in the order of key groups."""
+        if self._sequence:
+            self._pickle()
+            for arrivals in self._pickled_groups():
+                yield arrivals, arrivals.places.values()
+        else:
+            arrivals, self._arrivals = self._arrivals, Arrivals()
+            for _, keys in self._by_group(arrivals):
+                yield arrivals, [arrivals.places.pop(key) for key in keys]
+
+    def _by_group(self, arrivals: Arrivals) -> list[tuple[int, list[Any]]]:
+        """The keys of each key group."""
+        groups: dict[int, list[Any]] = {}
+        numbers = self._router.key_groups_of(list(map(key_of, arrivals.places)))
+        for group, key in zip(numbers, arrivals.places, strict=True):
+            groups.setdefault(group, []).append(key)
+        return sorted(groups.items())
+
     def _pickle(self) -> None:
-        for group, arrivals in self._groups.items():
-            payload = dump_records(arrivals)
+        """Puts what is in memory away: by key group, and within it key by key."""
+        arrivals, self._arrivals = self._arrivals, Arrivals()
+        for group, keys in self._by_group(arrivals):
+            places = [arrivals.places[key] for key in keys]
+            of_group = arrivals.taken(list(chain.from_iterable(places)))
+            held = (of_group.numbers, of_group.columns, of_group.layout)
+            payload = _pickled((keys, list(map(len, places)), held))
             self._pickles.add(Buffer(0, group, 0, self._sequence, payload))
             self._sequence += 1
-        self._groups.clear()
-        self._count = 0
 
-    def _pickled_groups(self) -> Iterator[list[Arrival]]:
-        current, arrivals = -1, list[Any]()
-        for buffer in self._pickles:
-            if buffer.order != current:
-                yield arrivals
-                current, arrivals = buffer.order, []
-            arrivals += pickle.loads(buffer.payload)
-        yield arrivals
+    def _pickled_groups(self) -> Iterator[Arrivals]:
+        for _, buffers in groupby(self._pickles, key=attrgetter("order")):
+            arrivals = Arrivals()
+            end = 0
+            for buffer in buffers:
+                keys, counts, held = pickle.loads(buffer.payload)
+                for key, count in zip(keys, counts, strict=True):
+                    places, end = range(end, end + count), end + count
+                    known = arrivals.places.get(key)
+                    arrivals.places[key] = places if known is None else [*known, *places]
+                arrivals.extend(Arrivals(*held))
+            yield arrivals
 
 
-def _by_key(arrivals: list[Arrival]) -> Iterator[list[Arrival]]:
-    keys: dict[Any, list[Arrival]] = {}
-    for arrival in arrivals:
-        keys.setdefault(arrival[0], []).append(arrival)
-    arrivals.clear()
-    for key in list(keys):
-        yield keys.pop(key)
+def _pickled(pickleable: tuple[list[Any], list[int], tuple[Any, list[_Column], Any]]) -> bytes:
+    keys, _, (_, columns, _) = pickleable
+    flat = dump_flat(pickleable) if all(map(looks_flat, (keys, *columns))) else None
+    return dump_records(pickleable) if flat is None else flat
 
 
 class BroadcastFirstInput:

@@ -103,17 +103,23 @@ def test_a_batch_is_written_at_once_where_the_encoder_can(
     assert visible(tmp_path) == [("length=1/part-ID-0", content), ("length=2/part-ID-1", "cc\n")]
 
 
-def test_a_file_exceeds_its_size_by_a_batch_at_most(tmp_path: Path) -> None:
-    builder = FileSink.for_row_format(str(tmp_path), Joined())
+@pytest.mark.parametrize("part_size", range(1, 12))
+def test_batches_are_cut_into_files_as_records_are(tmp_path: Path, part_size: int) -> None:
+    builder = FileSink.for_row_format(str(tmp_path), Encoder.simple_string_encoder())
     builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
-    builder.with_rolling_policy(RollingPolicy.default_rolling_policy(part_size=2))
+    builder.with_rolling_policy(RollingPolicy.default_rolling_policy(part_size=part_size))
     sink = builder.build()
     writer = writer_of(sink)
-    for batch in (["a", "b"], ["c"]):
-        writer.write_batch(batch, [1] * len(batch))
+    records, parts = ["a", "bcd", "e", "f", "gh"], [""]
+    for record in records:
+        if len(parts[-1]) >= part_size:
+            parts.append("")
+        parts[-1] += f"{record}\n"
+    writer.write_batch(records[:3], None)
+    writer.write_batch(records[3:], None)
     writer.flush(end_of_input=True)
     commit(sink, list(writer.prepare_commit()))
-    assert visible(tmp_path) == [("part-ID-0", "a,b\n"), ("part-ID-1", "c\n")]
+    assert visible(tmp_path) == [(f"part-ID-{at}", text) for at, text in enumerate(parts)]
 
 
 def test_timestamps_are_asked_for_where_they_may_choose_the_bucket(tmp_path: Path) -> None:

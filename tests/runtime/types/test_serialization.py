@@ -134,6 +134,17 @@ def test_an_encoder_writes_lines(charset: str, written: bytes) -> None:
     assert pickle.loads(pickle.dumps(encoder)) == encoder
 
 
+@pytest.mark.parametrize("charset", ["UTF-8", "ASCII", "ISO-8859-1", "UTF-16", "UTF-32", "cp037"])
+def test_a_batch_is_encoded_as_its_records_are(charset: str) -> None:
+    encoder = Encoder.simple_string_encoder(charset)
+    records = ["a", "", "é", "\ud800", "\udc00", 1, None]
+    one_by_one, at_once = BytesIO(), BytesIO()
+    for record in records:
+        encoder.encode(record, one_by_one)
+    encoder.encode_batch(records, at_once)
+    assert at_once.getvalue() == one_by_one.getvalue()
+
+
 def test_an_encoder_needs_a_character_set() -> None:
     with pytest.raises(ValueError, match="unknown character set 'x'"):
         Encoder.simple_string_encoder("x")

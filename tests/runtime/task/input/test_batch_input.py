@@ -17,6 +17,7 @@ from opchain.datastream import (
 )
 from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.functions.state_descriptors import MapStateDescriptor, ValueStateDescriptor
+from opchain.runtime.records.columns import Columns
 from opchain.runtime.records.elements import (
     EndOfInput,
     LatencyMarker,
@@ -24,8 +25,14 @@ from opchain.runtime.records.elements import (
     Watermark,
     WatermarkStatus,
 )
+from opchain.runtime.state.keys.key_router import KeyRouter
 from opchain.runtime.state.timers.timer_services import TimerServices
-from opchain.runtime.task.input.batch_input import ArrivalStore, BroadcastFirstInput, KeySortedInput
+from opchain.runtime.task.input.batch_input import (
+    Arrivals,
+    ArrivalStore,
+    BroadcastFirstInput,
+    KeySortedInput,
+)
 from opchain.runtime.task.input.input_gate import InputElement
 from opchain.testing import (
     KeyedOneInputOperatorHarness,
@@ -168,10 +175,12 @@ RECORDS = st.lists(
 )
 
 
-@given(RECORDS, st.integers(1, 6), st.integers(1, 30))
-def test_neither_batches_nor_spilling_show(records: list[Any], size: int, in_memory: int) -> None:
+@given(RECORDS, st.integers(1, 6), st.integers(1, 9000))
+def test_neither_batches_nor_spilling_show(
+    records: list[Any], size: int, memory_bytes: int
+) -> None:
     batches = [batch(0, *records[at : at + size]) for at in range(0, len(records), size)]
-    values, _ = sorted_run([*batches, *ends(0)], records_in_memory=in_memory)
+    values, _ = sorted_run([*batches, *ends(0)], memory_bytes=memory_bytes)
     once, _ = sorted_run([*([batch(0, *records)] if records else []), *ends(0)])
     assert values == once
     by_key: dict[str, list[Any]] = {}
@@ -190,11 +199,34 @@ def test_neither_batches_nor_spilling_show(records: list[Any], size: int, in_mem
 
 
 def test_a_store_may_be_dropped_half_way() -> None:
-    store = ArrivalStore(2)
-    store.add([1, 1, 2], [("a", 0, 0, "x"), ("a", 0, 0, "y"), ("b", 0, 0, "z")])
-    keys = store.keys()
-    assert next(keys) == [("a", 0, 0, "x"), ("a", 0, 0, "y")]
+    store = ArrivalStore(1, KeyRouter(128, 1))
+    store.add(["a", "b", "a"], Arrivals(bytes(3), [[1, 0, 0], ["x", "y", "z"]]))
+    times, values = next(store.batches()).columns
+    assert (values, times) in ((["z", "x", "y"], [0, 1, 0]), (["y", "z", "x"], [0, 0, 1]))
     store.close()
+
+
+@given(RECORDS, st.lists(st.booleans(), min_size=20, max_size=20), st.integers(1, 9000))
+def test_records_sent_by_field_give_the_same(
+    records: list[Any], by_field: list[bool], memory_bytes: int
+) -> None:
+    whole = [batch(0, record) for record in records]
+    fields = [
+        InputElement(0, 0, RecordBatch(Columns([[key], [number]], ((), ())), [time]))
+        if is_by_field
+        else batch(0, ((key, number), time))
+        for ((key, number), time), is_by_field in zip(records, by_field, strict=False)
+    ]
+    values, _ = sorted_run([*fields, *ends(0)], memory_bytes=memory_bytes)
+    assert values == sorted_run([*whole, *ends(0)])[0]
+
+
+def test_keys_of_records_sent_by_field_are_fed_by_field() -> None:
+    columns = Columns([["a", "b", "a"], [1, 2, 3]], ((), ()))
+    _, chain = sorted_run([InputElement(0, 0, RecordBatch(columns, [3, 2, 1])), *ends(0)])
+    (_, fed), *_ = chain.calls
+    assert isinstance(fed, Columns)
+    assert sorted(fed) == sorted(columns)
 
 
 class Both(KeyedCoProcessFunction[Any, Any, Any, Any]):
