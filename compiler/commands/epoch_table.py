@@ -6,18 +6,21 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from opchain.runtime.epochs.epoch_progress import WAITING
-from opchain.runtime.measurements.table import size_text
+from opchain.runtime.measurements.table import LATE, FoldingTable, late_cells, size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rich.table import Table
+    from collections.abc import Iterator, Mapping
 
     from opchain.runtime.epochs.epoch_progress import EpochProgress, VertexProgress, WatermarkMs
     from opchain.runtime.measurements.job_metrics import JobMetrics
+    from opchain.runtime.measurements.task_metrics import TaskMetrics
 
 COLUMNS = ("vertex, operator", "tasks", "in", "in so far", "out", "busy", "watermark", "state")
 
+_GIVEN_UP = ("in so far", "state", "tasks", "watermark", "out", "in")
+"""The columns that go on a narrow terminal, the first one first."""
+
+_BUSY_PERCENT = 90
 _NONE_YET = "-"
 _EARLIEST_DATE_MS, _LATEST_DATE_MS = 10**11, 10**13
 _MINUTE_MS, _HOUR_MS, _DAY_MS = 60_000, 3_600_000, 86_400_000
@@ -29,7 +32,7 @@ def epoch_line(epoch: EpochProgress) -> str:
     return f"epoch {epoch.epoch} of '{epoch.job}': {'; '.join(_facts(epoch))}"
 
 
-def epoch_table(epoch: EpochProgress, totals: JobMetrics) -> Table:
+def epoch_table(epoch: EpochProgress, totals: JobMetrics) -> FoldingTable:
     """The operators in the last epoch.
 
     Args:
@@ -37,30 +40,51 @@ def epoch_table(epoch: EpochProgress, totals: JobMetrics) -> Table:
         totals: What the operators have counted in the run so far.
     """
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - loaded when there is something to show
-    from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
     body = list(_rows(epoch, totals))
-    title = Text(f"{epoch.job}  epoch {epoch.epoch}", style="bold")
-    table = Table(
+    titles: tuple[str, ...] = COLUMNS
+    if any(operator.late_records_dropped for operator in totals.operators):
+        titles = (*COLUMNS, LATE)
+        body = [(*cells, late) for cells, late in zip(body, late_cells(totals), strict=True)]
+    return FoldingTable(
+        titles,
+        body,
+        _GIVEN_UP,
+        {LATE: lambda _: "red", "busy": lambda cell: "yellow" if _is_busy(cell) else None},
         box=SIMPLE_HEAD,
-        pad_edge=False,
-        header_style="bold",
-        title=title,
+        title=Text(f"{epoch.job}  epoch {epoch.epoch}", style="bold"),
         title_justify="left",
         caption=Text("; ".join(_facts(epoch))),
         caption_justify="left",
     )
-    # On a narrow terminal names are cut, never numbers.
-    table.add_column(COLUMNS[0])
-    for number, name in enumerate(COLUMNS[1:], 1):
-        widest = max(map(len, (name, *(cells[number] for cells in body))))
-        table.add_column(name, justify="right", no_wrap=True, min_width=widest)
-    for cells in body:
-        name_cell = Text(cells[0], no_wrap=True, overflow="ellipsis")
-        style = "dim" if cells[0].startswith(" ") else None
-        table.add_row(name_cell, *map(Text, cells[1:]), style=style)
-    return table
+
+
+def running_line(tasks: Mapping[int, TaskMetrics]) -> str | None:
+    """How far the epoch that runs is; None where its tasks have not told yet."""
+    sources = [task for task in tasks.values() if not task.operators[0].input_watermarks]
+    if not sources:
+        return None
+    records = sum(task.records_in for task in sources)
+    seconds = max(task.seconds for task in sources)
+    per_second = f", {rate_text(records / seconds)}" if seconds else ""
+    return f"the epoch that runs has read {records:,} records{per_second}"
+
+
+def rate_text(per_second: float) -> str:
+    """Records a second, with three digits or four.
+
+    >>> [rate_text(rate) for rate in (0.42, 7, 812.6, 9_900, 12_345, 4_200_000)]
+    ['0.4/s', '7/s', '813/s', '9,900/s', '12.3 k/s', '4.2 M/s']
+    """
+    for least, unit_size, unit in ((1e6, 1e6, " M"), (1e4, 1e3, " k")):
+        if per_second >= least:
+            return f"{per_second / unit_size:.1f}{unit}/s"
+    return f"{per_second:.1f}/s" if 0 < per_second < 1 else f"{per_second:,.0f}/s"
+
+
+def _is_busy(cell: str) -> bool:
+    return cell.endswith("%") and int(cell[:-1]) >= _BUSY_PERCENT
 
 
 def _facts(epoch: EpochProgress) -> Iterator[str]:

@@ -1,10 +1,10 @@
 """The last lines of a terminal, which are drawn again and again, and make way for what the program prints.
 
-How far the running job is: rows on a terminal, else lines in the log.
+How far the running job is: rows on a terminal, else lines.
 
 A bounded job has a bar for each stage, and a line in the log for each that is done; an unbounded one a table of
-what its operators did in the last epoch, and a line for each epoch. A thread asks the job every fifth of a
-second, and nobody does where there is neither terminal nor log. What the program prints is left alone: the
+what its operators did in the last epoch, and a line for each epoch. Without terminal and log standard error gets a
+line at the start, one for each stage, and one every ten seconds. A thread asks the job every fifth of a second. What the program prints is left alone: the
 rows vanish before its text appears, and come back below it.
 """
 
@@ -15,23 +15,28 @@ import os
 import sys
 import threading
 import time
+from collections import deque
 from contextlib import ExitStack, contextmanager
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from opchain.compiler.commands.epoch_table import epoch_line, epoch_table
+import click
+
+from opchain.compiler.commands.epoch_table import epoch_line, epoch_table, rate_text, running_line
+from opchain.compiler.graph.plan import made
 from opchain.compiler.plan.layout import counted
 from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.run import JobRun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 
+    from rich.console import Console, ConsoleOptions
     from rich.live import Live
-    from rich.progress import Progress
 
     from opchain.compiler.interception import StartedJob
     from opchain.runtime.epochs.epoch_history import EpochHistory
     from opchain.runtime.job.progress import StageProgress
+    from opchain.runtime.measurements.task_metrics import TaskMetrics
 
 
 _SPARKS_BAR = "spark.ui.showConsoleProgress"
@@ -138,6 +143,8 @@ def _new_live(terminal: IO[str]) -> Live:
 _LOG = logging.getLogger("opchain.progress")
 
 PERIOD_S = 0.2
+PLAIN_PERIOD_S = 10.0
+"""Without a terminal: how often a stage or an epoch that runs gets a line."""
 
 
 class Display(Protocol):
@@ -146,8 +153,11 @@ class Display(Protocol):
     def show(self, job: str, stages: Sequence[StageProgress]) -> None:
         """Takes the stages of the bounded job that runs now."""
 
-    def show_epochs(self, history: EpochHistory) -> None:
-        """Takes the epochs of the unbounded job that runs now."""
+    def show_epochs(self, history: EpochHistory, running: Mapping[int, TaskMetrics]) -> None:
+        """Takes the epochs of the unbounded job that runs now, and what its tasks have counted in the next one."""
+
+    def begin(self, job: str) -> None:
+        """A job begins; the text says what, and from where."""
 
     def clear(self) -> None:
         """No job runs now."""
@@ -159,12 +169,11 @@ def showing_progress(jobs: Sequence[StartedJob]) -> Iterator[None]:
     with ExitStack() as stack:
         display: Display
         if _LOG.isEnabledFor(logging.INFO):
-            display = ProgressLog()
+            display = ProgressLog(_LOG.info)
         elif sys.stderr.isatty():
             display = TerminalRows(stack.enter_context(terminal_area()))
         else:
-            yield
-            return
+            display = ProgressLog(_to_stderr, PLAIN_PERIOD_S)
         ended = threading.Event()
         thread = threading.Thread(
             target=_watch, args=(jobs, display, ended), name="progress", daemon=True
@@ -180,12 +189,28 @@ def showing_progress(jobs: Sequence[StartedJob]) -> Iterator[None]:
 
 
 class ProgressLog:
-    """Logs each stage and each epoch once, when it is done."""
+    """A line for each stage and each epoch when it is done, and now and then for one that runs.
 
-    def __init__(self) -> None:
+    Args:
+        write: Takes each line.
+        period_s: From one line of an unbounded job, or of a stage that runs, to the next. None for a line for
+            each epoch, and none for stages that run.
+    """
+
+    def __init__(self, write: Callable[[str], object], period_s: float | None = None) -> None:
+        self._write = write
+        self._period_s = period_s
         self._logged = 0
         self._job = ""
         self._epoch = ("", 0)
+        self._next_s = 0.0
+        self._rates = Rates()
+
+    def begin(self, job: str) -> None:
+        """A line with what begins."""
+        if self._period_s is not None:
+            self._write(job)
+            self._next_s = time.monotonic() + self._period_s
 
     def show(self, job: str, stages: Sequence[StageProgress]) -> None:
         """Logs what has come to its end since the last time."""
@@ -194,29 +219,79 @@ class ProgressLog:
         while self._logged < len(stages) and stages[self._logged].is_done:
             stage = stages[self._logged]
             self._logged += 1
-            _LOG.info(
-                "stage %d of %d is done: %s: %s, %s",
-                self._logged,
-                len(stages),
-                stage.name,
-                counted(stage.tasks, "task"),
-                counted(stage.records, "record"),
+            self._write(
+                f"stage {self._logged} of {len(stages)} is done: {stage.name}: "
+                f"{counted(stage.tasks, 'task')}, {counted(stage.records, 'record')}"
             )
+            self._next_s = time.monotonic() + (self._period_s or 0.0)
+        self._rates.take(stages)
+        if self._logged == len(stages) or not self._is_due():
+            return
+        stage, rate = stages[self._logged], self._rates.of(self._logged)
+        self._write(
+            f"stage {self._logged + 1} of {len(stages)} runs: {stage.name}: {stage.done} of "
+            f"{counted(stage.tasks, 'task')} done, {counted(stage.records, 'record')}"
+            f"{'' if rate is None else f', {rate_text(rate)}'}"
+        )
 
-    def show_epochs(self, history: EpochHistory) -> None:
-        """Logs the epochs that have ended since the last time."""
+    def show_epochs(self, history: EpochHistory, running: Mapping[int, TaskMetrics]) -> None:
+        """Logs the epochs that have ended since the last time, or where they have a period the last of them."""
+        if self._period_s is not None:
+            if self._is_due():
+                last = history.last
+                line = running_line(running)
+                for text in (None if last is None else epoch_line(last), line):
+                    if text is not None:
+                        self._write(text)
+            return
         for epoch in history.recent:
             run_id, number = self._epoch
             if epoch.run_id != run_id or epoch.epoch > number:
-                _LOG.info("%s", epoch_line(epoch))
+                self._write(epoch_line(epoch))
                 self._epoch = epoch.run_id, epoch.epoch
 
     def clear(self) -> None:
         """Nothing: what is logged stays."""
 
+    def _is_due(self) -> bool:
+        now = time.monotonic()
+        if self._period_s is None or now < self._next_s:
+            return False
+        self._next_s = now + self._period_s
+        return True
+
+
+class Rates:
+    """Records a second of stages that run: over the last seconds, as records come in."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, deque[tuple[float, int]]] = {}
+
+    def take(self, stages: Sequence[StageProgress]) -> None:
+        """Notes how far stages are now."""
+        now = time.monotonic()
+        for number, stage in enumerate(stages):
+            seen = self._seen.setdefault(number, deque())
+            if seen and stage.records < seen[-1][1]:
+                seen.clear()  # an attempt that failed
+            seen.append((now, stage.records))
+            while len(seen) > 2 and now - seen[1][0] >= _RATE_OVER_S:  # noqa: PLR2004 - the ends of a span
+                seen.popleft()
+
+    def of(self, number: int) -> float | None:
+        """The rate of a stage; None where it is not known yet."""
+        seen = self._seen.get(number)
+        if seen is None or len(seen) < 2:  # noqa: PLR2004 - as above
+            return None
+        (begun, before), (ended, after) = seen[0], seen[-1]
+        return (after - before) / (ended - begun) if ended > begun else None
+
+
+_RATE_OVER_S = 3.0
+
 
 class TerminalRows:
-    """Of a bounded job a row per stage: its name, a bar, its tasks, the records that have come in.
+    """Of a bounded job a row per stage: its name, a bar, its tasks, its records and how many a second.
 
     Of an unbounded one a table of its operators in the last epoch.
     """
@@ -225,7 +300,13 @@ class TerminalRows:
         self._area = area
         self._job = ""
         self._times: dict[int, tuple[float, float]] = {}
-        self._epoch: tuple[str, int] | None = None
+        self._rates = Rates()
+        self._shown: Any = None
+
+    def begin(self, job: str) -> None:
+        """A line that stays."""
+        self._area.clear()
+        _to_stderr(job)
 
     def show(self, job: str, stages: Sequence[StageProgress]) -> None:
         """Draws the rows again."""
@@ -233,26 +314,35 @@ class TerminalRows:
             self._area.clear()
             self._job, self._times = job, {}
         self._take_times(stages)
-        rows = _new_rows()
+        self._rates.take(stages)
+        rows = []
         for number, stage in enumerate(stages):
-            rows.add_task(
-                stage.name,
-                total=stage.tasks,
-                completed=stage.done,
-                records=f"{stage.records:,} records" if stage.done else "",
-                time=_clock(*self._times[number]) if number in self._times else "",
+            rate = self._rates.of(number) if stage.running else None
+            rows.append(
+                StageRow(
+                    stage.name,
+                    stage.done,
+                    stage.tasks,
+                    f"{stage.records:,} records" if stage.records or stage.done else "",
+                    "" if rate is None else rate_text(rate),
+                    _clock(*self._times[number]) if number in self._times else "",
+                )
             )
-        self._area.draw(rows.get_renderable())
+        self._area.draw(StageTable(rows))
 
-    def show_epochs(self, history: EpochHistory) -> None:
-        """Draws the table when an epoch has ended, or when it had to step aside."""
-        epoch = history.last
-        if epoch is None:
+    def show_epochs(self, history: EpochHistory, running: Mapping[int, TaskMetrics]) -> None:
+        """Draws the table when an epoch has ended, or when it had to step aside; below it the epoch that runs."""
+        epoch, line = history.last, running_line(running)
+        number = None if epoch is None else (epoch.run_id, epoch.epoch)
+        shown = number, line
+        if shown == (None, None) or (shown == self._shown and self._area.is_drawn):
             return
-        number = epoch.run_id, epoch.epoch
-        if number != self._epoch or not self._area.is_drawn:
-            self._area.draw(epoch_table(epoch, history.totals()))
-            self._epoch = number
+        from rich.console import Group  # noqa: PLC0415 - when there is something to show
+        from rich.text import Text  # noqa: PLC0415
+
+        parts: list[Any] = [] if epoch is None else [epoch_table(epoch, history.totals())]
+        self._area.draw(Group(*parts, *([] if line is None else [Text(line)])))
+        self._shown = shown
 
     def clear(self) -> None:
         """Takes the rows off the terminal."""
@@ -269,18 +359,76 @@ class TerminalRows:
                 self._times[number] = begun, ended
 
 
+class StageRow(NamedTuple):
+    """What a terminal has of a stage."""
+
+    name: str
+    done: int
+    tasks: int
+    records: str
+    rate: str
+    time: str
+
+
+class StageTable:
+    """The stages, with what fits beside their names: on a narrow terminal first the bar goes, then the rate."""
+
+    def __init__(self, rows: Sequence[StageRow]) -> None:
+        self._rows = rows
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
+        from rich.progress_bar import ProgressBar  # noqa: PLC0415 - when there is something to show
+        from rich.table import Table  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
+
+        bar = next((size for least, size in _BARS if options.max_width >= least), 0)
+        has_rate = options.max_width >= _RATE_FROM
+        table = Table.grid(padding=(0, 1), expand=True)
+        table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+        if bar:
+            table.add_column(width=bar)
+        for _ in range(4 if has_rate else 3):
+            table.add_column(justify="right", no_wrap=True)
+        for row in self._rows:
+            tasks = f"{row.done}/{row.tasks}{' tasks' if bar else ''}"
+            records = row.records if bar else row.records.removesuffix(" records")
+            table.add_row(
+                Text(row.name),
+                *([ProgressBar(total=row.tasks, completed=row.done, width=bar)] if bar else []),
+                *(tasks, records, *([row.rate] if has_rate else []), row.time),
+            )
+        yield table
+
+
+_BARS = ((100, 20), (80, 10))
+"""From how many columns on there is a bar, and how long."""
+
+_RATE_FROM = 60
+
+
+def _to_stderr(line: str) -> None:
+    click.echo(f"opchain: {line}", err=True)
+
+
 def _watch(jobs: Sequence[StartedJob], display: Display, ended: threading.Event) -> None:
+    begun: set[int] = set()
     while not ended.wait(PERIOD_S):
-        _tell(jobs, display)
+        _tell(jobs, display, begun)
 
 
-def _tell(jobs: Sequence[StartedJob], display: Display) -> None:
+def _tell(jobs: Sequence[StartedJob], display: Display, begun: set[int] | None = None) -> None:
     """Tells the display about the job that was started last."""
     run = jobs[-1].client if jobs else None
     if not isinstance(run, JobRun):
         return
+    if begun is not None and len(jobs) not in begun:
+        begins = _begins(jobs[-1], run)
+        if begins is not None:
+            display.begin(begins)
+            begun.add(len(jobs))
+    running = {} if run.progress is None else run.progress.running_tasks()
     if run.history is not None:
-        display.show_epochs(run.history)
+        display.show_epochs(run.history, running)
     elif run.progress is not None:
         stages = run.progress.stages()
         if stages:
@@ -291,22 +439,17 @@ def _tell(jobs: Sequence[StartedJob], display: Display) -> None:
         display.clear()
 
 
+def _begins(job: StartedJob, run: JobRun) -> str | None:
+    """What begins, and from where; None where an unbounded job does not know yet."""
+    if run.history is not None and run.begins_with is None:
+        return None
+    vertices = made(job.plan.job_program).vertices
+    tasks = sum(vertex.parallelism for vertex in vertices)
+    begins = "" if run.begins_with is None else f": {run.begins_with}"
+    size = f"{counted(len(vertices), 'vertex', 'vertices')}, {counted(tasks, 'task')}"
+    return f"job '{job.name}' ({size}) begins{begins}"
+
+
 def _clock(begun: float, ended: float) -> str:
     minutes, seconds = divmod(int(ended - begun), 60)
     return f"{minutes}:{seconds:02}"
-
-
-def _new_rows() -> Progress:
-    from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415 - when there is something to show
-    from rich.table import Column  # noqa: PLC0415
-
-    name = Column(ratio=1, no_wrap=True, overflow="ellipsis")
-    return Progress(
-        TextColumn("{task.description}", markup=False, table_column=name),
-        BarColumn(bar_width=20),
-        TextColumn("{task.completed:.0f}/{task.total:.0f} tasks", justify="right"),
-        TextColumn("{task.fields[records]}", justify="right"),
-        TextColumn("{task.fields[time]}", justify="right"),
-        auto_refresh=False,
-        expand=True,
-    )

@@ -40,7 +40,7 @@ from opchain.runtime.records.elements import CheckpointBarrier, RecordBatch
 from opchain.runtime.task.input.input_gate import InputGate
 from opchain.runtime.task.input.task_input import GateInput, SourceInput
 from opchain.runtime.task.input.watermark_valve import InputValves
-from opchain.runtime.task.report import TaskReport, measure_task
+from opchain.runtime.task.report import TaskReport
 from opchain.runtime.task.stream_task import StreamTask
 
 if TYPE_CHECKING:
@@ -408,9 +408,7 @@ class EpochTask(StreamTask):
             self._sizes[operator_id] = size
 
     def _report(self, attempt_id: str) -> None:
-        mailbox = self.processor.metrics.statistics()
-        metrics = measure_task(self.info, self.chain, (), self._gate, self.writers, mailbox)
-        self._driver.finish(TaskReport(self.info.task, attempt_id, metrics))
+        self._driver.finish(TaskReport(self.info.task, attempt_id, self._measured()))
 
     @property
     def _read_valves(self) -> InputValves | None:

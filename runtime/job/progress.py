@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from opchain.runtime.errors import one_line_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from opchain.runtime.measurements.task_metrics import TaskMetrics
     from opchain.runtime.program.vertex_program import JobProgram, StageProgram, VertexProgram
@@ -36,7 +36,7 @@ def vertex_name(vertex: VertexProgram) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StageProgress:
-    """One stage as of now; `records` came into the vertices of those tasks that are done.
+    """One stage as of now; `records` came into the vertices of those tasks that are done or run.
 
     Tasks are counted by who runs them: Spark counts slots, this process subtasks.
     """
@@ -62,32 +62,42 @@ class JobProgress(Protocol):
     def finished_tasks(self) -> Mapping[int, TaskMetrics]:
         """What the tasks that are done have counted, by task number; without what functions registered."""
 
+    def running_tasks(self) -> Mapping[int, TaskMetrics]:
+        """What the tasks that run have counted so far, likewise; those that have not told yet are left out."""
+
 
 class CountedProgress:
     """The progress of a job whose tasks are run one by one, by who calls `started` and `finished`."""
 
     def __init__(self, job: JobProgram) -> None:
         self._job = job
-        self._running: set[int] = set()
+        self._running: dict[int, Callable[[], TaskMetrics] | None] = {}
         self._finished: dict[int, TaskMetrics] = {}
 
-    def started(self, task: int) -> None:
-        """A task has begun."""
-        self._running.add(task)
+    def started(self, task: int, measure: Callable[[], TaskMetrics] | None = None) -> None:
+        """A task has begun; `measure` says what it has counted so far."""
+        self._running[task] = measure
 
     def finished(self, task: int, metrics: TaskMetrics) -> None:
         """A task has succeeded."""
         self._finished[task] = metrics.counts_only()
-        self._running.discard(task)
+        self._running.pop(task, None)
 
     def finished_tasks(self) -> dict[int, TaskMetrics]:
         """See JobProgress."""
         return dict(self._finished)
 
+    def running_tasks(self) -> dict[int, TaskMetrics]:
+        """See JobProgress."""
+        return {
+            task: measure() for task, measure in self._running.copy().items() if measure is not None
+        }
+
     def stages(self) -> list[StageProgress]:
         """All stages, in their order."""
         # The thread that runs the tasks continues meanwhile: copies are made in one step each.
-        done, running = dict(self._finished), set(self._running)
+        running, counts_now = self._running.copy(), self.running_tasks()
+        done = dict(self._finished)
         found = []
         for stage in self._job.stages:
             tasks = range(stage.first_task, stage.first_task + stage.parallelism)
@@ -98,7 +108,12 @@ class CountedProgress:
                     tasks=stage.parallelism,
                     running=sum(task in running for task in tasks),
                     done=len(counts),
-                    records=sum(counts),
+                    records=sum(counts)
+                    + sum(
+                        counts_now[task].records_in
+                        for task in tasks
+                        if task in counts_now and task not in done
+                    ),
                 )
             )
         return found

@@ -122,6 +122,11 @@ class JobRun(JobClient):
             self.cancel()
             interrupts.wait(self._ended, CANCELLING_S)
 
+    @property
+    def begins_with(self) -> str | None:
+        """From where the job starts, such as "restored chk-12, parallelism 2 -> 4"; None where that is not known."""
+        return None
+
     def what_is_left(self) -> str | None:
         """Of a job that was stopped: from where it can continue; None where there is nothing to say."""
         return None

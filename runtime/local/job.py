@@ -104,7 +104,7 @@ def local_run(
             with local_files(dependencies) as files:
                 environment = TaskEnvironment(attempt=number, files=files, lineage=lineage)
                 if is_endless:
-                    buffers = LiveRun(job, environment, switch).buffers()
+                    buffers = LiveRun(job, environment, switch, progress).buffers()
                 else:
                     buffers = run_tasks(
                         job, shipped, environment=environment, switch=switch, progress=progress
@@ -118,7 +118,9 @@ def local_run(
         return counted.run(attempt, attempts.stopped)
 
     if is_endless:
-        return _WithoutCheckpoints(run, attempts.stop, name=job.job_name, restarts=counted)
+        return _WithoutCheckpoints(
+            run, attempts.stop, name=job.job_name, progress=progress, restarts=counted
+        )
     return JobRun(run, attempts.stop, name=job.job_name, progress=progress, restarts=counted)
 
 
@@ -188,7 +190,7 @@ def run_tasks(
                 program = shipped_task(job, shipped, task)
                 running = StreamTask(program, task, iter(buffers), environment)
                 switch.watch(running)
-                progress.started(task)
+                progress.started(task, running.counts_now)
                 for buffer in running.run():
                     if buffer.target == DRIVER:
                         yield buffer

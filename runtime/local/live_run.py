@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from opchain.runtime.job.held_interrupts import HeldInterrupts
+from opchain.runtime.job.progress import CountedProgress
 from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
 from opchain.runtime.measurements.late_records import LateRecordWarnings
 from opchain.runtime.program.vertex_program import DRIVER
@@ -125,9 +126,16 @@ class _Ended:
 
 
 class LiveRun:
-    """The threads of one job; `switch` stops it."""
+    """The threads of one job; `switch` stops it, and `progress` hears of its tasks."""
 
-    def __init__(self, job: JobProgram, environment: TaskEnvironment, switch: StopSwitch) -> None:
+    def __init__(
+        self,
+        job: JobProgram,
+        environment: TaskEnvironment,
+        switch: StopSwitch,
+        progress: CountedProgress | None = None,
+    ) -> None:
+        self._progress = progress or CountedProgress(job)
         self._job = replace(job, vertices=tuple(_cut_at_once(vertex) for vertex in job.vertices))
         self._shipped = ship_vertices(self._job)
         self._environment = replace(
@@ -200,6 +208,7 @@ class LiveRun:
             running = StreamTask(program, task, self._inputs[task], self._environment)
             self._switch.watch(running)
             self._running.append(running)
+            self._progress.started(task, running.counts_now)
             for buffer in running.run():
                 if buffer.target == DRIVER:
                     self._to_driver.put(buffer)
@@ -208,6 +217,8 @@ class LiveRun:
         except BaseException as error:  # noqa: BLE001 - the thread that runs the job raises it
             self._to_driver.put(_Ended(error))
         else:
+            assert running.report is not None, "a task that has ended has its numbers"
+            self._progress.finished(task, running.report.metrics)
             self._to_driver.put(_Ended())
 
     def _stop_tasks(self) -> None:

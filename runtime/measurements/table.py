@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.metrics.metric_types import plain_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from rich.console import Console, ConsoleOptions
     from rich.table import Table
 
     from opchain.runtime.measurements.job_metrics import JobMetrics
@@ -30,6 +31,14 @@ COLUMNS = (
 LATE = "dropped late"
 """A column that is there if an operator has dropped records as late."""
 
+GIVEN_UP = ("bytes out", "bytes in", "tasks", "skew", "busy", "records out")
+"""The columns that go on a narrow terminal, the first one first."""
+
+UNEVEN = 2.0
+"""From this skew on one subtask has twice its share."""
+
+_LEAST_NAME = 24
+_BETWEEN_COLUMNS = 3
 _LONGEST_NAME = 60
 _WIDE = 10_000
 _KIB = 1024
@@ -67,6 +76,72 @@ def registered_lines(metrics: JobMetrics) -> Iterator[str]:
             yield f" {operator.name}: {name} = {_shown(plain_value(value))}"
 
 
+class FoldingTable:
+    """A table that gives up columns where the terminal is narrow, so that names can be read.
+
+    Args:
+        titles: Of the columns; names are in the first.
+        body: The cells. A name that begins with a space is an operator's, below its vertex.
+        given_up: The columns that go, the first one first.
+        outliers: By column, which cells are in colour, and in which.
+        settings: For rich's Table.
+    """
+
+    def __init__(
+        self,
+        titles: Sequence[str],
+        body: Sequence[Sequence[str]],
+        given_up: Sequence[str],
+        outliers: Mapping[str, Callable[[str], str | None]],
+        **settings: Any,
+    ) -> None:
+        self._titles = titles
+        self._body = body
+        self._given_up = given_up
+        self._outliers = outliers
+        self._settings = settings
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
+        yield self._table(options.max_width)
+
+    def columns(self, width: int) -> list[int]:
+        """The numbers of the columns that fit beside names."""
+        widths = [
+            max(map(len, (title, *(cells[number] for cells in self._body))))
+            for number, title in enumerate(self._titles)
+        ]
+        name = min(_LEAST_NAME, widths[0])
+        shown = list(range(len(self._titles)))
+        for title in self._given_up:
+            if name + sum(widths[number] + _BETWEEN_COLUMNS for number in shown[1:]) <= width:
+                break
+            if title in self._titles:
+                shown.remove(self._titles.index(title))
+        return shown
+
+    def _table(self, width: int) -> Table:
+        from rich.table import Table  # noqa: PLC0415 - as above
+        from rich.text import Text  # noqa: PLC0415
+
+        table = Table(pad_edge=False, header_style="bold", **self._settings)
+        shown = self.columns(width)
+        table.add_column(self._titles[0])
+        for number in shown[1:]:
+            title = self._titles[number]
+            widest = max(map(len, (title, *(cells[number] for cells in self._body))))
+            table.add_column(title, justify="right", no_wrap=True, min_width=widest)
+        for cells in self._body:
+            is_vertex = not cells[0].startswith(" ")
+            name = Text(cells[0], no_wrap=True, overflow="ellipsis")
+            others = (Text(cells[n], self._style(n, cells[n]) or "") for n in shown[1:])
+            table.add_row(name, *others, style=None if is_vertex else "dim")
+        return table
+
+    def _style(self, number: int, cell: str) -> str | None:
+        style = self._outliers.get(self._titles[number])
+        return style(cell) if style is not None and cell else None
+
+
 def rows(metrics: JobMetrics) -> Iterator[tuple[str, ...]]:
     """The cells: a row for each vertex, and below it one for each of its operators if it has several."""
     for vertex in metrics.vertices:
@@ -75,30 +150,21 @@ def rows(metrics: JobMetrics) -> Iterator[tuple[str, ...]]:
             yield from (_operator_row(operator) for operator in vertex.operators)
 
 
-def _table(metrics: JobMetrics, box: Any) -> Table:
-    from rich.table import Table  # noqa: PLC0415 - as above
-    from rich.text import Text  # noqa: PLC0415
-
+def _table(metrics: JobMetrics, box: Any) -> FoldingTable:
     body = list(rows(metrics))
     titles: tuple[str, ...] = COLUMNS
     if any(operator.late_records_dropped for operator in metrics.operators):
         titles = (*COLUMNS, LATE)
-        late = _late_cells(metrics)
+        late = late_cells(metrics)
         body = [(*cells, number) for cells, number in zip(body, late, strict=True)]
-    table = Table(box=box, pad_edge=False, header_style="bold")
-    # On a narrow terminal names are cut, never numbers.
-    table.add_column(titles[0])
-    for number, title in enumerate(titles[1:], 1):
-        widest = max(map(len, (title, *(cells[number] for cells in body))))
-        table.add_column(title, justify="right", no_wrap=True, min_width=widest)
-    for cells in body:
-        is_vertex = not cells[0].startswith(" ")
-        name = Text(cells[0], no_wrap=True, overflow="ellipsis")
-        table.add_row(name, *map(Text, cells[1:]), style=None if is_vertex else "dim")
-    return table
+    outliers = {
+        LATE: lambda _: "red",
+        "skew": lambda cell: "yellow" if float(cell) >= UNEVEN else None,
+    }
+    return FoldingTable(titles, body, GIVEN_UP, outliers, box=box)
 
 
-def _late_cells(metrics: JobMetrics) -> Iterator[str]:
+def late_cells(metrics: JobMetrics) -> Iterator[str]:
     """How many records were dropped as late, for each row; nothing where none were."""
     for vertex in metrics.vertices:
         counts = [operator.late_records_dropped for operator in vertex.operators]

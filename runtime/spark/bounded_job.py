@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from opchain.runtime.job.slot_resources import SlotResources
     from opchain.runtime.program.vertex_program import JobProgram, StageProgram
     from opchain.runtime.shipping.outcome import JobOutcome
+    from opchain.runtime.spark.live_counts import CountsAddress
 
 _LOG = logging.getLogger("opchain.spark")
 
@@ -106,6 +107,7 @@ class BoundedJob:
         self._lineage = uuid.uuid4().hex
         self._restarts = 0
         self._seal = ErrorSeal()
+        self._live: CountsAddress | None = None
 
     def run(self, restarts: int = 0) -> JobOutcome:
         """Runs all stages, then commits and prints.
@@ -119,7 +121,11 @@ class BoundedJob:
             StreamError: The job failed for another reason.
         """
         self._restarts = restarts
-        with naming_a_lost_jvm(self._context, self.job.job_name, ""):
+        with (
+            naming_a_lost_jvm(self._context, self.job.job_name, ""),
+            self.progress.live.listening(self._context) as self._live,
+        ):
+            self.progress.live.begin(self._live, 0)
             return self._run()
 
     def _run(self) -> JobOutcome:
@@ -213,6 +219,7 @@ class BoundedJob:
             self.progress.finished,
             self._lineage,
             restarts=self._restarts,
+            live=self._live,
         )
 
         def make_tasks(

@@ -15,6 +15,7 @@ from opchain.runtime.records.garbage_collection import relaxed_collector
 from opchain.runtime.shipping.functions import task_program
 from opchain.runtime.spark.arrow_frames import arrow_batches
 from opchain.runtime.spark.exchange import addressed, receive, to_frame
+from opchain.runtime.spark.live_counts import sending_counts
 from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from opchain.runtime.measurements.task_metrics import TaskMetrics
     from opchain.runtime.program.vertex_program import JobProgram, StageProgram
     from opchain.runtime.records.elements import Buffer
+    from opchain.runtime.spark.live_counts import CountsAddress
     from opchain.runtime.spark.remote_error import ErrorSeal
 
 
@@ -58,7 +60,7 @@ class ShippedJob:
     `import_path` are folders and files that modules can be imported from on this machine; `files` gives the
     names under which Spark knows the cached files. `finished` takes what each task has counted.
     `lineage` is what the job's hidden output is known by, `staging` where it may wait for its commit, `restarts` how
-    often the job has started again. `seal` signs the exceptions of tasks.
+    often the job has started again. `live` takes what tasks have counted while they run. `seal` signs the exceptions of tasks.
     """
 
     job_name: str
@@ -70,6 +72,7 @@ class ShippedJob:
     lineage: str = NO_LINEAGE
     staging: str | None = None
     restarts: int = 0
+    live: CountsAddress | None = None
 
     def count(self, task: StreamTask) -> None:
         """Tells the driver what a task has counted, if somebody wants to know."""
@@ -134,7 +137,8 @@ class StageTasks:
     ) -> Iterator[Buffer]:
         """Runs one task; `frames` is what the partition reads, or what is left of it."""
         running = StreamTask(self._load(task), task, buffers, self._environment_of(task, frames))
-        yield from running.run()
+        with sending_counts(self.job.live, task, running.counts_now):
+            yield from running.run()
         self.job.count(running)
 
     def _vertex_of(self, task: int) -> ShippedVertex:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import io
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.measurements.task_metrics import OperatorCounts, TaskMetrics
@@ -42,8 +42,12 @@ def measure_task(
     gate: InputGate | None,
     writers: Sequence[RecordWriter],
     mailbox: MailboxStatistics,
+    *,
+    counts_only: bool = False,
 ) -> TaskMetrics:
     """The numbers of a task; `gate` is None for a source.
+
+    With `counts_only` no function of the user's is asked for a metric or an accumulator: any thread may look then.
 
     What goes into a vertex is what its gate brings and its sources read, what comes out is what it
     hands to exchanges: a record that is broadcast counts once, its bytes once for each receiver.
@@ -72,19 +76,26 @@ def measure_task(
         mail_latency_ms=latency_ms.snapshot(),
         longest_mail_queue=mailbox.longest_queue,
         operators=tuple(
-            _measure_operator(chain, operator) for operator in (*chain.operators, *chained_sources)
+            _counts(chain, operator) if counts_only else _measure_operator(chain, operator)
+            for operator in (*chain.operators, *chained_sources)
         ),
     )
 
 
-def _measure_operator(chain: OperatorChain, operator: StreamOperator) -> OperatorCounts:
-    context = operator.context.runtime_context
+def _counts(chain: OperatorChain, operator: StreamOperator) -> OperatorCounts:
     return OperatorCounts(
         records_in=operator.records_in,
         records_out=operator.records_out,
         input_watermarks=_input_watermarks(chain, operator),
         output_watermark=operator.output.current_watermark,
         output_is_idle=operator.output.is_idle,
+    )
+
+
+def _measure_operator(chain: OperatorChain, operator: StreamOperator) -> OperatorCounts:
+    context = operator.context.runtime_context
+    return replace(
+        _counts(chain, operator),
         registered=context.get_metrics_group().snapshot(),
         latencies={
             source: histogram.snapshot() for source, histogram in operator.latencies.items()

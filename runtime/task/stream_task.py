@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from opchain.runtime.functions.sink import SinkWriter
     from opchain.runtime.mailbox.task_action_executor import TaskActionExecutor
     from opchain.runtime.mailbox.timer_service import TimerService
+    from opchain.runtime.measurements.task_metrics import TaskMetrics
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
     from opchain.runtime.task.input.task_input import TaskInput
@@ -219,13 +220,24 @@ class StreamTask:
         self.chain.end_output()
         for writer in self.writers:
             writer.end_of_input()
-        mailbox = self.processor.metrics.statistics()
-        metrics = measure_task(
-            self.info, self.chain, self._sources.operators, self._gate, self.writers, mailbox
-        )
-        info = self.info
+        metrics, info = self._measured(), self.info
         self.report = TaskReport(info.task, info.attempt_id, metrics, info.attempt)
         self._driver.finish(self.report)
+
+    def counts_now(self) -> TaskMetrics:
+        """What the task has counted so far; any thread may ask while it runs."""
+        return self._measured(counts_only=True)
+
+    def _measured(self, *, counts_only: bool = False) -> TaskMetrics:
+        return measure_task(
+            self.info,
+            self.chain,
+            self._sources.operators,
+            self._gate,
+            self.writers,
+            self.processor.metrics.statistics(),
+            counts_only=counts_only,
+        )
 
     def _close(self) -> list[Exception]:
         """Closes all that there is, and gives what failed."""

@@ -14,7 +14,10 @@ from opchain.compiler.plan.page.render import program_page
 
 pytestmark = pytest.mark.browser
 
-RANDOM = [(3, 1), (30, 1), (30, 2), (300, 1)]
+RANDOM = [(3, 1), (30, 1), (30, 2), (40, 1), (300, 1)]
+LAPTOP = {"width": 1440, "height": 900}
+LEAST_FONT_PX = 8.5
+"""Of the smallest text that a drawing begins with, as it is seen."""
 
 
 def opened(open_page: Any, plan: str | tuple[int, int]) -> Any:
@@ -56,10 +59,16 @@ def test_everything_has_a_place_of_its_own_inside_the_drawing(
         assert crossed == []
         (first_x, first_y), (last_x, last_y) = line.points[0], line.points[-1]
         source, target = by_number[exchange["source"]], by_number[exchange["target"]]
-        assert abs(first_x - source.right) < 2
-        assert source.top < first_y < source.bottom
-        assert 0 < target.left - last_x < 10
-        assert target.top < last_y < target.bottom
+        if page.get_attribute("#drawing", "data-direction") == "RIGHT":
+            assert abs(first_x - source.right) < 2
+            assert source.top < first_y < source.bottom
+            assert 0 < target.left - last_x < 10
+            assert target.top < last_y < target.bottom
+        else:
+            assert abs(first_y - source.bottom) < 2
+            assert source.left < first_x < source.right
+            assert 0 < target.top - last_y < 10
+            assert target.left < last_x < target.right
         label = by_exchange[line.number]
         assert any(label.holds(x, y) for x, y in line.points), "an arrow goes through its label"
 
@@ -102,3 +111,35 @@ def test_an_arrow_leaves_at_the_height_of_the_operator_that_sends(open_page: Any
     )
     for line, exchange in zip(wires(page), exchanges, strict=True):
         assert line.points[0][1] == pytest.approx(rows[str(exchange["from"])], abs=2)
+
+
+@pytest.mark.parametrize("size", [12, 40])
+def test_what_a_plan_begins_with_is_whole_and_can_be_read(open_page: Any, size: int) -> None:
+    page = open_page(program_page(random_plan(size, 1).program()), viewport=LAPTOP)
+    assert page.is_hidden("#overview")
+    fonts = page.evaluate(
+        """() => {
+          const scale = Number(document.getElementById('drawing').style.getPropertyValue('--scale'));
+          return [...document.querySelectorAll('.vertex *')]
+            .filter((part) => part.checkVisibility({ visibilityProperty: true }) && part.childElementCount === 0 && part.textContent)
+            .map((part) => parseFloat(getComputedStyle(part).fontSize) * scale);
+        }"""
+    )
+    assert len(fonts) >= 2 * size
+    assert min(fonts) >= LEAST_FONT_PX
+
+
+def test_a_narrow_window_gets_its_plan_from_the_top_down(open_page: Any) -> None:
+    page = open_page(
+        program_page(drawn("word_count").program()), viewport={"width": 390, "height": 844}
+    )
+    boxes = vertices(page)
+    assert [box.number for box in sorted(boxes, key=lambda box: box.top)] == [1, 2, 3, 4]
+    assert page.get_attribute("#drawing", "data-direction") == "DOWN"
+    assert page.is_hidden("#overview"), "all of it is seen"
+
+
+def test_a_small_plan_is_drawn_larger(open_page: Any) -> None:
+    page = open_page(program_page(drawn("sessions").program()), viewport=LAPTOP)
+    box = page.locator(".vertex").first
+    assert box.bounding_box()["width"] > 1.2 * box.evaluate("(box) => box.offsetWidth")

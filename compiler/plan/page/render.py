@@ -25,8 +25,45 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from opchain.compiler.graph.plan import Plan, Program
-    from opchain.compiler.plan.model import JobPlan, PlannedEdge, PlannedVertex
+    from opchain.compiler.plan.model import JobPlan, PlannedEdge, PlannedOperator, PlannedVertex
     from opchain.runtime.measurements.job_metrics import JobMetrics
+
+
+_WORDS = {
+    "legacy_source": "source",
+    "input_format_source": "source",
+    "assign_watermarks": "watermarks",
+    "async_wait": "async",
+    "keyed_process": "process",
+    "co_process": "process",
+    "keyed_co_process": "process",
+    "broadcast_process": "broadcast",
+    "keyed_broadcast_process": "broadcast",
+    "combined_reduce": "reduce",
+    "full_window": "window",
+    "interval_join": "join",
+    "multi_input": "inputs",
+    "co_map": "map",
+    "co_flat_map": "flat map",
+    "legacy_sink": "sink",
+    "collect_sink": "collect",
+    "two_phase_sink": "sink",
+    "sink_writer": "sink",
+    "sink_committer": "commit",
+}
+"""The words of programs for kinds of operators; others are called by their kind."""
+
+_TWO_INPUTS = (
+    "co_map",
+    "co_flat_map",
+    "co_process",
+    "keyed_co_process",
+    "broadcast_process",
+    "keyed_broadcast_process",
+    "interval_join",
+    "multi_input",
+)
+_JOINS_IN_WINDOWS = "CoGroupWindowFunction"
 
 
 class VertexDetails(NamedTuple):
@@ -103,7 +140,9 @@ def _operator(plan: JobPlan, node: int, role: str, depth: int) -> dict[str, Any]
         "node": node,
         "id": operator.id,
         "name": operator.name,
-        "kind": operator.kind,
+        "kind": _word(operator),
+        "family": _family(operator),
+        "parent": next((edge.source for edge in plan.in_edges[node] if edge.is_chained), None),
         "callSite": operator.call_site,
         "uid": operator.uid,
         "uidHash": operator.user_id,
@@ -114,6 +153,23 @@ def _operator(plan: JobPlan, node: int, role: str, depth: int) -> dict[str, Any]
         "role": role,
         "depth": depth,
     }
+
+
+def _word(operator: PlannedOperator) -> str:
+    return _WORDS.get(operator.kind, operator.kind.replace("_", " "))
+
+
+def _family(operator: PlannedOperator) -> str:
+    """What an operator is drawn as: "source", "sink", "join", "window", "state" or "plain"."""
+    if operator.source is not None or operator.kind.endswith("source"):
+        return "source"
+    if "sink" in operator.kind:
+        return "sink"
+    if operator.kind in _TWO_INPUTS or _JOINS_IN_WINDOWS in (operator.description or ""):
+        return "join"
+    if "window" in operator.kind:
+        return "window"
+    return "plain" if operator.state is None else "state"
 
 
 def _exchange(plan: JobPlan, edge: PlannedEdge) -> dict[str, Any]:
@@ -147,6 +203,7 @@ def _set(number: int) -> int | None:
 SCRIPTS = (
     "elements.js",
     "units.js",
+    "glyphs.js",
     "boxes.js",
     "layout.js",
     "wires.js",
@@ -154,6 +211,7 @@ SCRIPTS = (
     "overview.js",
     "source_code.js",
     "details.js",
+    "lineage.js",
     "search.js",
     "keys.js",
     "printing.js",

@@ -52,6 +52,7 @@ from opchain.runtime.spark.dataframes import arrow_batches, has_large_types
 from opchain.runtime.spark.exchange import collected, from_frame, shuffled, written_raw
 from opchain.runtime.spark.job_failure import failure_of
 from opchain.runtime.spark.job_label import stage_name
+from opchain.runtime.spark.live_counts import LiveCounts, sending_counts
 from opchain.runtime.spark.stage_tasks import StageTasks
 from opchain.runtime.spark.streaming.clock_source import POSITIONS
 from opchain.runtime.spark.streaming.deliver import Deliver
@@ -121,7 +122,8 @@ class EpochStageTasks(StageTasks):
             lambda: (self._load(task), environment),
             self.epoch.timestamp_ms,
         )
-        yield from running.run_epoch(self.epoch, buffers, self.storage, environment.attempt_id)
+        with sending_counts(self.job.live, task, running.counts_now):
+            yield from running.run_epoch(self.epoch, buffers, self.storage, environment.attempt_id)
         if self.epoch.drains:
             running.close()
         else:
@@ -148,6 +150,7 @@ class Epochs:
         records: Where those of collecting sinks go.
         writers: Its sinks that are stream writers of Spark's.
         history: Hears of each epoch that is over.
+        live: Takes what the tasks of the epoch that runs have counted so far.
         plan: The job's plan, for the metadata.
         allow_non_restored_state: Whether state may be dropped that no operator takes, and what a sink wrote
             that is gone.
@@ -176,6 +179,7 @@ class Epochs:
         records: CollectedRecords,
         writers: StreamWriters,
         history: EpochHistory,
+        live: LiveCounts | None = None,
         plan: Mapping[str, Any] | None = None,
         allow_non_restored_state: bool = False,
         records_epochs: bool = False,
@@ -191,6 +195,7 @@ class Epochs:
         self._records = records
         self._writers = writers
         self._history = history
+        self._live = live or LiveCounts()
         self._phases = PhaseClock()
         self._plan = plan
         self._allows_non_restored = allow_non_restored_state
@@ -298,6 +303,7 @@ class Epochs:
             source.checkpoint_completed(read_to)
         phases.ends(COMMIT)
         self.outcome = outcome
+        self._live.begin(None, checkpoint_id + 1)
         outcome = with_waiting(job, outcome, sum(phases.durations_ms.values()))
         self._history.add(
             epoch_progress(
@@ -402,10 +408,15 @@ class Epochs:
         from pyspark.errors import PySparkException  # noqa: PLC0415
 
         restored = restored_vertices(self._job, self._plan_of_restore())
+        shipped = replace(
+            self._shipped,
+            restarts=self.restarts,
+            live=self._live.begin(self._shipped.live, epoch.checkpoint_id),
+        )
         last = self._line.last_stage(
             self._delivered(rows),
             lambda stage, following, vertices: EpochStageTasks(
-                replace(self._shipped, restarts=self.restarts),
+                shipped,
                 stage,
                 following,
                 tuple(map(self._writers.with_writers, vertices)),

@@ -12,6 +12,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import uuid
+from collections import Counter
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.checkpoint_key import read_key
 from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
+from opchain.runtime.checkpoint.epoch_files import checkpoint_name
 from opchain.runtime.checkpoint.retention import lineage_of
 from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.checkpoint.storage import checkpoint_storage
@@ -32,6 +34,7 @@ from opchain.runtime.spark.bounded_job import python_executable
 from opchain.runtime.spark.job_failure import failure_of, naming_a_lost_jvm
 from opchain.runtime.spark.job_files import provide_files
 from opchain.runtime.spark.job_label import SCHEDULER_POOL, job_group, stage_name
+from opchain.runtime.spark.live_counts import LiveCounts
 from opchain.runtime.spark.remote_error import ErrorSeal
 from opchain.runtime.spark.stage_line import StageLine
 from opchain.runtime.spark.stage_tasks import ShippedJob
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
     from opchain.runtime.epochs.epoch_history import EpochListener
     from opchain.runtime.job.dependencies import JobDependencies
     from opchain.runtime.job.slot_resources import SlotResources
@@ -78,6 +82,8 @@ class StreamingJob:
     Attributes:
         records: What its collecting sinks give.
         history: Its epochs.
+        live: What the tasks of the epoch that runs have counted so far.
+        begins_with: What the run continues; None until that is known.
         restarts: How often it has started again.
         control: Takes its savepoints, and stops it.
 
@@ -127,6 +133,8 @@ class StreamingJob:
         )
         self.restarts = Restarts(settings.restarts, job.job_name)
         self.history = EpochHistory(job, listeners)
+        self.live = LiveCounts()
+        self.begins_with: str | None = None
         if settings.progress_log is not None:
             self.history.listen(ProgressLog(settings.progress_log))
 
@@ -172,6 +180,7 @@ class StreamingJob:
             self._seal,
             lineage=lineage_of(storage),
             staging=f"{storage.url}/{STAGING}",
+            live=stack.enter_context(self.live.listening(self._context)),
         )
         restore_from = self._settings.restore_from
         if restore_from is not None:
@@ -189,11 +198,13 @@ class StreamingJob:
             records=self.records,
             writers=StreamWriters(self.job, self._session),
             history=self.history,
+            live=self.live,
             plan=self._plan,
             allow_non_restored_state=self._settings.allow_non_restored_state,
             records_epochs=self._settings.records_epochs,
             accepts_duplicates=self._settings.accepts_duplicates,
         )
+        self.begins_with = restored_text(epochs.latest, self.job)
         self._due = folder / "due"
         self.control.begin(storage, epochs.latest)
         stack.callback(self.control.end)
@@ -363,3 +374,17 @@ class StreamingJob:
 
     def _description(self) -> str:
         return f"{self.job.job_name}: {'; '.join(stage_name(self.job, stage) for stage in self.job.stages)}"
+
+
+def restored_text(latest: CheckpointMetadata | None, job: JobProgram) -> str:
+    """What a run continues, and which parallelisms are others now."""
+    if latest is None:
+        return "no checkpoint, it starts afresh"
+    before = Counter(task.vertex_id for task in latest.tasks)
+    changed = {
+        f"{before[vertex.vertex_id]} -> {vertex.parallelism}": None
+        for vertex in job.vertices
+        if before.get(vertex.vertex_id, vertex.parallelism) != vertex.parallelism
+    }
+    parallelism = f", parallelism {', '.join(changed)}" if changed else ""
+    return f"restored {checkpoint_name(latest.epoch)}{parallelism}"

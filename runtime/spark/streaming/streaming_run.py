@@ -41,6 +41,7 @@ class StreamingRun(JobRun):
             streaming.cancel,
             waits_for_others=True,
             name=streaming.job.job_name,
+            progress=streaming.live,
             history=streaming.history,
             restarts=streaming.restarts,
         )
@@ -71,6 +72,11 @@ class StreamingRun(JobRun):
                 _on_a_thread(self._streaming.cancel, 0.0)
                 interrupts.wait(self._ended, CANCELLING_S)
                 raise
+
+    @property
+    def begins_with(self) -> str | None:
+        """The checkpoint that the run continues; None until it has been read."""
+        return self._streaming.begins_with
 
     def what_is_left(self) -> str:
         """The last checkpoint, and how to resume from there."""

@@ -100,8 +100,16 @@ def test_a_table_has_a_row_per_vertex_and_operator(tmp_path: Path) -> None:
     assert "waited 400 ms" in " ".join(out.getvalue().split())
 
 
-def test_a_narrow_terminal_cuts_names_not_numbers(tmp_path: Path) -> None:
-    run = EpochRun(lambda env: seen(given(env, "a long name " * 5), "seen"), tmp_path)
+LEFT = {
+    60: {"in", "out", "busy", "watermark"},
+    80: {"tasks", "in", "out", "busy", "watermark", "state"},
+    200: {"tasks", "in", "in so far", "out", "busy", "watermark", "state"},
+}
+
+
+@pytest.mark.parametrize("width", LEFT)
+def test_a_narrow_terminal_gives_up_columns_before_names(tmp_path: Path, width: int) -> None:
+    run = EpochRun(lambda env: seen(given(env, "a name of 26 characters  x"), "seen"), tmp_path)
     outcome = run.run().outcome
     run.close()
     history = EpochHistory(run.job)
@@ -110,7 +118,28 @@ def test_a_narrow_terminal_cuts_names_not_numbers(tmp_path: Path) -> None:
     )
     history.add(progress, outcome)
     out = io.StringIO()
-    Console(file=out, width=70).print(epoch_table(progress, history.totals()))
-    row = next(line for line in out.getvalue().splitlines() if "Source" in line)
-    assert "\N{HORIZONTAL ELLIPSIS}" in row
+    Console(file=out, width=width).print(epoch_table(progress, history.totals()))
+    lines = out.getvalue().splitlines()
+    header = next(line for line in lines if "vertex, operator" in line)
+    row = next(line for line in lines if "Source" in line)
+    assert set(re.split(r" {2,}", header.strip())) == {"vertex, operator"} | LEFT[width]
+    assert "Source: a name of 26" in row
     assert "%" in row
+    assert max(map(len, lines)) <= width
+
+
+@pytest.mark.parametrize(("busy", "is_coloured"), [(0.97, True), (0.5, False)])
+def test_colour_is_for_what_stands_out(tmp_path: Path, busy: float, is_coloured: bool) -> None:
+    run = EpochRun(lambda env: seen(given(env, "words"), "seen"), tmp_path)
+    outcome = run.run(words=["a"]).outcome
+    run.close()
+    history = EpochHistory(run.job)
+    progress = epoch_progress(
+        run.job, outcome, Epoch(1, 0), run_id="run", batch=0, checkpoint="", durations_ms=PHASES
+    )
+    history.add(progress, outcome)
+    vertices = tuple(replace(vertex, busy=busy) for vertex in progress.vertices)
+    out = io.StringIO()
+    console = Console(file=out, width=120, force_terminal=True, color_system="standard")
+    console.print(epoch_table(replace(progress, vertices=vertices), history.totals()))
+    assert ("\x1b[33m" in out.getvalue()) is is_coloured

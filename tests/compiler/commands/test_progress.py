@@ -1,19 +1,25 @@
 from __future__ import annotations
 
-import logging
 import os
 import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from epoch_runs import EpochRun, given
+from example_metrics import TASK
 from forms import seen
 from terminal import terminal_of
 
-from opchain.compiler.commands.progress import ProgressLog, TerminalArea, TerminalRows
+from opchain.compiler.commands.progress import (
+    PLAIN_PERIOD_S,
+    ProgressLog,
+    TerminalArea,
+    TerminalRows,
+)
 from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.epochs.epoch_progress import epoch_progress
@@ -28,16 +34,17 @@ HALF = StageProgress("count x4", 4, running=1, done=2, records=800)
 NOT_YET = StageProgress("count x4", 4)
 
 
-def test_a_stage_is_logged_once_when_it_is_done(caplog: pytest.LogCaptureFixture) -> None:
-    log = ProgressLog()
-    with caplog.at_level(logging.INFO, "opchain.progress"):
-        log.show("job", [FIRST, NOT_YET])
-        log.show("job", [FIRST, HALF])
-        assert len(caplog.messages) == 1
-        log.show("job", [FIRST, StageProgress("count x4", 4, done=4, records=1_500)])
-        log.show("other job", [FIRST])
-        log.clear()
-    assert caplog.messages == [
+def test_a_stage_is_logged_once_when_it_is_done() -> None:
+    lines: list[str] = []
+    log = ProgressLog(lines.append)
+    log.begin("job 'words' begins")
+    log.show("job", [FIRST, NOT_YET])
+    log.show("job", [FIRST, HALF])
+    assert len(lines) == 1
+    log.show("job", [FIRST, StageProgress("count x4", 4, done=4, records=1_500)])
+    log.show("other job", [FIRST])
+    log.clear()
+    assert lines == [
         "stage 1 of 2 is done: read x1: 1 task, 1500 records",
         "stage 2 of 2 is done: count x4: 4 tasks, 1500 records",
         "stage 1 of 1 is done: read x1: 1 task, 1500 records",
@@ -49,9 +56,61 @@ def test_rows_have_names_tasks_and_records(monkeypatch: pytest.MonkeyPatch) -> N
     rows = TerminalRows(TerminalArea(terminal))
     rows.show("job", [FIRST, HALF])
     first, second = terminal.shown().splitlines()
-    assert re.fullmatch(r"read x1 +━+ 1/1 tasks 1,500 records 0:00", first)
-    assert re.fullmatch(r"count x4 +[━╺╸]+ 2/4 tasks +800 records 0:00", second)
+    assert re.fullmatch(r"read x1 +━+ 1/1 tasks 1,500 records +0:00", first)
+    assert re.fullmatch(r"count x4 +[━╺╸]+ 2/4 tasks +800 records +0:00", second)
     assert max(map(len, (first, second))) == 80
+
+
+def test_a_stage_that_runs_has_its_records_and_how_many_come_in_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal, now = terminal_of(monkeypatch), 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    rows = TerminalRows(TerminalArea(terminal))
+    for records in (0, 20_000, 50_000):
+        terminal.clear()
+        rows.show("job", [StageProgress("count x4", 4, running=4, records=records)])
+        now += 1
+    assert re.fullmatch(
+        r"count x4 +━+ 0/4 tasks 50,000 records 25\.0 k/s 0:02", terminal.shown().splitlines()[-1]
+    )
+
+
+def test_without_a_terminal_a_stage_that_runs_has_a_line_every_ten_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, lines = 0.0, []
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    log = ProgressLog(lines.append, PLAIN_PERIOD_S)
+    log.begin("job 'words' (2 vertices, 5 tasks) begins: restored chk-12, parallelism 2 -> 4")
+    for second in range(25):
+        now = float(second)
+        log.show("job", [FIRST, StageProgress("count x4", 4, running=4, records=100 * second)])
+    assert lines == [
+        "job 'words' (2 vertices, 5 tasks) begins: restored chk-12, parallelism 2 -> 4",
+        "stage 1 of 2 is done: read x1: 1 task, 1500 records",
+        "stage 2 of 2 runs: count x4: 0 of 4 tasks done, 1000 records, 100/s",
+        "stage 2 of 2 runs: count x4: 0 of 4 tasks done, 2000 records, 100/s",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("width", "expected"),
+    [
+        (50, r"count the clicks of each user x4 +2/4 800 0:00"),
+        (60, r"count the clicks of each user x4 +2/4 800 +0:00"),
+        (80, r"count the clicks of each user x4 +[━╺╸]{10} 2/4 tasks 800 records +0:00"),
+        (200, r"count the clicks of each user x4 +[━╺╸]{20} 2/4 tasks 800 records +0:00"),
+    ],
+)
+def test_on_a_narrow_terminal_names_stay_longest(
+    monkeypatch: pytest.MonkeyPatch, width: int, expected: str
+) -> None:
+    terminal = terminal_of(monkeypatch)
+    monkeypatch.setenv("COLUMNS", str(width))
+    stage = StageProgress("count the clicks of each user x4", 4, running=1, done=2, records=800)
+    TerminalRows(TerminalArea(terminal)).show("job", [stage])
+    assert re.fullmatch(expected, terminal.shown().strip())
 
 
 def test_time_does_not_run_before_a_stage_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,12 +156,12 @@ def history(tmp_path: Path) -> EpochHistory:
     return history
 
 
-def test_each_epoch_is_logged_once(caplog: pytest.LogCaptureFixture, history: EpochHistory) -> None:
-    log, job = ProgressLog(), history.recent[0].job
-    with caplog.at_level(logging.INFO, "opchain.progress"):
-        log.show_epochs(history)
-        log.show_epochs(history)
-    assert [message.partition(";")[0] for message in caplog.messages] == [
+def test_each_epoch_is_logged_once(history: EpochHistory) -> None:
+    lines: list[str] = []
+    log, job = ProgressLog(lines.append), history.recent[0].job
+    log.show_epochs(history, {})
+    log.show_epochs(history, {})
+    assert [line.partition(";")[0] for line in lines] == [
         f"epoch 1 of '{job}': records: 5 in, 5 out, 5 a second",
         f"epoch 2 of '{job}': records: 2 in, 2 out, 2 a second",
     ]
@@ -114,14 +173,24 @@ def test_an_epoch_is_drawn_once_and_again_when_the_rows_had_to_go(
     terminal = terminal_of(monkeypatch)
     area = TerminalArea(terminal)
     rows = TerminalRows(area)
-    rows.show_epochs(history)
+    rows.show_epochs(history, {})
     assert "  epoch 2" in terminal.shown()
     terminal.clear()
-    rows.show_epochs(history)
+    rows.show_epochs(history, {})
     assert terminal.shown() == ""
     area.step_aside("a line of the program\n")
-    rows.show_epochs(history)
+    rows.show_epochs(history, {})
     assert "  epoch 2" in terminal.shown()
+
+
+def test_the_epoch_that_runs_has_a_line(
+    monkeypatch: pytest.MonkeyPatch, history: EpochHistory
+) -> None:
+    terminal = terminal_of(monkeypatch)
+    source = replace(TASK, records_in=5_000, elapsed_ns=2 * 10**9)
+    source = replace(source, operators=(replace(TASK.operators[0], input_watermarks=()),))
+    TerminalRows(TerminalArea(terminal)).show_epochs(history, {0: source, 1: TASK})
+    assert "the epoch that runs has read 5,000 records, 2,500/s" in terminal.shown()
 
 
 PROGRAM = """
@@ -187,7 +256,16 @@ def test_verbose_logs_the_job_and_its_stages(write: Any, run: Any) -> None:
     assert "opchain.progress: stage 1 of 2 is done: " in done.stderr
 
 
-def test_without_a_terminal_and_without_v_nothing_is_said(write: Any, run: Any) -> None:
+def test_without_a_terminal_there_is_a_line_at_the_start_and_for_each_stage(
+    write: Any, run: Any
+) -> None:
     write(PROGRAM)
     done = run("run", "--local", "clicks.py")
-    assert done.stderr.startswith("\njob 'numbers' ran for ")
+    said, _, table = done.stderr.partition("\n\n")
+    assert said.splitlines() == [
+        "opchain: job 'numbers' (2 vertices, 2 tasks) begins",
+        "opchain: stage 1 of 2 is done: Source: Sequence Source x1: 1 task, 6 records",
+        "opchain: stage 2 of 2 is done: slow -> Sink: Print to Std. Out x1: 1 task, 6 records",
+    ]
+    assert table.startswith("job 'numbers' ran for ")
+    assert run("run", "--local", "--quiet", "clicks.py").stderr == ""

@@ -7,21 +7,34 @@ const SKEWED = 2; // one subtask has twice its share
 function vertexBox(vertex) {
   const title = vertex.operators.map((operator) => operator.name).join(", ");
   const tasks = vertex.parallelism === null ? "auto" : `\u00d7${vertex.parallelism}`;
-  const box = element("div.vertex", {
+  const family = familyOf(vertex);
+  const box = element(`div.vertex.${family}`, {
     role: "button", tabindex: 0, "data-number": vertex.number,
     "aria-label": `vertex ${vertex.number}, ${vertex.parallelism === null ? "automatic parallelism" : counted(vertex.parallelism, "task")}: ${title}`,
   });
+  const hasState = vertex.operators.some((operator) => operator.state && operator.family !== "source");
+  const facts = [tasks, vertex.operators.length > 1 ? `${vertex.operators.length} ops` : "", hasState ? "state" : ""];
   box.append(
     element("div.top", {},
       element("b", {}, String(vertex.number)),
       element("span.tasks", { title: "parallelism" }, tasks),
-      vertex.keyGroups === null ? null : element("span", {}, counted(vertex.keyGroups, "key group")),
+      vertex.keyGroups === null ? null : element("span", { title: "the number of key groups is the maximum parallelism" }, counted(vertex.keyGroups, "key group")),
       vertex.slotSharingGroup === "default" ? null
         : element("span.group", { title: `slot sharing group ${vertex.slotSharingGroup}` }, vertex.slotSharingGroup),
-      vertex.stage === null ? null : element("span.push", {}, `stage ${vertex.stage}`)),
+      element("span.push.state-word", {}),
+      vertex.stage === null ? null : element("span.stage", { title: "the Spark stage that runs it" }, `stage ${vertex.stage}`)),
     element("ol", {}, operatorRows(vertex)),
-    element("div.far", { "aria-hidden": "true" }, element("span", {}, vertex.operators.find((operator) => operator.role === "head").name)));
+    element("div.far", { "aria-hidden": "true" }, glyph(family),
+      element("span.title", {}, farName(vertex)),
+      element("span.facts", {}, facts.filter(Boolean).join(" \u00b7 "))));
   return box;
+}
+
+// The name of what gives a vertex its glyph, which from far away is all that is left of it.
+function farName(vertex) {
+  const head = vertex.operators.find((operator) => operator.role === "head");
+  const telling = head.family === "plain" ? vertex.operators.find((operator) => operator.family === familyOf(vertex)) : null;
+  return (telling && telling.family !== "sink" ? telling : head).name;
 }
 
 function operatorRows(vertex) {
@@ -32,7 +45,7 @@ function operatorRows(vertex) {
     const caller = shown.slice(0, at).findLastIndex((other) => depth(other) < depth(operator));
     const up = operator.role === "branch" ? at - caller : 1;
     const row = element(`li.${operator.role}`, { "--depth": depth(operator), "--up": up, title: `${operator.name} (${operator.callSite})` },
-      element("span.name", {}, operator.name || "\u00a0"), element("span.kind", {}, operator.kind));
+      glyph(operator.family), element("span.name", {}, operator.name || "\u00a0"), element("span.kind", {}, operator.kind));
     row.dataset.node = operator.node;
     return row;
   });
@@ -40,22 +53,32 @@ function operatorRows(vertex) {
   return rows;
 }
 
+// How records move, in a word; why not straight on, when the pointer is on it.
 function exchangeLabel(exchange) {
-  const more = exchange.reasons.length - 1;
-  const label = element(`div.exchange.${exchange.key === null ? "plain" : "hash"}`, {
-    "data-exchange": exchange.number, title: exchange.reasons.map((rule) => rule.reason).join("\n"),
-  });
-  // The arrow runs between the two halves, so they are equally high.
-  label.append(
-    element("div.above", {},
-      exchange.sideOutput === null ? null : element("div.clip.tag", {}, `side output ${exchange.sideOutput}`),
-      element("div.clip", {},
-        element("span.how", {}, exchange.strategy),
-        exchange.key === null ? null : element("span.by", {}, ` ${exchange.key}`),
-        exchange.input ? element("span.to", {}, ` input ${exchange.input}`) : null)),
-    element("div.below", {}, more < 0 ? null : element("div.clip.why", {}, exchange.reasons[0].brief + (more ? ` (+${more})` : ""))));
-  return label;
+  return element(`div.exchange.${exchange.key === null ? "plain" : "hash"}`, { "data-exchange": exchange.number, "aria-label": exchangeHint(exchange).join(" ") },
+    exchange.sideOutput === null ? null : element("span.tag", { title: "side output" }, exchange.sideOutput),
+    element("span.how", {}, exchange.strategy),
+    exchange.key === null ? null : element("span.by", {}, exchange.key),
+    exchange.input ? element("span.to", {}, `input ${exchange.input}`) : null,
+    exchange.hasRate ? element("span.rate") : null);
 }
+
+const STRATEGIES = {
+  FORWARD: "Each subtask sends to the one of the same number.",
+  HASH: "Records move to the subtask of their key.",
+  REBALANCE: "Records go to all subtasks in turn.",
+  RESCALE: "Records go in turn to a part of the subtasks.",
+  SHUFFLE: "Records go to random subtasks.",
+  BROADCAST: "Every subtask gets every record.",
+  GLOBAL: "All records go to the first subtask.",
+  CUSTOM: "The program's partitioner chooses the subtask.",
+};
+
+const exchangeHint = (exchange) => [
+  STRATEGIES[exchange.strategy] ?? "",
+  ...(exchange.reasons.length ? ["Not chained, because"] : []),
+  ...exchange.reasons.map((rule) => `\u2022 ${rule.brief}`),
+].filter(Boolean);
 
 // The numbers of a vertex below its operators; again with later ones, its size stays the same.
 function showOnBox(box, counts) {

@@ -7,9 +7,7 @@ const INPUTS_APART = 14;
 
 const LAYOUT = {
   "elk.algorithm": "layered",
-  "elk.direction": "RIGHT",
   "elk.edgeRouting": "ORTHOGONAL",
-  "elk.aspectRatio": "1.7",
   "elk.padding": "[top=24,left=24,bottom=24,right=24]",
   "elk.spacing.nodeNode": "34",
   "elk.spacing.edgeNode": "18",
@@ -24,11 +22,11 @@ const LAYOUT = {
   "elk.layered.thoroughness": "10",
 };
 
-async function layOut(vertices, exchanges) {
+async function layOut(vertices, exchanges, direction) {
   const laidOut = await (await layoutLibrary()).layout({
     id: "plan",
-    layoutOptions: LAYOUT,
-    children: vertices.map((vertex) => layoutNode(vertex, exchanges)),
+    layoutOptions: { ...LAYOUT, "elk.direction": direction, "elk.aspectRatio": direction === "DOWN" ? "0.7" : "1.7" },
+    children: vertices.map((vertex) => layoutNode(vertex, exchanges, direction)),
     edges: exchanges.map((exchange) => ({
       id: `exchange ${exchange.number}`,
       sources: [outPort(exchange)],
@@ -38,6 +36,7 @@ async function layOut(vertices, exchanges) {
     })),
   });
   return {
+    direction,
     width: laidOut.width,
     height: laidOut.height,
     corners: laidOut.children.map(({ x, y }) => ({ x, y })),
@@ -46,23 +45,38 @@ async function layOut(vertices, exchanges) {
   };
 }
 
+// To the right, as text is read; down where the window is narrow, or where the plan is so long that it is larger then.
+async function bestLayout(vertices, exchanges, room) {
+  if (room.width < NARROW) return layOut(vertices, exchanges, "DOWN");
+  const right = await layOut(vertices, exchanges, "RIGHT");
+  const scale = ({ width, height }) => Math.min(room.width / width, room.height / height);
+  if (scale(right) > LONG || vertices.length > MOST_TRIED) return right;
+  const down = await layOut(vertices, exchanges, "DOWN");
+  return scale(down) > scale(right) * BETTER ? down : right;
+}
+
+const LONG = 0.6; // a drawing that is seen whole at this scale is well as it is
+const BETTER = 1.2;
+const MOST_TRIED = 120; // a second layout of more takes seconds
+
 const outPort = (exchange) => `vertex ${exchange.source} from ${exchange.from}`;
 const inPort = (exchange) => `vertex ${exchange.target} input ${exchange.input}`;
 
-function layoutNode(vertex, exchanges) {
+function layoutNode(vertex, exchanges, direction) {
   const { offsetWidth: width, offsetHeight: height } = vertex.box;
-  const ports = new Map();
   const inputs = [...new Set(exchanges.filter((exchange) => exchange.target === vertex.number).map(inPort))].sort();
-  inputs.forEach((id, position) => {
-    const y = Math.min(height - 4, HEAD_Y + position * INPUTS_APART);
-    ports.set(id, { id, x: 0, y, layoutOptions: { "elk.port.side": "WEST" } });
-  });
-  for (const exchange of exchanges) {
-    if (exchange.source !== vertex.number) continue;
-    const id = outPort(exchange);
-    ports.set(id, { id, x: width, y: heightOf(vertex, exchange.from), layoutOptions: { "elk.port.side": "EAST" } });
+  const outputs = [...new Set(exchanges.filter((exchange) => exchange.source === vertex.number).map(outPort))];
+  const ports = [];
+  const add = (id, x, y, side) => ports.push({ id, x, y, layoutOptions: { "elk.port.side": side } });
+  if (direction === "DOWN") {
+    const apart = (at, all) => (width * (at + 1)) / (all.length + 1);
+    inputs.forEach((id, at) => add(id, apart(at, inputs), 0, "NORTH"));
+    outputs.forEach((id, at) => add(id, apart(at, outputs), height, "SOUTH"));
+  } else {
+    inputs.forEach((id, at) => add(id, 0, Math.min(height - 4, HEAD_Y + at * INPUTS_APART), "WEST"));
+    for (const id of outputs) add(id, width, heightOf(vertex, exchanges.find((exchange) => outPort(exchange) === id).from), "EAST");
   }
-  return { id: `vertex ${vertex.number}`, width, height, ports: [...ports.values()], layoutOptions: { "elk.portConstraints": "FIXED_POS" } };
+  return { id: `vertex ${vertex.number}`, width, height, ports, layoutOptions: { "elk.portConstraints": "FIXED_POS" } };
 }
 
 function heightOf(vertex, node) {
@@ -73,6 +87,7 @@ function heightOf(vertex, node) {
 // The library is compressed in the page, a third of its size, and runs in this thread: a worker
 // would need an address to load from.
 async function layoutLibrary() {
+  if (window.ELK) return new window.ELK();
   const packed = Uint8Array.from(atob(byId("layout-library").textContent), (char) => char.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   document.body.append(Object.assign(document.createElement("script"), { textContent: await new Response(stream).text() }));

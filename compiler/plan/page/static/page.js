@@ -7,6 +7,7 @@ async function show() {
   const drawing = byId("drawing");
   plan.exchanges.forEach((exchange, number) => {
     exchange.number = number;
+    exchange.hasRate = Boolean(document.documentElement.dataset.news);
     exchange.label = exchangeLabel(exchange);
   });
   for (const vertex of plan.vertices) vertex.box = vertexBox(vertex);
@@ -24,7 +25,7 @@ async function show() {
   map.onPress(port.centre);
   page.port = port;
   page.draw = async () => {
-    Object.assign(extent, await drawPlan(plan));
+    Object.assign(extent, await drawPlan(plan, port.room()));
     map.draw();
     preparePrinting(extent);
   };
@@ -42,6 +43,8 @@ async function show() {
     else document.activeElement?.blur();
   };
   listen(plan, page, view);
+  followPointer(plan, view);
+  showHints(plan, view);
   await page.draw();
   port.begin();
   document.documentElement.classList.add("drawn");
@@ -53,7 +56,7 @@ async function show() {
   followJob(show);
 }
 
-async function drawPlan(plan) {
+async function drawPlan(plan, room) {
   const boxes = [...plan.vertices.map((vertex) => vertex.box), ...plan.exchanges.map((exchange) => exchange.label)];
   for (const box of boxes) Object.assign(box.style, { left: 0, top: 0, width: "", height: "" });
   // A little more than a text needs: at another scale its letters are up to a hundredth wider.
@@ -62,9 +65,10 @@ async function drawPlan(plan) {
     box.style.width = `${sizes[number][0]}px`;
     box.style.height = `${sizes[number][1]}px`;
   });
-  const laidOut = await layOut(plan.vertices, plan.exchanges);
+  const laidOut = await bestLayout(plan.vertices, plan.exchanges, room);
   const corners = [...laidOut.corners, ...laidOut.labels];
   boxes.forEach((box, number) => Object.assign(box.style, { left: `${corners[number].x}px`, top: `${corners[number].y}px` }));
+  byId("drawing").dataset.direction = laidOut.direction;
   dress(byId("wires"), { width: laidOut.width, height: laidOut.height });
   drawWires(plan.exchanges, laidOut.lines);
   return { width: laidOut.width, height: laidOut.height };
@@ -83,9 +87,7 @@ async function showNumbers(plan, page, counts) {
   const isFirst = !page.counts && counts;
   page.counts = counts;
   for (const vertex of plan.vertices) showOnBox(vertex.box, counts?.[vertex.id]);
-  const legend = byId("legend");
-  legend.hidden = !counts;
-  legend.replaceChildren(...[["busy", "busy"], ["pressed", "back-pressured"], ["idle", "idle"]].map(([kind, name]) => element("span", {}, element(`i.${kind}`), name)));
+  showLegend(plan, Boolean(counts));
   if ((isFirst || outgrown(plan)) && !page.isDrawing) {
     page.isDrawing = true;
     await page.draw?.();
@@ -112,7 +114,6 @@ function chooser(plan, page) {
     panel.replaceChildren(element("button.close", { onclick: nothing, "aria-label": "Close" }, "\u00d7"), ...contents.flat().filter(Boolean));
     panel.hidden = false;
     panel.scrollTop = 0;
-    document.documentElement.style.setProperty("--panel", `${hiddenByPanel()}px`);
   }
 
   function unmark() {
@@ -123,7 +124,6 @@ function chooser(plan, page) {
     unmark();
     panel.hidden = true;
     page.chosen = null;
-    document.documentElement.style.setProperty("--panel", "0px");
     opener?.focus?.({ preventScroll: true });
   }
 
@@ -161,11 +161,26 @@ function listen(plan, page, view) {
   byId("zoom-out").addEventListener("click", () => page.whenDrawn(() => page.port.zoom(0.8)));
   byId("fit").addEventListener("click", () => page.whenDrawn(() => page.port.fit()));
   listenToKeys(plan, page);
-  const bar = document.querySelector("header");
-  new ResizeObserver(() => {
-    document.documentElement.style.setProperty("--bar", `${bar.offsetHeight}px`);
-    page.port.moveBy(0, 0);
-  }).observe(view);
+  new ResizeObserver(() => page.port.resize()).observe(view);
+}
+
+// Why an exchange is one, beside the pointer.
+function showHints(plan, view) {
+  const hint = byId("hint");
+  view.addEventListener("pointermove", (event) => {
+    const over = event.buttons ? null : event.target.closest?.("[data-exchange]");
+    hint.hidden = !over;
+    if (!over) return;
+    const number = Number(over.dataset.exchange);
+    if (hint.dataset.shown !== String(number)) {
+      hint.dataset.shown = number;
+      hint.replaceChildren(...exchangeHint(plan.exchanges[number]).map((line, at) => element(at ? "p" : "b", {}, line)));
+    }
+    const { left, top, width, height } = view.getBoundingClientRect();
+    hint.style.left = `${Math.max(8, Math.min(event.clientX - left + 14, width - hint.offsetWidth - 8))}px`;
+    hint.style.top = `${Math.max(8, Math.min(event.clientY - top + 16, height - hint.offsetHeight - 8))}px`;
+  });
+  view.addEventListener("pointerleave", () => { hint.hidden = true; });
 }
 
 function listenToTheme() {

@@ -2,11 +2,13 @@
 
 const LEAST_SCALE = 0.02;
 const GREATEST_SCALE = 3;
-const READABLE = 0.42; // below, boxes show their name alone
+const READABLE = 0.68; // below, boxes show their name alone
 const WHOLE = 0.28; // a drawing that would have to be smaller begins at its left end,
 const COMFORTABLE = 0.34; // as large as this
 const MARGIN = 28;
+const LARGEST_FIT = 1.35; // a small plan is drawn larger than life
 const NARROW_MARGIN = 12;
+const LEGEND = 40; // the height that it takes
 const NARROW = 720; // as in the style
 
 function viewport(view, drawing, extent, onMove) {
@@ -24,16 +26,18 @@ function viewport(view, drawing, extent, onMove) {
     onMove(at, room());
   }
 
-  // What the panel leaves of the window.
-  const room = () => ({ width: view.clientWidth - hiddenByPanel(), height: view.clientHeight });
+  const room = () => ({ width: view.clientWidth, height: view.clientHeight });
+  let isFitted = false; // whole in the window, until somebody moves it
 
   function moveBy(x, y) {
+    isFitted = false;
     at.x += x;
     at.y += y;
     apply();
   }
 
   function zoom(factor, x = room().width / 2, y = room().height / 2) {
+    isFitted = false;
     const scale = Math.min(GREATEST_SCALE, Math.max(LEAST_SCALE, at.scale * factor));
     at.x = x - ((x - at.x) * scale) / at.scale;
     at.y = y - ((y - at.y) * scale) / at.scale;
@@ -45,16 +49,26 @@ function viewport(view, drawing, extent, onMove) {
 
   function fit(least = LEAST_SCALE) {
     const { width, height } = room();
-    const whole = Math.min((width - 2 * margin()) / extent.width, (height - 2 * margin()) / extent.height, 1);
+    const whole = Math.min((width - 2 * margin()) / extent.width, (height - 2 * margin() - (byId("legend").hidden ? 0 : LEGEND)) / extent.height, LARGEST_FIT);
     at.scale = Math.max(whole, least);
     at.x = Math.max(margin(), (width - extent.width * at.scale) / 2);
-    at.y = (height - extent.height * at.scale) / 2;
+    const spare = height - extent.height * at.scale;
+    at.y = Math.min(spare / 2, Math.max(margin(), (spare - LEGEND) / 2));
+    if (spare < 0) at.y = extent.height > extent.width * 1.5 ? margin() : spare / 2;
+    isFitted = true;
     apply();
   }
 
   function begin() {
     fit();
-    if (at.scale < WHOLE) fit(COMFORTABLE);
+    if (at.scale >= WHOLE) return;
+    fit(COMFORTABLE);
+    isFitted = false;
+  }
+
+  function resize() {
+    if (isFitted && extent.width) begin();
+    else apply();
   }
 
   function centre(x, y) {
@@ -65,7 +79,8 @@ function viewport(view, drawing, extent, onMove) {
   }
 
   // Moves only as far as it takes to see a box whole.
-  function reveal(box, scale = at.scale) {
+  function reveal(box, scale = 0) {
+    if (isFitted) begin(); // the panel may just have been opened
     if (scale > at.scale) zoom(scale / at.scale);
     const { width, height } = room();
     const left = box.offsetLeft * at.scale + at.x;
@@ -78,12 +93,7 @@ function viewport(view, drawing, extent, onMove) {
   }
 
   listenToPointers(view, moveBy, zoom);
-  return { at, moveBy, zoom, fit, centre, reveal, room, begin };
-}
-
-function hiddenByPanel() {
-  const panel = byId("details");
-  return panel.hidden || panel.offsetWidth > innerWidth * 0.6 ? 0 : panel.offsetWidth;
+  return { at, moveBy, zoom, fit, centre, reveal, room, begin, resize };
 }
 
 function listenToPointers(view, moveBy, zoom) {

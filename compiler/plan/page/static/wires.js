@@ -5,15 +5,19 @@ const TIP = 8;
 
 function drawWires(exchanges, lines) {
   byId("wires").replaceChildren(...exchanges.flatMap((exchange, number) => wire(exchange, lines[number])));
+  for (const exchange of exchanges) if (exchange.flow) exchange.wire.style.setProperty("--flow", exchange.flow);
 }
 
 function wire(exchange, points) {
-  const end = points.at(-1);
-  const short = [...points.slice(0, -1), { x: end.x - TIP + 2, y: end.y }];
+  const [before, end] = points.slice(-2);
+  const length = apart(before, end) || 1;
+  const [along, up] = [(end.x - before.x) / length, (end.y - before.y) / length];
+  const short = [...points.slice(0, -1), { x: end.x - along * (TIP - 2), y: end.y - up * (TIP - 2) }];
   const classes = [exchange.key === null ? "" : "hash", exchange.sideOutput === null ? "" : "side"].join(" ").trim();
   exchange.wire = drawn("path", { d: rounded(short), class: classes, "data-exchange": exchange.number });
-  const tip = `M${end.x} ${end.y}l${-TIP} ${-TIP / 2}v${TIP}z`;
-  return [exchange.wire, drawn("path", { d: tip, class: "tip" })];
+  const [back, aside] = [{ x: end.x - along * TIP, y: end.y - up * TIP }, { x: -up * (TIP / 2), y: along * (TIP / 2) }];
+  exchange.tip = drawn("path", { d: `M${end.x} ${end.y}L${back.x + aside.x} ${back.y + aside.y}L${back.x - aside.x} ${back.y - aside.y}z`, class: "tip" });
+  return [exchange.wire, exchange.tip];
 }
 
 function rounded(points) {

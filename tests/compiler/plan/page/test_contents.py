@@ -72,3 +72,31 @@ def test_an_exchange_names_its_key_and_its_side_output() -> None:
     assert (one["strategy"], one["sideOutput"]) == ("HASH", "odd")
     inputs = [exchange["input"] for exchange in contents("broadcast")["exchanges"]]
     assert sorted(inputs) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("program", "name", "expected"),
+    [
+        ("word_count", "Source: lines", ("source", "source")),
+        ("word_count", "count", ("reduce", "state")),
+        ("sessions", "visits", ("window", "window")),
+        ("sessions", "Sink: Print to Std. Out", ("sink", "sink")),
+        ("join", "named clicks", ("window", "join")),
+        ("diamond", "sides", ("map", "join")),
+        ("two_sinks", "archive: Committer", ("commit", "sink")),
+        ("two_sinks", "square", ("map", "plain")),
+    ],
+)
+def test_operators_have_a_word_and_a_family(
+    program: str, name: str, expected: tuple[str, str]
+) -> None:
+    operators = [row for vertex in contents(program)["vertices"] for row in vertex["operators"]]
+    found = next(row for row in operators if row["name"] == name)
+    assert (found["kind"], found["family"]) == expected
+
+
+def test_an_operator_names_the_one_in_front_of_it_in_its_chain() -> None:
+    _, visits = contents("sessions")["vertices"]
+    head, *sinks = visits["operators"]
+    assert head["parent"] is None
+    assert [sink["parent"] for sink in sinks] == [head["node"]] * 2

@@ -1,0 +1,347 @@
+"""What the page of a job is told: states, numbers, epochs, exceptions, times.
+
+One JobWatch looks at a job again and again, for all of its pages. It keeps what a page that is opened later, or
+a file that is saved, needs: when each vertex began and ended, the epochs, and what failed.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.graph.plan import made
+from opchain.compiler.plan.page.numbers import page_numbers
+from opchain.runtime.job.run import JobRun
+from opchain.runtime.job.status import JobStatus
+from opchain.runtime.measurements.job_metrics import added, metrics_so_far
+from opchain.runtime.spark.remote_error import failure_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from opchain.compiler.interception import StartedJob
+    from opchain.runtime.epochs.epoch_history import EpochHistory
+    from opchain.runtime.epochs.epoch_progress import EpochProgress
+    from opchain.runtime.measurements.task_metrics import TaskMetrics
+
+OVER = (JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CANCELED)
+
+_EPOCHS_KEPT = 1_000
+_RATE_OVER_S = 3.0
+_MOST_LINES = 60
+
+
+class JobWatch:
+    """Looks at one job; any thread may."""
+
+    def __init__(self, job: StartedJob) -> None:
+        self._job = job
+        self._lock = threading.Lock()
+        self._states: dict[str, str] = {}
+        self._spans: dict[str, list[int | None]] = {}
+        self._epochs: deque[dict[str, Any]] = deque(maxlen=_EPOCHS_KEPT)
+        self._last_epoch = 0
+        self._samples: deque[tuple[float, dict[str, tuple[int, int]]]] = deque()
+        self._version = 0
+        self._seen: Any = None
+        self._news: dict[str, Any] = {}
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the job has ended."""
+        return self._job.client.get_job_status().result() in OVER
+
+    def look(self) -> tuple[int, dict[str, Any]]:
+        """The news as of now, and their number, which is another one where something has changed.
+
+        `status` is the job's, `isOver` whether that is its last. `states` has one of "waiting", "running",
+        "finished", "failed" and "canceled" for each vertex, `spans` when it began and ended. `numbers` are those of
+        `page_numbers`, with `rateIn` and `rateOut` in records a second; of an unbounded job the totals of this run,
+        with the shares of time in its last epoch. `tasks` says how many of a bounded job are done. `epochs` has a
+        line for each epoch, `exceptions` what failed, `at` the time in milliseconds.
+        """
+        run = self._job.client
+        status = run.get_job_status().result()
+        history = run.history if isinstance(run, JobRun) else None
+        progress = run.progress if isinstance(run, JobRun) else None
+        running = {} if progress is None else dict(progress.running_tasks())
+        with self._lock:
+            now_ms = time.time_ns() // 1_000_000
+            self._take_epochs(history)
+            numbers = (
+                self._numbers_of_tasks(status, running)
+                if history is None
+                else self._numbers_of_epochs(history, running)
+            )
+            self._take_states(status, running, now_ms, has_epochs=history is not None)
+            seen = (
+                status,
+                self._last_epoch,
+                dict(self._states),
+                {vertex: _counts(found) for vertex, found in numbers.items()},
+                None if history is not None else _tasks(run),
+            )
+            if seen != self._seen:
+                self._seen = seen
+                self._version += 1
+                self._news = {
+                    "at": now_ms,
+                    "status": status.name.lower(),
+                    "isOver": status in OVER,
+                    "restarts": self._restarts(),
+                    "tasks": seen[-1],
+                    "states": seen[2],
+                    "spans": {vertex: list(span) for vertex, span in self._spans.items()},
+                    "numbers": numbers or None,
+                    "exceptions": self._exceptions(status),
+                }
+            return self._version, self._news
+
+    def epochs(self, after: int = 0) -> list[dict[str, Any]]:
+        """A line for each epoch of this run behind one, as far as they are kept."""
+        with self._lock:
+            return [epoch for epoch in self._epochs if epoch["epoch"] > after]
+
+    def whole(self) -> dict[str, Any]:
+        """All there is to show, for a file."""
+        _, news = self.look()
+        return news | {"epochs": self.epochs()}
+
+    def _take_epochs(self, history: EpochHistory | None) -> None:
+        for epoch in () if history is None else history.recent:
+            if epoch.epoch > self._last_epoch:
+                self._epochs.append(epoch_news(epoch))
+                self._last_epoch = epoch.epoch
+
+    def _numbers_of_tasks(
+        self, status: JobStatus, running: Mapping[int, TaskMetrics]
+    ) -> dict[str, Any]:
+        run = self._job.client
+        program = made(self._job.plan.job_program)
+        if status is JobStatus.FINISHED:
+            found = page_numbers(run.get_job_execution_result().result().metrics)
+        elif isinstance(run, JobRun) and run.progress is not None:
+            finished = dict(run.progress.finished_tasks())
+            found = page_numbers(metrics_so_far(program, dict(running) | finished))
+        else:
+            found = {}
+        self._add_rates(found, is_over=status in OVER)
+        return found
+
+    def _numbers_of_epochs(
+        self, history: EpochHistory, running: Mapping[int, TaskMetrics]
+    ) -> dict[str, Any]:
+        program = made(self._job.plan.job_program)
+        totals, last = history.totals(), history.last
+        if not totals.vertices:
+            found = page_numbers(metrics_so_far(program, running))
+            self._add_rates(found, is_over=False)
+            return found
+        lately = history.last_metrics
+        before = {
+            vertex.first_task + subtask: metrics.subtasks[subtask]
+            for vertex, metrics in zip(program.vertices, totals.vertices, strict=True)
+            for subtask in range(vertex.parallelism)
+        }
+        now = {task: added(before.get(task), counts) for task, counts in running.items()}
+        found = page_numbers(metrics_so_far(program, before | now), lately)
+        assert last is not None, "an epoch has been counted"
+        span_s = (last.duration_ms + last.durations_ms.get("waiting", 0.0)) / 1000
+        for vertex in last.vertices:
+            counts = found[vertex.id]
+            counts["rateIn"] = _rate(vertex.records_in, span_s)
+            counts["rateOut"] = _rate(vertex.records_out, span_s)
+            for operator in vertex.operators:
+                rate = _rate(operator.records_out, span_s)
+                counts["operators"][operator.id]["rateOut"] = rate
+        for vertex_program in program.vertices:
+            tasks = range(
+                vertex_program.first_task, vertex_program.first_task + vertex_program.parallelism
+            )
+            told = [running[task] for task in tasks if task in running]
+            seconds = max((task.seconds for task in told), default=0.0)
+            if seconds:
+                counts = found[vertex_program.vertex_id]
+                counts["rateIn"] = _rate(sum(task.records_in for task in told), seconds)
+                counts["rateOut"] = _rate(sum(task.records_out for task in told), seconds)
+        return found
+
+    def _add_rates(self, numbers: dict[str, Any], *, is_over: bool) -> None:
+        """Of a bounded job: over the last seconds, by what has been counted since."""
+        now = time.monotonic()
+        sample = {
+            key: (counts["recordsIn"], counts["recordsOut"])
+            for vertex, found in numbers.items()
+            for key, counts in (
+                (vertex, found),
+                *((f"{vertex} {name}", counts) for name, counts in found["operators"].items()),
+            )
+        }
+        samples = self._samples
+        samples.append((now, sample))
+        while len(samples) > 2 and now - samples[1][0] >= _RATE_OVER_S:  # noqa: PLR2004 - both ends stay
+            samples.popleft()
+        begun, before = samples[0]
+        for vertex, found in numbers.items():
+            for key, counts in (
+                (vertex, found),
+                *((f"{vertex} {name}", counts) for name, counts in found["operators"].items()),
+            ):
+                old = before.get(key, (0, 0))
+                for name, at in (("rateIn", 0), ("rateOut", 1)):
+                    more = max(0, sample[key][at] - old[at])
+                    counts[name] = 0.0 if is_over else _rate(more, now - begun)
+
+    def _take_states(
+        self,
+        status: JobStatus,
+        running: Mapping[int, TaskMetrics],
+        now_ms: int,
+        *,
+        has_epochs: bool,
+    ) -> None:
+        run = self._job.client
+        program = made(self._job.plan.job_program)
+        progress = run.progress if isinstance(run, JobRun) else None
+        finished = {} if progress is None else progress.finished_tasks()
+        stages = [] if progress is None or has_epochs else list(progress.stages())
+        active = {
+            number
+            for stage, found in zip(program.stages, stages, strict=False)
+            if found.running or found.done
+            for number in stage.vertices
+        }
+        ended = self._ended_sources() if has_epochs else set()
+        failed = self._failed_vertex(status)
+        for number, vertex in enumerate(program.vertices):
+            before = self._states.get(vertex.vertex_id, "waiting")
+            tasks = range(vertex.first_task, vertex.first_task + vertex.parallelism)
+            if before in ("finished", "failed", "canceled"):
+                state = before
+            elif status is JobStatus.FINISHED or vertex.vertex_id in ended:
+                state = "finished"
+            elif all(task in finished for task in tasks):
+                state = "finished"
+            elif vertex.vertex_id == failed:
+                state = "failed"
+            elif status in OVER:
+                state = "canceled" if before == "running" else before
+            elif has_epochs and status is not JobStatus.CREATED:
+                state = "running"
+            elif number in active or any(task in running or task in finished for task in tasks):
+                state = "running"
+            else:
+                state = before
+            if state != before and before == "waiting":
+                self._spans[vertex.vertex_id] = [now_ms, None]
+            if state not in ("waiting", "running") and vertex.vertex_id in self._spans:
+                span = self._spans[vertex.vertex_id]
+                span[1] = span[1] or now_ms
+            self._states[vertex.vertex_id] = state
+
+    def _ended_sources(self) -> set[str]:
+        """Vertices of an unbounded job that emit nothing more: their watermark is at the end."""
+        run = self._job.client
+        last = run.last_progress
+        return {
+            vertex.id
+            for vertex in (() if last is None else last.vertices)
+            if all(operator.watermark == "end" for operator in vertex.operators)
+        }
+
+    def _failed_vertex(self, status: JobStatus) -> str | None:
+        error = self._error(status)
+        notes = [str(note) for note in getattr(error, "__notes__", ())]
+        for vertex in made(self._job.plan.job_program).vertices:
+            if any(note.startswith(f"in task {vertex.name} (") for note in notes):
+                return vertex.vertex_id
+        return None
+
+    def _error(self, status: JobStatus) -> BaseException | None:
+        if status is not JobStatus.FAILED:
+            return None
+        return self._job.client.get_job_execution_result().exception()
+
+    def _exceptions(self, status: JobStatus) -> list[dict[str, Any]]:
+        error = self._error(status)
+        if error is None:
+            return []
+        return [
+            {
+                "title": f"{type(error).__name__}: {error}".splitlines()[0],
+                "lines": failure_lines(error, _MOST_LINES),
+                "vertex": self._failed_vertex(status),
+                "restarts": self._restarts(),
+                "again": shlex.join(["opchain", *sys.argv[1:]]) if sys.argv else None,
+            }
+        ]
+
+    def _restarts(self) -> int:
+        run = self._job.client
+        restarts = run.restarts if isinstance(run, JobRun) else None
+        return 0 if restarts is None else restarts.count
+
+
+class PageNews:
+    """The news of one job for one reader, who gets what is new."""
+
+    def __init__(self, watch: JobWatch) -> None:
+        self._watch = watch
+        self._version = 0
+        self._epoch = 0
+
+    def take(self) -> dict[str, Any] | None:
+        """What `JobWatch.look` gives, with the epochs since the last time; None where nothing is new."""
+        version, news = self._watch.look()
+        if version == self._version:
+            return None
+        self._version = version
+        epochs = self._watch.epochs(self._epoch)
+        if epochs:
+            self._epoch = epochs[-1]["epoch"]
+        return news | {"epochs": epochs}
+
+
+def epoch_news(epoch: EpochProgress) -> dict[str, Any]:
+    """The line of an epoch: what the strip of the page draws."""
+    return {
+        "epoch": epoch.epoch,
+        "at": epoch.timestamp_ms,
+        "recordsIn": epoch.records_in,
+        "recordsOut": epoch.records_out,
+        "recordsPerSecond": round(epoch.records_per_second, 1),
+        "durationMs": epoch.duration_ms,
+        "phases": epoch.durations_ms,
+        "stateBytes": epoch.state_bytes,
+        "stateEntries": epoch.state_entries,
+        "writtenBytes": epoch.written_bytes,
+        "watermark": epoch.watermark,
+        "watermarkLagMs": epoch.watermark_lag_ms,
+        "checkpoint": epoch.checkpoint,
+        "slowestSnapshotMs": max((vertex.snapshot_ms for vertex in epoch.vertices), default=0.0),
+        "stateOf": {
+            vertex.id: vertex.state_bytes for vertex in epoch.vertices if vertex.state_bytes
+        },
+    }
+
+
+def _rate(records: int, seconds: float) -> float:
+    return round(records / seconds, 1) if seconds > 0 else 0.0
+
+
+def _counts(found: Mapping[str, Any]) -> tuple[Any, ...]:
+    return found["recordsIn"], found["recordsOut"], found["watermark"], found.get("rateIn")
+
+
+def _tasks(run: Any) -> dict[str, int] | None:
+    if not isinstance(run, JobRun) or run.progress is None:
+        return None
+    stages = run.progress.stages()
+    return {
+        "done": sum(stage.done for stage in stages),
+        "all": sum(stage.tasks for stage in stages),
+    }
