@@ -6,8 +6,6 @@ a file that is saved, needs: when each vertex began and ended, the epochs, and w
 
 from __future__ import annotations
 
-import shlex
-import sys
 import threading
 import time
 from collections import deque
@@ -15,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.graph.plan import made
 from opchain.compiler.plan.page.numbers import page_numbers
+from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.run import JobRun
-from opchain.runtime.job.status import JobStatus
 from opchain.runtime.measurements.job_metrics import added, metrics_so_far
+from opchain.runtime.redaction import redacted_setting
 from opchain.runtime.spark.remote_error import failure_lines
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ class JobWatch:
     """Looks at one job; any thread may."""
 
     def __init__(self, job: StartedJob) -> None:
-        self._job = job
+        self.job = job
         self._lock = threading.Lock()
         self._states: dict[str, str] = {}
         self._spans: dict[str, list[int | None]] = {}
@@ -53,7 +52,13 @@ class JobWatch:
     @property
     def is_over(self) -> bool:
         """Whether the job has ended."""
-        return self._job.client.get_job_status().result() in OVER
+        return self.job.client.get_job_status().result() in OVER
+
+    @property
+    def title(self) -> dict[str, str]:
+        """The job among the others of its program."""
+        status = self.job.client.get_job_status().result()
+        return {"name": self.job.name, "status": status.name.lower()}
 
     def look(self) -> tuple[int, dict[str, Any]]:
         """The news as of now, and their number, which is another one where something has changed.
@@ -64,7 +69,7 @@ class JobWatch:
         with the shares of time in its last epoch. `tasks` says how many of a bounded job are done. `epochs` has a
         line for each epoch, `exceptions` what failed, `at` the time in milliseconds.
         """
-        run = self._job.client
+        run = self.job.client
         status = run.get_job_status().result()
         history = run.history if isinstance(run, JobRun) else None
         progress = run.progress if isinstance(run, JobRun) else None
@@ -120,8 +125,8 @@ class JobWatch:
     def _numbers_of_tasks(
         self, status: JobStatus, running: Mapping[int, TaskMetrics]
     ) -> dict[str, Any]:
-        run = self._job.client
-        program = made(self._job.plan.job_program)
+        run = self.job.client
+        program = made(self.job.plan.job_program)
         if status is JobStatus.FINISHED:
             found = page_numbers(run.get_job_execution_result().result().metrics)
         elif isinstance(run, JobRun) and run.progress is not None:
@@ -135,7 +140,7 @@ class JobWatch:
     def _numbers_of_epochs(
         self, history: EpochHistory, running: Mapping[int, TaskMetrics]
     ) -> dict[str, Any]:
-        program = made(self._job.plan.job_program)
+        program = made(self.job.plan.job_program)
         totals, last = history.totals(), history.last
         if not totals.vertices:
             found = page_numbers(metrics_so_far(program, running))
@@ -204,8 +209,8 @@ class JobWatch:
         *,
         has_epochs: bool,
     ) -> None:
-        run = self._job.client
-        program = made(self._job.plan.job_program)
+        run = self.job.client
+        program = made(self.job.plan.job_program)
         progress = run.progress if isinstance(run, JobRun) else None
         finished = {} if progress is None else progress.finished_tasks()
         stages = [] if progress is None or has_epochs else list(progress.stages())
@@ -220,32 +225,32 @@ class JobWatch:
         for number, vertex in enumerate(program.vertices):
             before = self._states.get(vertex.vertex_id, "waiting")
             tasks = range(vertex.first_task, vertex.first_task + vertex.parallelism)
-            if before in ("finished", "failed", "canceled"):
-                state = before
-            elif status is JobStatus.FINISHED or vertex.vertex_id in ended:
-                state = "finished"
-            elif all(task in finished for task in tasks):
-                state = "finished"
-            elif vertex.vertex_id == failed:
-                state = "failed"
-            elif status in OVER:
-                state = "canceled" if before == "running" else before
-            elif has_epochs and status is not JobStatus.CREATED:
-                state = "running"
-            elif number in active or any(task in running or task in finished for task in tasks):
-                state = "running"
-            else:
-                state = before
-            if state != before and before == "waiting":
-                self._spans[vertex.vertex_id] = [now_ms, None]
-            if state not in ("waiting", "running") and vertex.vertex_id in self._spans:
-                span = self._spans[vertex.vertex_id]
-                span[1] = span[1] or now_ms
-            self._states[vertex.vertex_id] = state
+            is_finished = vertex.vertex_id in ended or all(task in finished for task in tasks)
+            has_begun = (
+                (has_epochs and status is not JobStatus.CREATED)
+                or number in active
+                or any(task in running or task in finished for task in tasks)
+            )
+            state = _next_state(
+                before,
+                status,
+                is_finished=is_finished,
+                has_begun=has_begun,
+                has_failed=vertex.vertex_id == failed,
+            )
+            self._note(vertex.vertex_id, before, state, now_ms)
+
+    def _note(self, vertex: str, before: str, state: str, now_ms: int) -> None:
+        if state != before and before == "waiting":
+            self._spans[vertex] = [now_ms, None]
+        if state not in ("waiting", "running") and vertex in self._spans:
+            span = self._spans[vertex]
+            span[1] = span[1] or now_ms
+        self._states[vertex] = state
 
     def _ended_sources(self) -> set[str]:
         """Vertices of an unbounded job that emit nothing more: their watermark is at the end."""
-        run = self._job.client
+        run = self.job.client
         last = run.last_progress
         return {
             vertex.id
@@ -256,7 +261,7 @@ class JobWatch:
     def _failed_vertex(self, status: JobStatus) -> str | None:
         error = self._error(status)
         notes = [str(note) for note in getattr(error, "__notes__", ())]
-        for vertex in made(self._job.plan.job_program).vertices:
+        for vertex in made(self.job.plan.job_program).vertices:
             if any(note.startswith(f"in task {vertex.name} (") for note in notes):
                 return vertex.vertex_id
         return None
@@ -264,7 +269,7 @@ class JobWatch:
     def _error(self, status: JobStatus) -> BaseException | None:
         if status is not JobStatus.FAILED:
             return None
-        return self._job.client.get_job_execution_result().exception()
+        return self.job.client.get_job_execution_result().exception()
 
     def _exceptions(self, status: JobStatus) -> list[dict[str, Any]]:
         error = self._error(status)
@@ -275,15 +280,42 @@ class JobWatch:
                 "title": f"{type(error).__name__}: {error}".splitlines()[0],
                 "lines": failure_lines(error, _MOST_LINES),
                 "vertex": self._failed_vertex(status),
-                "restarts": self._restarts(),
-                "again": shlex.join(["opchain", *sys.argv[1:]]) if sys.argv else None,
+                "at": max((span[1] or 0 for span in self._spans.values()), default=0) or None,
             }
         ]
 
     def _restarts(self) -> int:
-        run = self._job.client
+        run = self.job.client
         restarts = run.restarts if isinstance(run, JobRun) else None
         return 0 if restarts is None else restarts.count
+
+
+def _next_state(
+    before: str, status: JobStatus, *, is_finished: bool, has_begun: bool, has_failed: bool
+) -> str:
+    if before in ("finished", "failed", "canceled"):
+        return before
+    if status is JobStatus.FINISHED or is_finished:
+        return "finished"
+    if has_failed:
+        return "failed"
+    if status in OVER:
+        return "canceled" if before == "running" else before
+    return "running" if has_begun else before
+
+
+def settings_of(job: StartedJob) -> list[dict[str, Any]]:
+    """The settings of a job by their keys, without passwords; `isDefault` where nobody has set one."""
+    settings = job.plan.program.settings
+    found = []
+    for name, field in type(settings).model_fields.items():
+        extra = field.json_schema_extra
+        key = extra.get("key") if isinstance(extra, dict) else None
+        value = getattr(settings, name)
+        if isinstance(key, str):
+            _, _, shown = redacted_setting(f"{key}={'' if value is None else value}").partition("=")
+            found.append({"key": key, "value": shown, "isDefault": value == field.default})
+    return sorted(found, key=lambda setting: (setting["isDefault"], setting["key"]))
 
 
 class PageNews:

@@ -1,16 +1,16 @@
-"""What the page of a running job is told: its status, how far it is, and its numbers.
+"""The pages of running jobs on this machine: each page, its news as server-sent events, and what its buttons ask for.
 
-The plan page of a running job on this machine: the page, and its numbers as server-sent events.
-
-A page is the same self-contained file as ever; the one thing that it asks for are the numbers, from where it came
-from. Nobody is asked while no page is open. Only this machine can connect, and only by its own name: a web page
-elsewhere that lets its name point here is refused.
+A page is the same self-contained file as ever; it asks for news from where it came from, and loads nothing else. A
+thread looks at each job once a second. Only this machine can connect, and only by its own name: a web page elsewhere
+that lets its name point here is refused. A job is stopped only by who knows the token, which is a part of the
+address that `opchain run` prints: the address without it shows the same, and stops nothing.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import secrets
 import threading
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -18,100 +18,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.commands.failures import CommandError
-from opchain.compiler.graph.plan import made
-from opchain.compiler.plan.page.numbers import page_numbers
-from opchain.runtime.job.client import JobStatus
-from opchain.runtime.job.run import JobRun
-from opchain.runtime.measurements.job_metrics import metrics_so_far
+from opchain.compiler.commands.job_watch import JobWatch, PageNews, settings_of
+from opchain.runtime.errors import StreamError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from opchain.compiler.interception import StartedJob
-    from opchain.runtime.epochs.epoch_history import EpochHistory
-
-
-_OVER = (JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CANCELED)
-
-
-class PageNews:
-    """The news of one job for one reader."""
-
-    def __init__(self, job: StartedJob) -> None:
-        self._job = job
-        self._last_version: Any = None
-
-    def take(self) -> dict[str, Any] | None:
-        """What is new since the last time; None where nothing is.
-
-        `status` is the job's, `isOver` whether that is its last. `epoch` has the facts of the last epoch of an
-        unbounded job, `tasks` how many of a bounded one are done; each is None for the other kind. `numbers` are
-        those of `page_numbers`: of an unbounded job the totals of this run, with the shares of time in its last
-        epoch; of a bounded one those of the tasks that are done, for vertices that have some. None where
-        there are none yet.
-        """
-        run = self._job.client
-        status = run.get_job_status().result()
-        history = run.history if isinstance(run, JobRun) else None
-        news: dict[str, Any] = {
-            "status": status.name.lower(),
-            "isOver": status in _OVER,
-            "epoch": None,
-            "tasks": None,
-        }
-        version: Any
-        if history is not None:
-            last = history.last
-            version = (status, None if last is None else last.epoch)
-        else:
-            news["tasks"] = _tasks(run)
-            version = (status, news["tasks"])
-        if version == self._last_version:
-            return None
-        self._last_version = version
-        news["numbers"] = self._of_tasks(status) if history is None else _of_epochs(history)
-        news["epoch"] = None if history is None else _epoch(history)
-        return news
-
-    def _of_tasks(self, status: JobStatus) -> dict[str, Any] | None:
-        run = self._job.client
-        if status is JobStatus.FINISHED:
-            return page_numbers(run.get_job_execution_result().result().metrics)
-        finished = (
-            run.progress.finished_tasks() if isinstance(run, JobRun) and run.progress else None
-        )
-        if not finished:
-            return None
-        return page_numbers(metrics_so_far(made(self._job.plan.job_program), finished))
-
-
-def _tasks(run: Any) -> dict[str, int] | None:
-    if not isinstance(run, JobRun) or run.progress is None:
-        return None
-    stages = run.progress.stages()
-    return {
-        "done": sum(stage.done for stage in stages),
-        "all": sum(stage.tasks for stage in stages),
-    }
-
-
-def _of_epochs(history: EpochHistory) -> dict[str, Any] | None:
-    totals = history.totals()
-    return page_numbers(totals, history.last_metrics) if totals.vertices else None
-
-
-def _epoch(history: EpochHistory) -> dict[str, Any] | None:
-    last = history.last
-    if last is None:
-        return None
-    return {
-        "epoch": last.epoch,
-        "recordsPerSecond": round(last.records_per_second, 1),
-        "durationMs": last.duration_ms,
-        "stateBytes": last.state_bytes,
-        "watermarkLagMs": last.watermark_lag_ms,
-    }
-
 
 HOST = "127.0.0.1"
 
@@ -122,7 +35,11 @@ _ALIVE_EVERY = 30
 """After so many periods without news a comment is sent, which finds out whether somebody listens."""
 
 _LAST_NEWS_S = 3.0
-_PATH = re.compile(r"/([0-9]{0,9})(/news)?")
+_STEERING_S = 600.0
+_LOOK_EVERY_S = 1.0
+_TOKEN_HEADER = "X-Opchain-Token"  # noqa: S105 - its name; no page of another origin can send it
+
+_PATH = re.compile(r"/([0-9]{0,9})(/news|/file|/stop|/cancel)?(?:\?[^#]*)?")
 _WAITING = (
     '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="1">'
     '<meta name="color-scheme" content="light dark"><title>opchain</title>'
@@ -132,20 +49,21 @@ _WAITING = (
 
 
 @contextmanager
-def serving_pages(jobs: Sequence[StartedJob], port: int) -> Iterator[str]:
-    """Within the block the pages of a growing list of jobs are served; gives their address.
+def serving_pages(jobs: Sequence[StartedJob], port: int, token: str = "") -> Iterator[str]:
+    """Within the block the pages of a growing list of jobs are served; gives their address, without the token.
 
     `/` is the page of the job that was started last, `/1` that of the first.
 
     Args:
         jobs: The jobs.
         port: Where; 0 for any that is free.
+        token: Whoever knows it may stop and cancel jobs; nobody may if it is empty.
 
     Raises:
         CommandError: The port is taken.
     """
     try:
-        server = PageServer(jobs, port)
+        server = PageServer(jobs, port, token)
     except OSError as error:
         raise CommandError(
             f"cannot serve the plan page at port {port} ({error.strerror}): pass another port to "
@@ -153,11 +71,14 @@ def serving_pages(jobs: Sequence[StartedJob], port: int) -> Iterator[str]:
         ) from error
     thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="pages", daemon=True)
     thread.start()
+    looking = threading.Thread(target=server.look, name="job watch", daemon=True)
+    looking.start()
     try:
         yield f"http://{HOST}:{server.server_port}/"
     finally:
         server.end()
         thread.join()
+        looking.join()
 
 
 class PageServer(ThreadingHTTPServer):
@@ -166,12 +87,28 @@ class PageServer(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, jobs: Sequence[StartedJob], port: int) -> None:
+    def __init__(self, jobs: Sequence[StartedJob], port: int, token: str) -> None:
         super().__init__((HOST, port), _Handler)
         self.jobs = jobs
+        self.token = token
+        self._watches: list[JobWatch] = []
+        self._watching = threading.Lock()
         self.ended = threading.Event()
         self._listening = threading.Condition()
         self._listeners = 0
+
+    def watches(self) -> list[JobWatch]:
+        """One for each job."""
+        with self._watching:
+            self._watches += map(JobWatch, self.jobs[len(self._watches) :])
+            return list(self._watches)
+
+    def look(self) -> None:
+        """Looks at the jobs until the end, so that pages opened later know what was before."""
+        while not self.ended.wait(_LOOK_EVERY_S):
+            for watch in self.watches():
+                if not watch.is_over:
+                    watch.look()
 
     def end(self) -> None:
         """Sends last news to open pages, and closes."""
@@ -200,47 +137,112 @@ class _Handler(BaseHTTPRequestHandler):
     """Seconds for a request to come, and for an answer to be taken; each connection holds a thread."""
 
     def do_GET(self) -> None:
+        asked = self._asked()
+        if asked is None:
+            return
+        number, what, watch = asked
+        if what is None:
+            self._send_page(number, watch)
+        elif watch is None:
+            self.send_error(HTTPStatus.NOT_FOUND)
+        elif what == "/news":
+            self._send_news(watch)
+        elif what == "/file":
+            self._send_file(watch)
+        else:
+            self.send_error(HTTPStatus.METHOD_NOT_ALLOWED)
+
+    def do_POST(self) -> None:
+        asked = self._asked()
+        if asked is None:
+            return
+        _, what, watch = asked
+        known, told = self.server.token.encode(), self.headers.get(_TOKEN_HEADER, "").encode()
+        if not known or not secrets.compare_digest(known, told):
+            self.send_error(HTTPStatus.FORBIDDEN, "the address that opchain printed has a token")
+        elif watch is None or what not in ("/stop", "/cancel"):
+            self.send_error(HTTPStatus.NOT_FOUND)
+        else:
+            self._steer(watch, what)
+
+    def _asked(self) -> tuple[int, str | None, JobWatch | None] | None:
+        """The number of a job, what of it, and its watch; None where the answer is an error, which is sent."""
         name = self.headers.get("Host", "").rpartition(":")[0]
         path = _PATH.fullmatch(self.path)
         if name not in (HOST, "localhost"):
             self.send_error(HTTPStatus.FORBIDDEN, "pages are for this machine alone")
-        elif path is None:
+            return None
+        if path is None:
             self.send_error(HTTPStatus.NOT_FOUND)
-        else:
-            number = int(path[1] or len(self.server.jobs))
-            jobs = self.server.jobs
-            job = jobs[number - 1] if 0 < number <= len(jobs) else None
-            if path[2] is None:
-                self._send_page(number, job)
-            elif job is None:
-                self.send_error(HTTPStatus.NOT_FOUND)
-            else:
-                self._send_news(job)
+            return None
+        watches = self.server.watches()
+        number = int(path[1] or len(watches))
+        return number, path[2], watches[number - 1] if 0 < number <= len(watches) else None
 
-    def _send_page(self, number: int, job: StartedJob | None) -> None:
+    def _send_page(self, number: int, watch: JobWatch | None) -> None:
         from opchain.compiler.plan.page.render import live_page  # noqa: PLC0415 - it takes a while
 
-        page = _WAITING if job is None else live_page(job.plan, f"{number}/news")
+        if watch is None:
+            self._send_html(_WAITING)
+            return
+        settings = settings_of(watch.job)
+        self._send_html(live_page(watch.job.plan, f"{number}/news", {"settings": settings}))
+
+    def _send_file(self, watch: JobWatch) -> None:
+        name = re.sub(r"[^A-Za-z0-9_-]+", "-", watch.job.name).strip("-") or "job"
+        self._send_html(
+            run_page(watch), **{"Content-Disposition": f'attachment; filename="{name}.html"'}
+        )
+
+    def _send_html(self, page: str, **headers: str) -> None:
         data = page.encode("ascii")
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", "text/html; charset=utf-8")
         self.send_header("Content-Length", str(len(data)))
         self.send_header("Cache-Control", "no-store")
+        self.send_header("Referrer-Policy", "no-referrer")
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
 
-    def _send_news(self, job: StartedJob) -> None:
+    def _steer(self, watch: JobWatch, what: str) -> None:
+        """Stops the job with a savepoint, or cancels it; answers when that is done."""
+        client = watch.job.client
+        try:
+            if what == "/cancel":
+                client.cancel().result(_STEERING_S)
+                answer = "canceled"
+            else:
+                path = client.stop_with_savepoint(False).result(_STEERING_S)
+                answer = f"stopped with savepoint {path}"
+        except (StreamError, TimeoutError) as error:
+            self._send_text(HTTPStatus.CONFLICT, str(error) or "the job has not ended yet")
+        else:
+            self._send_text(HTTPStatus.OK, answer)
+
+    def _send_text(self, status: HTTPStatus, text: str) -> None:
+        data = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "text/plain; charset=utf-8")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _send_news(self, watch: JobWatch) -> None:
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Cache-Control", "no-store")
         self.end_headers()
-        news, silent = PageNews(job), 0
+        news, silent, others = PageNews(watch), 0, None
         with self.server.listener():
             while True:
                 is_last = self.server.ended.is_set()
                 latest = news.take()
-                if latest is not None:
-                    self._send_event(latest)
+                jobs = [each.title for each in self.server.watches()]
+                if latest is not None or jobs != others:
+                    others = jobs
+                    self._send_event((latest or {}) | {"jobs": jobs})
                 silent = 0 if latest is not None else silent + 1
                 if is_last or (latest is not None and latest["isOver"]):
                     return
@@ -265,3 +267,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the signature of http.server
         """Nothing: the terminal is the program's."""
+
+
+def run_page(watch: JobWatch) -> str:
+    """The page of a run with all that is known of it, to be opened later without a server."""
+    from opchain.compiler.plan.page.render import saved_page  # noqa: PLC0415 - it takes a while
+
+    return saved_page(watch.job.plan, watch.whole() | {"settings": settings_of(watch.job)})

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import runpy
+import secrets
 import sys
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -144,20 +145,17 @@ def show_finished(jobs: Iterable[StartedJob]) -> None:
 
 
 def write_pages(jobs: Iterable[StartedJob], path: Path) -> None:
-    """The plan page of each job that has numbers: `path`, then `path` with -2, -3, ... in its name.
+    """The page of each run: `path`, then `path` with -2, -3, ... in its name.
 
     Raises:
         CommandError: A page cannot be written.
     """
-    from opchain.compiler.plan.page.render import compiled_page  # noqa: PLC0415 - only when asked for
+    from opchain.compiler.commands.job_watch import JobWatch  # noqa: PLC0415 - only when asked for
+    from opchain.compiler.commands.page_server import run_page  # noqa: PLC0415
 
     for number, job in enumerate(jobs, start=1):
         page = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
-        metrics = _metrics_of(job)
-        if metrics is not None:
-            write_file(page, compiled_page(job.plan, metrics))
-        else:
-            note(f"job '{job.name}' has not finished and has no numbers; {page} is not written")
+        write_file(page, run_page(JobWatch(job)))
 
 
 def _is_finished(job: StartedJob) -> bool:
@@ -308,8 +306,9 @@ def _note_what_did_not_run(path: Path, drawn: Capture) -> None:
 def _serving(jobs: Sequence[StartedJob], port: int) -> Iterator[None]:
     from opchain.compiler.commands.page_server import serving_pages  # noqa: PLC0415 - if asked for
 
-    with serving_pages(jobs, port) as address:
-        note(f"the plan page is at {address}")
+    token = secrets.token_urlsafe(16)
+    with serving_pages(jobs, port, token) as address:
+        note(f"the job's page is at {address}?token={token}")
         yield
 
 

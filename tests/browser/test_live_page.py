@@ -12,10 +12,11 @@ from example_metrics import TASK
 from forms import seen
 from plan_geometry import overlapping, vertices
 
-from opchain.common import WatermarkStrategy
-from opchain.compiler.commands.page_server import serving_pages
+from opchain.common import Configuration, WatermarkStrategy
+from opchain.compiler.commands.job_watch import JobWatch
+from opchain.compiler.commands.page_server import run_page, serving_pages
 from opchain.compiler.graph.plan import made
-from opchain.compiler.interception import StartedJob
+from opchain.compiler.interception import StartedJob, watching_jobs
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.checkpoint.epoch import Epoch
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 START_MS = 1_700_000_000_000
+LET_IN = "let-me"
+ASKED = ("news", "cancel", "stop")
 PATIENCE_MS = 120_000
 """How long a page may take for what it is waited for."""
 
@@ -97,16 +100,21 @@ def job(tmp_path: Path) -> Iterator[RunningJob]:
 
 
 @contextmanager
-def page_of(chromium: Any, started: StartedJob) -> Iterator[Any]:
-    """A job's page; it must ask for nothing but itself and its news, and stay silent."""
+def page_of(chromium: Any, *started: StartedJob, token: str = "") -> Iterator[Any]:
+    """The last job's page; it must ask for nothing but itself and its news, and stay silent."""
     complaints: list[str] = []
-    with serving_pages([started], 0) as address:
+    with serving_pages(started, 0, LET_IN) as base:
+        address = f"{base}?token={token}" if token else base
         context = chromium.new_context(viewport={"width": 1440, "height": 860})
         page = context.new_page()
         page.set_default_timeout(PATIENCE_MS)
         page.on("console", lambda message: complaints.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
-        allowed = (address, f"{address}1/news")
+        allowed = (
+            address,
+            f"{base}1",
+            *(f"{base}{job}/{what}" for job in (1, 2) for what in ASKED),
+        )
         page.on(
             "request",
             lambda request: None if request.url in allowed else complaints.append(request.url),
@@ -192,6 +200,122 @@ def test_a_page_says_that_its_job_has_ended(opened: Any, job: RunningJob) -> Non
     page.wait_for_selector("#live.over")
     assert page.inner_text("#live b") == "canceled"
     assert shown(page, 1)[0] == "10"
+
+
+def tab(page: Any, name: str) -> str:
+    """What a tab of the strip shows."""
+    button = page.locator("#tabs button", has_text=name)
+    if button.get_attribute("aria-selected") != "true":
+        button.click()
+    text: str = page.inner_text("#sheet")
+    return text
+
+
+def test_vertices_and_exchanges_say_what_they_do(opened: Any, job: RunningJob) -> None:
+    page = opened
+    page.wait_for_selector(".vertex[data-number='1'].is-running")
+    job.run_epoch(1_000)
+    wait_for_epoch(page, 1)
+    assert page.locator(".vertex .state-word").all_inner_texts() == ["running"] * 2
+    assert page.inner_text(".exchange .rate") == "1,000/s"
+    assert shown(page, 2)[3] == "1,000", "records a second"
+    thickness = (
+        "() => parseFloat(getComputedStyle(document.querySelector('#wires path')).strokeWidth)"
+    )
+    page.wait_for_function(f"() => ({thickness})() > 3")
+
+
+def test_the_strip_has_what_the_run_did(opened: Any, job: RunningJob) -> None:
+    page = opened
+    for records in (700, 1_400):
+        job.run_epoch(records)
+    wait_for_epoch(page, 2)
+    epochs = tab(page, "Epochs").split("\n")
+    assert epochs[:2] == ["Records a second", "1,400/s"]
+    assert "700/s to 1,400/s" in epochs
+    assert {"Watermark lag", "Duration", "State"} <= set(epochs)
+    assert page.locator("#sheet .bars rect").count() == 8, "four phases of two epochs"
+    checkpoints = tab(page, "Checkpoints")
+    assert checkpoints.startswith("A restore from checkpoint 2 reads ")
+    assert page.locator("#sheet tbody tr").count() == 2
+    assert tab(page, "Exceptions") == "Nothing has failed."
+    watermarks = tab(page, "Watermarks")
+    assert "Source: visits" in watermarks
+    assert "2023-11-14 22:13" in watermarks
+    skew = tab(page, "Skew")
+    assert "0 to 63" in skew or "64 to 127" in skew, "the key groups of the busiest subtask"
+    assert page.locator("#sheet .subtasks i").count() == 4
+    tab(page, "Timeline")
+    assert page.locator("#sheet .track i.running").count() == 2
+    assert "parallelism.default" in tab(page, "Configuration")
+
+
+def test_a_click_twice_cancels_with_the_token_alone(chromium: Any, job: RunningJob) -> None:
+    started = job.started()
+    with page_of(chromium, started) as page:
+        page.wait_for_selector("#live.running")
+        assert page.is_hidden("#cancel")
+        assert page.is_visible("#save")
+    with page_of(chromium, started, token=LET_IN) as page:
+        page.wait_for_selector("#live.running")
+        page.click("#cancel")
+        assert page.inner_text("#cancel") == "Sure?"
+        assert not job.client.get_job_status().result().is_terminal_state()
+        page.click("#cancel")
+        page.wait_for_selector("#live.canceled")
+        page.wait_for_selector("#said:has-text('canceled')")
+
+
+def failed_job() -> StartedJob:
+    configuration = Configuration()
+    configuration.set_string("execution.target", "local")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.from_sequence(1, 100).name("orders").rebalance().map(price).name("price").rebalance().map(
+        str
+    ).name("text").print()
+    with watching_jobs() as jobs, pytest.raises(ValueError, match="no price"):
+        env.execute("prices")
+    return jobs[0]
+
+
+def price(number: int) -> int:
+    if number == 70:
+        raise ValueError("no price for item 70")
+    return number
+
+
+def test_a_failure_is_shown_where_it_was(chromium: Any, job: RunningJob) -> None:
+    with page_of(chromium, job.started(), failed_job()) as page:
+        page.wait_for_selector("#live.failed")
+        assert page.locator(".vertex .state-word").all_inner_texts() == [
+            "finished",
+            "failed",
+            "not started",
+        ]
+        failure = page.inner_text("#sheet")
+        assert "ValueError: no price for item 70" in failure
+        assert "at record 70" in failure
+        heat = "(box) => box.style.getPropertyValue('--heat-share')"
+        assert page.locator(".vertex").first.evaluate(heat) == "0", "what is over glows no more"
+        assert page.locator("#jobs option").all_inner_texts() == [
+            "visits (running)",
+            "prices (failed)",
+        ]
+        page.select_option("#jobs", "1")
+        page.wait_for_selector("#live.running")
+        assert page.inner_text("#job") == "visits"
+
+
+def test_a_saved_run_is_opened_without_a_server(open_page: Any, job: RunningJob) -> None:
+    job.run_epoch(500)
+    watch = JobWatch(job.started())
+    watch.look()
+    job.client.cancel().result(60)
+    page = open_page(run_page(watch))
+    assert page.inner_text("#live b") == "canceled"
+    assert shown(page, 1)[0] == "500"
+    assert tab(page, "Epochs").split("\n")[:2] == ["Records a second", "500/s"]
+    assert page.is_hidden("#cancel")
 
 
 def test_a_bounded_job_shows_the_tasks_that_are_done(chromium: Any) -> None:

@@ -22,7 +22,7 @@ from opchain.compiler.plan.text import plan_text, without_call_sites
 from opchain.runtime.errors import StreamError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from opchain.compiler.graph.plan import Plan, Program
     from opchain.compiler.plan.model import JobPlan, PlannedEdge, PlannedOperator, PlannedVertex
@@ -215,6 +215,7 @@ SCRIPTS = (
     "search.js",
     "keys.js",
     "printing.js",
+    "strip.js",
     "live.js",
     "page.js",
 )
@@ -239,14 +240,25 @@ def compiled_page(plan: Plan, metrics: JobMetrics | None = None) -> str:
     return plan_page(job_plan(plan), vertex_details(plan), metrics)
 
 
-def live_page(plan: Plan, news: str) -> str:
-    """The page of a job that runs, for whoever serves it: it asks for numbers, and loads nothing else.
+def live_page(plan: Plan, news: str, run: Mapping[str, Any] | None = None) -> str:
+    """The page of a job that runs, for whoever serves it: it asks for news, and loads nothing else.
 
     Args:
         plan: Compiled to its end.
         news: The address below the page's own from which server-sent events come: see static/live.js.
+        run: What does not change while the job runs: its settings.
     """
-    return plan_page(job_plan(plan), vertex_details(plan), news=news)
+    return plan_page(job_plan(plan), vertex_details(plan), news=news, run=run)
+
+
+def saved_page(plan: Plan, run: Mapping[str, Any]) -> str:
+    """The page of a run that is over, as one file.
+
+    Args:
+        plan: Compiled to its end.
+        run: Its last news and all its epochs: see compiler/commands/job_watch.py.
+    """
+    return plan_page(job_plan(plan), vertex_details(plan), run=run)
 
 
 def plan_page(
@@ -254,6 +266,7 @@ def plan_page(
     details: Sequence[VertexDetails] = (),
     metrics: JobMetrics | None = None,
     news: str | None = None,
+    run: Mapping[str, Any] | None = None,
 ) -> str:
     """The page as HTML, in ASCII whatever the names hold; same plan and numbers, same bytes.
 
@@ -262,9 +275,10 @@ def plan_page(
         details: One entry a vertex, or none for a saved plan, which holds neither stages nor source.
         metrics: What the job has counted, if it is over.
         news: From where more comes, if it is served; see `live_page`.
+        run: What is known of the run; see `live_page` and `saved_page`.
     """
     numbers = None if metrics is None or not metrics.vertices else page_numbers(metrics)
-    if news is not None and numbers is None:
+    if (news is not None or run is not None) and numbers is None:
         numbers = no_numbers_yet(plan)
     parts = {
         "news": "" if news is None else f' data-news="{_in_html(news)}"',
@@ -274,6 +288,7 @@ def plan_page(
         "text": _in_html(plan_text(plan)),
         "contents": _in_script(page_contents(plan, details)),
         "numbers": _in_script(numbers),
+        "run": _in_script(run),
         "layout_library": _layout_library(),
         "script": "\n".join(map(_static, SCRIPTS)),
     }

@@ -2,19 +2,22 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+import pytest
 from epoch_runs import EpochRun, given
-from example_epoch import PROGRESS
 from example_metrics import TASK
 from forms import seen
 
 from opchain.common import Configuration
-from opchain.compiler.commands.page_server import PageNews
+from opchain.compiler.commands.job_watch import JobWatch, PageNews, settings_of
 from opchain.compiler.interception import StartedJob, watching_jobs
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
+from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.epochs.epoch_history import EpochHistory
+from opchain.runtime.epochs.epoch_progress import epoch_progress
+from opchain.runtime.errors import add_note
 from opchain.runtime.job.progress import StageProgress
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.shipping.outcome import JobOutcome
@@ -25,50 +28,93 @@ if TYPE_CHECKING:
     from opchain.runtime.measurements.task_metrics import TaskMetrics
 
 
-def no_plan(client: JobRun) -> StartedJob:
-    return StartedJob("job", client, cast("Any", None))
-
-
-def test_an_unbounded_job_tells_of_each_epoch_once_and_of_its_end(tmp_path: Path) -> None:
+def words(
+    tmp_path: Path, fail: bool = False
+) -> tuple[Any, EpochHistory, StartedJob, threading.Event]:
+    """An unbounded job whose epochs a test runs, and which ends when it is let go."""
     epochs = EpochRun(lambda env: seen(given(env, "words"), "words"), tmp_path)
     history = EpochHistory(epochs.job)
     let_go = threading.Event()
 
     def run() -> JobOutcome:
         assert let_go.wait(60)
-        raise RuntimeError("stopped")
+        error = RuntimeError("stopped")
+        if fail:
+            add_note(error, f"in task {epochs.job.vertices[0].name} (1/1)#0")
+        raise error
 
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.set_parallelism(1)
+    seen(given(env, "words"), "words")
     client = JobRun(run, let_go.set, history=history)
-    news = PageNews(no_plan(client))
+    started = StartedJob("words", client, compile_program(env.program("words")))
+    return epochs, history, started, let_go
+
+
+def test_an_unbounded_job_tells_of_each_epoch_once_and_of_its_end(tmp_path: Path) -> None:
+    epochs, history, started, _ = words(tmp_path)
+    news = PageNews(JobWatch(started))
     first = news.take()
-    assert first == {
-        "status": "created",
-        "isOver": False,
-        "epoch": None,
-        "tasks": None,
-        "numbers": None,
-    }
+    assert first is not None
+    assert (first["status"], first["isOver"], first["epochs"]) == ("created", False, [])
+    assert set(first["states"].values()) == {"waiting"}
     assert news.take() is None
-    client.start()
-    history.add(PROGRESS, epochs.run(words=["a"] * 3).outcome)
+    started.client.start()
+    outcome = epochs.run(words=["a"] * 3).outcome
+    progress = epoch_progress(
+        epochs.job,
+        outcome,
+        Epoch(1, 1_000),
+        run_id="run",
+        batch=0,
+        checkpoint="place/chk-1",
+        durations_ms={"waiting": 500.0, "tasks": 1_000.0},
+    )
+    history.add(progress, outcome)
     told = news.take()
     assert told is not None
     assert (told["status"], told["isOver"]) == ("running", False)
-    assert told["epoch"] == {
-        "epoch": 1,
-        "recordsPerSecond": round(PROGRESS.records_per_second, 1),
-        "durationMs": 20.5,
-        "stateBytes": 0,
-        "watermarkLagMs": None,
-    }
+    assert set(told["states"].values()) == {"running"}
+    (epoch,) = told["epochs"]
+    assert (epoch["epoch"], epoch["recordsIn"], epoch["recordsPerSecond"]) == (1, 3, 2.0)
+    assert epoch["checkpoint"] == "place/chk-1"
     (vertex,) = told["numbers"].values()
-    assert vertex["recordsIn"] == 3
+    assert (vertex["recordsIn"], vertex["rateIn"]) == (3, 2.0)
     assert news.take() is None
-    client.cancel().result(60)
+    started.client.cancel().result(60)
     last = news.take()
     assert last is not None
-    assert (last["status"], last["isOver"]) == ("canceled", True)
+    assert (last["status"], last["isOver"], last["epochs"]) == ("canceled", True, [])
+    assert set(last["states"].values()) == {"canceled"}
     assert last["numbers"] == told["numbers"]
+    (span,) = last["spans"].values()
+    assert span[0] <= span[1]
+    epochs.close()
+
+
+def test_a_job_that_failed_names_the_vertex_and_what_was_raised(tmp_path: Path) -> None:
+    epochs, _, started, let_go = words(tmp_path, fail=True)
+    watch = JobWatch(started)
+    started.client.start()
+    while watch.look()[1]["status"] != "running":
+        pass
+    let_go.set()
+    with pytest.raises(RuntimeError):
+        started.client.get_job_execution_result().result(60)
+    news = watch.whole()
+    assert list(news["states"].values()) == ["failed"]
+    (failure,) = news["exceptions"]
+    assert failure["title"] == "RuntimeError: stopped"
+    assert failure["vertex"] == epochs.job.vertices[0].vertex_id
+    assert failure["lines"][-1].startswith("in task ")
+    epochs.close()
+
+
+def test_settings_have_their_keys_and_values(tmp_path: Path) -> None:
+    epochs, _, started, _ = words(tmp_path)
+    settings = {setting["key"]: setting for setting in settings_of(started)}
+    assert settings["parallelism.default"]["value"] == "1"
+    assert settings["execution.checkpointing.dir"]["isDefault"]
     epochs.close()
 
 
@@ -77,6 +123,9 @@ class Stages:
 
     def finished_tasks(self) -> dict[int, TaskMetrics]:
         return {0: TASK, 2: replace(TASK, operators=TASK.operators * 2)}
+
+    def running_tasks(self) -> dict[int, TaskMetrics]:
+        return {1: replace(TASK, records_in=5, operators=TASK.operators * 2)}
 
     def stages(self) -> list[StageProgress]:
         return [StageProgress("read", 1, done=1), StageProgress("count", 2, running=1, done=1)]
@@ -88,11 +137,12 @@ def test_a_bounded_job_tells_how_many_tasks_are_done() -> None:
     env.from_collection([1]).rebalance().map(str).print()
     plan = compile_program(env.program())
     run = JobRun(JobOutcome, lambda: None, progress=Stages())
-    news = PageNews(StartedJob("job", run, plan)).take()
+    news = PageNews(JobWatch(StartedJob("job", run, plan))).take()
     assert news is not None
     assert news["tasks"] == {"done": 2, "all": 3}
-    assert [vertex["recordsIn"] for vertex in news["numbers"].values()] == [3, 3]
-    assert [len(vertex["subtasks"]) for vertex in news["numbers"].values()] == [1, 1]
+    assert list(news["states"].values()) == ["finished", "running"]
+    assert [vertex["recordsIn"] for vertex in news["numbers"].values()] == [3, 3 + 5]
+    assert [len(vertex["subtasks"]) for vertex in news["numbers"].values()] == [1, 2]
 
 
 def test_a_bounded_job_has_its_numbers_at_the_end() -> None:
@@ -102,7 +152,7 @@ def test_a_bounded_job_has_its_numbers_at_the_end() -> None:
     env.from_collection([1, 2, 3]).print()
     with watching_jobs() as jobs:
         env.execute("numbers")
-    news = PageNews(jobs[0]).take()
+    news = PageNews(JobWatch(jobs[0])).take()
     assert news is not None
     assert (news["status"], news["isOver"]) == ("finished", True)
     assert sum(vertex["recordsIn"] for vertex in news["numbers"].values()) == 3

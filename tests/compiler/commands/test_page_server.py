@@ -29,11 +29,11 @@ def job(run: JobRun) -> StartedJob:
 
 @contextmanager
 def asked(
-    address: str, path: str, headers: dict[str, str] | None = None
+    address: str, path: str, headers: dict[str, str] | None = None, method: str = "GET"
 ) -> Iterator[http.client.HTTPResponse]:
     connection = http.client.HTTPConnection(address.removeprefix("http://").rstrip("/"), timeout=60)
     try:
-        connection.request("GET", path, headers=headers or {})
+        connection.request(method, path, headers=headers or {})
         with connection.getresponse() as answer:
             yield answer
     finally:
@@ -101,6 +101,46 @@ def test_a_job_that_fails_is_over_too() -> None:
         with pytest.raises(ZeroDivisionError):
             client.get_job_execution_result().result(60)
         assert event(answer)["status"] == "failed"
+
+
+@pytest.mark.parametrize("token", ["", "wrong"])
+@pytest.mark.parametrize("served", ["", "right"])
+def test_only_who_knows_the_token_cancels(token: str, served: str) -> None:
+    let_go = threading.Event()
+
+    def run() -> JobOutcome:
+        assert let_go.wait(60)
+        return JobOutcome()
+
+    client = JobRun(run, let_go.set).start()
+    with serving_pages([job(client)], 0, served) as address:
+        with asked(address, "/1/cancel", {"X-Opchain-Token": token}, "POST") as answer:
+            assert answer.status == 403
+        assert not let_go.is_set()
+        with asked(address, "/1/cancel?token=right") as answer:
+            assert answer.status == 405, "a link can't do it"
+        if served:
+            with asked(address, "/1/stop", {"X-Opchain-Token": served}, "POST") as answer:
+                assert answer.status == 409
+                assert "has no checkpoints" in answer.read().decode()
+            with asked(address, "/1/cancel", {"X-Opchain-Token": served}, "POST") as answer:
+                assert (answer.status, answer.read()) == (200, b"canceled")
+            assert let_go.is_set()
+    let_go.set()
+
+
+def test_a_run_is_saved_as_one_file() -> None:
+    client = JobRun(JobOutcome, lambda: None).start()
+    client.get_job_execution_result().result(60)
+    with (
+        serving_pages([job(client)], 0) as address,
+        asked(address, "/1/file") as answer,
+    ):
+        assert answer.getheader("Content-Disposition") == 'attachment; filename="words.html"'
+        page = answer.read().decode("ascii")
+    assert '<html lang="en">' in page, "nobody is asked for news"
+    assert "connect-src" not in page
+    assert '"status":"finished"' in page
 
 
 def test_a_port_that_is_taken_is_an_error() -> None:

@@ -144,7 +144,7 @@ def test_each_finished_job_becomes_a_page_with_its_numbers(
         assert '"recordsIn":9,' in text
 
 
-def test_a_job_that_failed_has_no_page(write: Any, run: Any, tmp_path: Path) -> None:
+def test_the_page_of_a_job_that_failed_says_why(write: Any, run: Any, tmp_path: Path) -> None:
     write(
         HEAD
         + "env.from_sequence(0, 1).map(lambda n: 1 // n).name('divide').print()\n"
@@ -152,10 +152,9 @@ def test_a_job_that_failed_has_no_page(write: Any, run: Any, tmp_path: Path) -> 
     )
     done = run("run", "clicks.py", "--local", "--html", "job.html")
     assert done.exit_code == 1
-    assert (
-        "job 'dividing' has not finished and has no numbers; job.html is not written" in done.stderr
-    )
-    assert not (tmp_path / "job.html").exists()
+    page = (tmp_path / "job.html").read_text(encoding="ascii")
+    assert '"title":"ZeroDivisionError: ' in page
+    assert '"failed"' in page
 
 
 def test_the_page_of_a_running_job_is_served_where_it_is_asked_for(write: Any, run: Any) -> None:
@@ -172,7 +171,7 @@ def test_the_page_of_a_running_job_is_served_where_it_is_asked_for(write: Any, r
         + "print('two numbers' in page, 'data-news' in page, '\"status\":\"finished\"' in news)\n"
     )
     done = run("run", "clicks.py", "--local", "--quiet", "--serve", "0")
-    assert "opchain: note: the plan page is at http://127.0.0.1:" in done.stderr
+    assert "opchain: note: the job's page is at http://127.0.0.1:" in done.stderr
     assert done.stdout.splitlines()[-1] == "True True True", done.stderr
 
 

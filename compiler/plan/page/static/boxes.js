@@ -4,6 +4,10 @@ const MOST_OPERATORS = 14;
 const MOST_INDENTED = 8;
 const SKEWED = 2; // one subtask has twice its share
 
+const isLive = () => Boolean(document.documentElement.dataset.news);
+const hasRun = () => Boolean(valueOf("run")?.status);
+const STATE_WORDS = { waiting: "not started", running: "running", finished: "finished", failed: "failed", canceled: "canceled" };
+
 function vertexBox(vertex) {
   const title = vertex.operators.map((operator) => operator.name).join(", ");
   const tasks = vertex.parallelism === null ? "auto" : `\u00d7${vertex.parallelism}`;
@@ -21,7 +25,7 @@ function vertexBox(vertex) {
       vertex.keyGroups === null ? null : element("span", { title: "the number of key groups is the maximum parallelism" }, counted(vertex.keyGroups, "key group")),
       vertex.slotSharingGroup === "default" ? null
         : element("span.group", { title: `slot sharing group ${vertex.slotSharingGroup}` }, vertex.slotSharingGroup),
-      element("span.push.state-word", {}),
+      element("span.push.state-word", {}, isLive() || hasRun() ? STATE_WORDS.waiting : ""),
       vertex.stage === null ? null : element("span.stage", { title: "the Spark stage that runs it" }, `stage ${vertex.stage}`)),
     element("ol", {}, operatorRows(vertex)),
     element("div.far", { "aria-hidden": "true" }, glyph(family),
@@ -86,18 +90,21 @@ function showOnBox(box, counts) {
   if (!counts) return;
   const fact = (name, value, mark = "") => element("span", {}, element(`b.${mark}`, {}, value), name);
   const pressed = counts.backPressured > (counts.busy ?? 0);
+  // What has not begun or is over glows no more, whatever its tasks did.
+  const isAtRest = ["waiting", "finished", "failed", "canceled"].some((state) => box.classList.contains(`is-${state}`));
   box.classList.add("counted");
   box.style.setProperty("--heat", pressed ? "var(--pressed)" : "var(--busy)");
-  box.style.setProperty("--heat-share", Math.max(counts.busy ?? 0, counts.backPressured).toFixed(3));
+  box.style.setProperty("--heat-share", isAtRest ? 0 : Math.max(counts.busy ?? 0, counts.backPressured).toFixed(3));
   box.querySelector("ol").after(
     element("div.numbers", {},
-      fact("records in", short(counts.recordsIn)), fact("records out", short(counts.recordsOut)), fact("skew", counts.skew.toFixed(2), counts.skew >= SKEWED ? "uneven" : ""),
-      fact("bytes in", size(counts.bytesIn)), fact("bytes out", size(counts.bytesOut)), fact("watermark", shortWatermark(counts.watermark))),
+      fact("records in", short(counts.recordsIn)), fact("records out", short(counts.recordsOut)),
+      fact("skew", counts.skew.toFixed(2), counts.skew >= SKEWED ? "uneven" : ""),
+      isLive() ? fact("records/s", short(Math.round(Math.max(counts.rateIn ?? 0, counts.rateOut ?? 0)))) : fact("bytes in", size(counts.bytesIn)), fact("bytes out", size(counts.bytesOut)), fact("watermark", shortWatermark(counts.watermark))),
     shareBar(counts));
 }
 
 function shareBar(counts) {
-  const text = `busy ${percent(counts.busy)}, back-pressured ${percent(counts.backPressured)}`;
+  const text = `busy ${percent(counts.busy)}, back-pressured ${percent(counts.backPressured)}, idle ${percent(counts.idle)}`;
   return element("div.shares", { title: text, role: "img", "aria-label": text },
     element("i.busy", { "--share": counts.busy ?? 0 }), element("i.pressed", { "--share": counts.backPressured }));
 }

@@ -1,41 +1,133 @@
-// Follows a job that runs, on a page that `opchain run --serve` serves: numbers come as server-sent events.
+// Follows a job that runs, on a page that `opchain run --serve` serves; shows a run that was saved as it ended.
 
-function followJob(showNumbers) {
+const THICKEST = 5;
+
+function followJob(plan, page, showNumbers) {
+  const strip = runStrip(plan, page, () => page.port.resize());
+  if (strip.run.status) {
+    byId("live").hidden = false;
+    take(strip.run);
+  }
   const address = document.documentElement.dataset.news;
   if (!address) return;
-  const live = byId("live");
-  const [state, facts] = live.children;
-  live.hidden = false;
+  byId("live").hidden = false;
+  showActions(address.split("/")[0]);
   tell("waiting", "waiting", "");
   const events = new EventSource(address);
   events.addEventListener("message", (event) => {
     const news = JSON.parse(event.data);
-    tell(news.isOver ? "over" : "running", news.status, liveFacts(news));
-    // Of a bounded job only vertices with finished tasks have numbers.
-    if (news.numbers) showNumbers({ ...valueOf("numbers"), ...news.numbers });
+    if (news.jobs) showJobs(news.jobs, Number(address.split("/")[0]));
+    if (!news.status) return;
+    strip.take(news);
+    take(strip.run);
     if (news.isOver) events.close();
   });
   // The browser tries again by itself; until then the numbers are those of a while ago.
-  events.addEventListener("error", () => tell("lost", "no connection", facts.textContent));
+  events.addEventListener("error", () => tell("lost", "no connection", byId("live").children[1].textContent));
 
-  function tell(kind, status, text) {
-    live.className = kind;
-    state.textContent = status;
-    facts.textContent = live.title = text;
+  function take(run) {
+    tell(run.isOver ? `over ${run.status}` : "running", run.status, liveFacts(run));
+    showStates(plan, run);
+    // Vertices that have not begun have no numbers yet.
+    if (run.numbers) showNumbers({ ...valueOf("numbers"), ...run.numbers });
+    showFlows(plan, run);
+    for (const name of ["stop", "cancel"]) byId(name).disabled = run.isOver;
   }
 }
 
-function liveFacts({ epoch, tasks }) {
+function tell(kind, status, text) {
+  const live = byId("live");
+  live.className = kind;
+  [live.children[0].textContent, live.children[1].textContent] = [status, text];
+  live.title = text;
+}
+
+function liveFacts({ epochs, tasks }) {
+  const epoch = epochs.at(-1);
   if (epoch) {
     return [
       `epoch ${grouped(epoch.epoch)}`, `${short(Math.round(epoch.recordsPerSecond))} records/s`, milliseconds(epoch.durationMs),
       epoch.stateBytes ? `state ${size(epoch.stateBytes)}` : "", behind(epoch.watermarkLagMs),
     ].filter(Boolean).join("  \u00b7  ");
   }
-  return tasks ? `${grouped(tasks.done)} of ${counted(tasks.all, "task")} done` : "";
+  return tasks?.all ? `${grouped(tasks.done)} of ${counted(tasks.all, "task")} done` : "";
 }
 
 // Event time that is no time of day is behind nothing.
 function behind(lag) {
   return lag !== null && lag >= 0 && lag < 1e11 ? `${milliseconds(lag)} behind` : "";
+}
+
+function showStates(plan, run) {
+  for (const vertex of plan.vertices) {
+    const state = run.states?.[vertex.id] ?? "waiting";
+    for (const name of Object.keys(STATE_WORDS)) vertex.box.classList.toggle(`is-${name}`, name === state);
+    vertex.box.querySelector(".state-word").textContent = STATE_WORDS[state];
+  }
+}
+
+// How many records an exchange carries: what its only reader gets, else what its sender emits.
+function showFlows(plan, run) {
+  const alone = (side, number) => plan.exchanges.filter((exchange) => exchange[side] === number).length === 1;
+  for (const exchange of plan.exchanges) {
+    const [source, target] = [exchange.source, exchange.target].map((number) => plan.vertices[number - 1]);
+    const [from, to] = [source, target].map((vertex) => run.numbers?.[vertex.id]);
+    const sender = source.operators.find((operator) => operator.node === exchange.from);
+    const rate = (alone("target", exchange.target) ? to?.rateIn : undefined) ?? (alone("source", exchange.source) ? from?.rateOut : from?.operators[sender.id]?.rateOut) ?? 0;
+    exchange.flow = run.isOver ? 0 : Math.min(THICKEST, Math.log10(1 + rate)).toFixed(2);
+    exchange.wire?.style.setProperty("--flow", exchange.flow);
+    const shown = exchange.label.querySelector(".rate");
+    if (shown) shown.textContent = run.isOver || !rate ? "" : `${short(Math.round(rate))}/s`;
+  }
+}
+
+function showJobs(jobs, number) {
+  const list = byId("jobs");
+  list.hidden = jobs.length < 2;
+  list.replaceChildren(...jobs.map((job, at) => element("option", { value: at + 1, ...(at + 1 === number ? { selected: "" } : {}) }, `${job.name} (${job.status})`)));
+  list.onchange = () => location.assign(`/${list.value}${location.search}`);
+}
+
+// Only the address that opchain printed has the token; without it the page shows and stops nothing.
+function showActions(number) {
+  const token = new URLSearchParams(location.search).get("token");
+  byId("actions").hidden = false;
+  byId("save").href = `/${number}/file`;
+  for (const name of ["stop", "cancel"]) {
+    const button = byId(name);
+    button.hidden = !token;
+    button.addEventListener("click", async () => {
+      if (button.dataset.asked !== "yes") return askAgain(button);
+      settle(button);
+      button.disabled = true;
+      try {
+        const answer = await fetch(`/${number}/${name}`, { method: "POST", headers: { "X-Opchain-Token": token } });
+        say(await answer.text(), !answer.ok);
+        button.disabled = answer.ok;
+      } catch {
+        say("There is no connection to the job.", true);
+        button.disabled = false;
+      }
+    });
+    button.addEventListener("blur", () => settle(button));
+  }
+}
+
+function askAgain(button) {
+  button.dataset.asked = "yes";
+  button.dataset.text = button.textContent;
+  button.textContent = "Sure?";
+}
+
+function settle(button) {
+  if (button.dataset.asked !== "yes") return;
+  button.dataset.asked = "";
+  button.textContent = button.dataset.text;
+}
+
+function say(text, isError) {
+  const place = byId("said");
+  place.hidden = false;
+  place.className = isError ? "error" : "";
+  place.textContent = text;
 }

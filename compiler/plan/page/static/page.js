@@ -7,7 +7,7 @@ async function show() {
   const drawing = byId("drawing");
   plan.exchanges.forEach((exchange, number) => {
     exchange.number = number;
-    exchange.hasRate = Boolean(document.documentElement.dataset.news);
+    exchange.hasRate = isLive();
     exchange.label = exchangeLabel(exchange);
   });
   for (const vertex of plan.vertices) vertex.box = vertexBox(vertex);
@@ -53,7 +53,7 @@ async function show() {
   // For a view of a running job: the same numbers, as often as they come.
   const show = (counts) => showNumbers(plan, page, counts);
   window.opchainPlan = { showNumbers: show };
-  followJob(show);
+  followJob(plan, page, show);
 }
 
 async function drawPlan(plan, room) {

@@ -8,7 +8,6 @@ const COMFORTABLE = 0.34; // as large as this
 const MARGIN = 28;
 const LARGEST_FIT = 1.35; // a small plan is drawn larger than life
 const NARROW_MARGIN = 12;
-const LEGEND = 40; // the height that it takes
 const NARROW = 720; // as in the style
 
 function viewport(view, drawing, extent, onMove) {
@@ -45,15 +44,16 @@ function viewport(view, drawing, extent, onMove) {
     apply();
   }
 
+  const legend = () => byId("legend").offsetHeight + 4;
   const margin = () => (view.clientWidth < NARROW ? NARROW_MARGIN : MARGIN);
 
   function fit(least = LEAST_SCALE) {
     const { width, height } = room();
-    const whole = Math.min((width - 2 * margin()) / extent.width, (height - 2 * margin() - (byId("legend").hidden ? 0 : LEGEND)) / extent.height, LARGEST_FIT);
+    const whole = Math.min((width - 2 * margin()) / extent.width, (height - 2 * margin() - legend()) / extent.height, LARGEST_FIT);
     at.scale = Math.max(whole, least);
     at.x = Math.max(margin(), (width - extent.width * at.scale) / 2);
     const spare = height - extent.height * at.scale;
-    at.y = Math.min(spare / 2, Math.max(margin(), (spare - LEGEND) / 2));
+    at.y = Math.min(spare / 2, Math.max(margin(), (spare - legend()) / 2));
     if (spare < 0) at.y = extent.height > extent.width * 1.5 ? margin() : spare / 2;
     isFitted = true;
     apply();
