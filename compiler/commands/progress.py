@@ -11,6 +11,7 @@ rows vanish before its text appears, and come back below it.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import sys
 import threading
@@ -143,6 +144,9 @@ def _new_live(terminal: IO[str]) -> Live:
 _LOG = logging.getLogger("opchain.progress")
 
 PERIOD_S = 0.2
+BEGINS_AFTER_S = 1.0
+"""A job that is over by then gets no lines: its table at the end says all."""
+
 PLAIN_PERIOD_S = 10.0
 """Without a terminal: how often a stage or an epoch that runs gets a line."""
 
@@ -204,18 +208,22 @@ class ProgressLog:
         self._job = ""
         self._epoch = ("", 0)
         self._next_s = 0.0
+        self._has_begun = period_s is None
         self._rates = Rates()
 
     def begin(self, job: str) -> None:
         """A line with what begins."""
         if self._period_s is not None:
             self._write(job)
+            self._has_begun = True
             self._next_s = time.monotonic() + self._period_s
 
     def show(self, job: str, stages: Sequence[StageProgress]) -> None:
         """Logs what has come to its end since the last time."""
         if job != self._job:
             self._job, self._logged = job, 0
+        if not self._has_begun:
+            return
         while self._logged < len(stages) and stages[self._logged].is_done:
             stage = stages[self._logged]
             self._logged += 1
@@ -237,7 +245,7 @@ class ProgressLog:
     def show_epochs(self, history: EpochHistory, running: Mapping[int, TaskMetrics]) -> None:
         """Logs the epochs that have ended since the last time, or where they have a period the last of them."""
         if self._period_s is not None:
-            if self._is_due():
+            if self._has_begun and self._is_due():
                 last = history.last
                 line = running_line(running)
                 for text in (None if last is None else epoch_line(last), line):
@@ -411,21 +419,25 @@ def _to_stderr(line: str) -> None:
 
 
 def _watch(jobs: Sequence[StartedJob], display: Display, ended: threading.Event) -> None:
-    begun: set[int] = set()
+    begun: dict[int, float] = {}
     while not ended.wait(PERIOD_S):
         _tell(jobs, display, begun)
 
 
-def _tell(jobs: Sequence[StartedJob], display: Display, begun: set[int] | None = None) -> None:
+def _tell(
+    jobs: Sequence[StartedJob], display: Display, begun: dict[int, float] | None = None
+) -> None:
     """Tells the display about the job that was started last."""
     run = jobs[-1].client if jobs else None
     if not isinstance(run, JobRun):
         return
-    if begun is not None and len(jobs) not in begun:
-        begins = _begins(jobs[-1], run)
-        if begins is not None:
-            display.begin(begins)
-            begun.add(len(jobs))
+    if begun is not None:
+        first_seen_s = begun.setdefault(len(jobs), time.monotonic())
+        if time.monotonic() - first_seen_s >= BEGINS_AFTER_S:
+            begins = _begins(jobs[-1], run)
+            if begins is not None:
+                display.begin(begins)
+                begun[len(jobs)] = math.inf
     running = {} if run.progress is None else run.progress.running_tasks()
     if run.history is not None:
         display.show_epochs(run.history, running)

@@ -191,15 +191,16 @@ def _show(what: str, metrics: JobMetrics) -> None:
     "page",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="PAGE",
-    help="Write the plan with its numbers as an HTML page; PAGE-2 and so on for further jobs.",
+    help="Write the plan, its numbers and the history of the run as an HTML page; PAGE-2 and so on for further "
+    "jobs.",
 )
 @click.option(
     "--serve",
     "port",
     type=click.IntRange(0, 65535),
     metavar="PORT",
-    help="Serve the plan page on this machine while the program runs, with its numbers as they come; 0 "
-    "for any free port.",
+    help="Serve the job's page on this machine while the program runs: numbers as they come, epochs, "
+    "checkpoints, exceptions; 0 for any free port.",
 )
 @click.option(
     "--progress-log",
@@ -240,9 +241,14 @@ def run(
 ) -> None:
     """Runs FILE as 'python FILE ARGUMENTS' would, its jobs on Spark.
 
-    A terminal shows how far the job is; at the end standard error shows what the operators of each finished
-    job have counted. Ctrl-C cancels the job; an unbounded one ends its epoch first, unless Ctrl-C comes
+    A terminal shows how far the job is; without one, standard error gets a line when a job begins, one for each stage,
+    and one every 10 s. At the end standard error shows what the operators of each finished job have counted. Ctrl-C cancels the job; an unbounded one ends its epoch first, unless Ctrl-C comes
     again.
+
+    Columns: tasks (parallelism), in and out (records of the last epoch), in so far (records of the run),
+    busy (share of time at work), skew (records of the busiest subtask over the mean, 1 is even),
+    watermark (event time that all subtasks have passed), state (size at the last checkpoint, entries held),
+    dropped late (records behind the watermark). Narrow terminals show fewer columns.
 
     Exit codes: that of FILE if it ends itself, 0 done, 1 FILE failed, 2 opchain refuses it, 130 Ctrl-C.
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import re
+import struct
 import subprocess
 import sys
 import time
@@ -230,6 +231,38 @@ def test_a_real_terminal_shows_rows_and_then_the_table_alone(tmp_path: Path) -> 
     assert "/1 tasks" not in table
 
 
+@pytest.mark.skipif(os.name != "posix", reason="a pseudo-terminal is POSIX's")
+@pytest.mark.parametrize(
+    ("width", "left"),
+    [
+        (60, ["records in", "records out", "busy"]),
+        (80, ["tasks", "records in", "records out", "busy", "skew"]),
+        (200, ["tasks", "records in", "records out", "bytes in", "bytes out", "busy", "skew"]),
+    ],
+)
+def test_names_stay_on_real_terminals_of_every_width(
+    tmp_path: Path, width: int, left: list[str]
+) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM.replace("wait(0.1)", "wait(0)"), "utf-8")
+    master, slave = os.openpty()
+    fcntl, termios = map(pytest.importorskip, ("fcntl", "termios"))
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+    command = [sys.executable, "-m", "opchain", "run", "--local", str(tmp_path / "program.py")]
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=slave, env=environment | {"TERM": "xterm"}
+    ) as process:
+        os.close(slave)
+        shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", _read_all(master, "nothing", lambda: None))
+        assert process.stdout is not None
+        process.stdout.read()
+    table = shown.partition("job 'numbers' ran for")[2].splitlines()[1:]
+    header = next(line for line in table if "vertex, operator" in line)
+    assert re.split(r" {2,}", header.strip()) == ["vertex, operator", *left]
+    assert sum("  slow" in line for line in table) == 1
+    assert all(len(line) <= width for line in table)
+
+
 def _read_all(terminal: int, awaited: str, then: Callable[[], None]) -> str:
     """What is written until the other side is closed; does something once there is a text."""
     found = b""
@@ -259,7 +292,7 @@ def test_verbose_logs_the_job_and_its_stages(write: Any, run: Any) -> None:
 def test_without_a_terminal_there_is_a_line_at_the_start_and_for_each_stage(
     write: Any, run: Any
 ) -> None:
-    write(PROGRAM)
+    write(PROGRAM.replace("wait(0.1)", "wait(0.4)"))
     done = run("run", "--local", "clicks.py")
     said, _, table = done.stderr.partition("\n\n")
     assert said.splitlines() == [
