@@ -29,7 +29,7 @@ class UnboundedSource(Source[T]):
     """How long an epoch should take at most, set by the job: `opchain.streaming.target-epoch-duration`."""
 
     follows_positions = False
-    """Whether the driver calls `is_at_end` and `checkpoint_completed` with the position of each epoch."""
+    """Whether the driver calls `is_at_end`, `checkpoint_completed` and `progress_of` with the position of each epoch."""
 
     @abstractmethod
     def initial_position(self, now_ms: int) -> Any:
@@ -65,6 +65,14 @@ class UnboundedSource(Source[T]):
         Args:
             position: Up to where the epoch has read.
         """
+
+    def progress_of(self, position: Any) -> dict[str, dict[str, int]]:  # noqa: ARG002 - most sources have no partitions
+        """For each split by name: "next", its position, and "lag", the records that an epoch up to there has left.
+
+        Args:
+            position: Up to where the epoch has read.
+        """
+        return {}
 
     def read_delivery(self, delivery: bytes, batch_size: int) -> Iterator[Sequence[T]]:
         """The records of what the driver has delivered to a subtask: a pickled split."""

@@ -125,6 +125,8 @@ class OperatorProgress:
         written_bytes: What it wrote of its state: what has changed, or now and then everything.
         latency_ms: How long the epoch's latency markers took to get here, from all sources: their number
             ("count"), "min", "max", "mean", "p50", "p95" and "p99"; empty where none came.
+        splits: Of a source with partitions, such as KafkaSource, by the partition's name: "next", the offset that
+            the next epoch begins at, and "lag", how many offsets the epoch left unread.
     """
 
     id: str
@@ -136,6 +138,12 @@ class OperatorProgress:
     state_entries: int
     written_bytes: int
     latency_ms: dict[str, float] = field(default_factory=dict)
+    splits: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    @property
+    def lag(self) -> int:
+        """Records that all splits had left when the epoch began."""
+        return sum(split.get("lag", 0) for split in self.splits.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,10 +270,14 @@ def epoch_progress(
     batch: int,
     checkpoint: str,
     durations_ms: dict[str, float],
+    splits: Mapping[str, dict[str, dict[str, int]]] | None = None,
 ) -> EpochProgress:
-    """The progress of an epoch that is over, from what its tasks told the driver."""
+    """The progress of an epoch that is over, from what its tasks told the driver.
+
+    `splits` has those of sources with partitions, by operator id: see OperatorProgress.
+    """
     vertices = tuple(
-        _vertex(vertex.first_task, metrics, outcome)
+        _vertex(vertex.first_task, metrics, outcome, splits or {})
         for vertex, metrics in zip(job.vertices, outcome.metrics.vertices, strict=True)
     )
     heads = [vertex.operators[0] for vertex in outcome.metrics.vertices]
@@ -309,7 +321,12 @@ def epoch_progress(
 _SINKS = frozenset({"sink", "sink_writer", "legacy_sink", "collect_sink"})
 
 
-def _vertex(first_task: int, vertex: VertexMetrics, outcome: JobOutcome) -> VertexProgress:
+def _vertex(
+    first_task: int,
+    vertex: VertexMetrics,
+    outcome: JobOutcome,
+    splits: Mapping[str, dict[str, dict[str, int]]],
+) -> VertexProgress:
     snapshots = [outcome.snapshots[first_task + subtask] for subtask in range(vertex.parallelism)]
     sizes: dict[str, list[StateSize]] = {}
     for snapshot in snapshots:
@@ -330,7 +347,11 @@ def _vertex(first_task: int, vertex: VertexMetrics, outcome: JobOutcome) -> Vert
         state_bytes=sum(file.size for snapshot in snapshots for file in snapshot.state.files),
         snapshot_ms=_rounded(max(snapshot.duration_ms for snapshot in snapshots)),
         operators=tuple(
-            _operator(operator, sizes.get(operator.operator_id, ()))
+            _operator(
+                operator,
+                sizes.get(operator.operator_id, ()),
+                splits.get(operator.operator_id, {}),
+            )
             for operator in vertex.operators
         ),
         mails=vertex.mails,
@@ -339,7 +360,9 @@ def _vertex(first_task: int, vertex: VertexMetrics, outcome: JobOutcome) -> Vert
     )
 
 
-def _operator(operator: OperatorMetrics, sizes: Sequence[StateSize]) -> OperatorProgress:
+def _operator(
+    operator: OperatorMetrics, sizes: Sequence[StateSize], splits: dict[str, dict[str, int]]
+) -> OperatorProgress:
     return OperatorProgress(
         id=operator.operator_id,
         name=operator.name,
@@ -350,6 +373,7 @@ def _operator(operator: OperatorMetrics, sizes: Sequence[StateSize]) -> Operator
         state_entries=sum(size.entries for size in sizes),
         written_bytes=sum(size.written_bytes for size in sizes),
         latency_ms=_distribution(operator.latencies.values()),
+        splits=splits,
     )
 
 

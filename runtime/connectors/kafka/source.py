@@ -141,7 +141,11 @@ class KafkaSource(UnboundedSource[T]):
 
     def split_name(self, split: PartitionRange) -> str:
         """Topic and partition."""
-        return f"{split.topic}-{split.partition}"
+        return self._name_of(split)
+
+    @staticmethod
+    def _name_of(item: PartitionRange | KafkaTopicPartition) -> str:
+        return f"{item.topic}-{item.partition}"
 
     def splits(self, parallelism: int) -> list[list[PartitionRange]]:
         """The partitions of each subtask."""
@@ -182,7 +186,8 @@ class KafkaSource(UnboundedSource[T]):
         # What is new has no position before this epoch: the next one reads it, from the beginning.
         offsets = offsets_in(topics)
         new = self._discovered(topics, now_ms)
-        begins, ends = brokers.begins(list(offsets)), brokers.ends(list(offsets))
+        begins, there = brokers.begins(list(offsets)), brokers.ends(list(offsets))
+        ends = dict(there)
         stops = offsets_in(start["stop"]) if "stop" in start else {}
         for item, offset in offsets.items():
             place = f"{self!r}, topic {item.topic}, partition {item.partition}"
@@ -202,7 +207,21 @@ class KafkaSource(UnboundedSource[T]):
             topic: (entry["id"], tuple(sorted(map(int, entry["next"]))))
             for topic, entry in sorted(topics.items())
         }
-        return {**start, "topics": position_of(ids, {**admitted, **new})}
+        nexts = {**admitted, **new}
+        lags = {
+            self._name_of(item): end - admitted[item]
+            for item, end in there.items()
+            if end > admitted[item]
+        }
+        return {**start, "topics": position_of(ids, nexts), "lags": lags}
+
+    def progress_of(self, position: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+        """The next offset of each partition, and how many offsets were left when the epoch began."""
+        lags = position.get("lags", {})
+        return {
+            self._name_of(item): {"next": offset, "lag": lags.get(self._name_of(item), 0)}
+            for item, offset in offsets_in(position["topics"]).items()
+        }
 
     def _discovered(
         self, topics: dict[str, dict[str, Any]], now_ms: int

@@ -299,7 +299,8 @@ class Epochs:
         reach("committed", checkpoint_id)
         if was_dropped:
             forget_replaced(self._storage, checkpoint_id)
-        for source, read_to in self._positions(batch):
+        positions = self._positions(batch)
+        for _, source, read_to in positions:
             source.checkpoint_completed(read_to)
         phases.ends(COMMIT)
         self.outcome = outcome
@@ -314,6 +315,10 @@ class Epochs:
                 batch=batch,
                 checkpoint=f"{self._storage.url}/{checkpoint_name(checkpoint_id)}",
                 durations_ms=dict(phases.durations_ms),
+                splits={
+                    operator_id: source.progress_of(read_to)
+                    for operator_id, source, read_to in positions
+                },
             ),
             outcome,
         )
@@ -330,16 +335,23 @@ class Epochs:
         """Whether all sources have ended: no epoch will have anything to read."""
         positions = self._positions(self.last_batch)
         return len(positions) == len(self.sources) and all(
-            source.is_at_end(read_to) for source, read_to in positions
+            source.is_at_end(read_to) for _, source, read_to in positions
         )
 
-    def _positions(self, batch: int) -> list[tuple[UnboundedSource[Any], Any]]:
-        """The sources that want to hear of it, and up to where a micro-batch read each of them."""
-        sources = [item.source for item in self.sources if isinstance(item.source, UnboundedSource)]
-        if batch < 0 or not any(source.follows_positions for source in sources):
+    def _positions(self, batch: int) -> list[tuple[str, UnboundedSource[Any], Any]]:
+        """The sources that want to hear of it, by operator id, and up to where a micro-batch read each of them."""
+        sources = [
+            (item.operator.operator_id, item.source)
+            for item in self.sources
+            if isinstance(item.source, UnboundedSource)
+        ]
+        if batch < 0 or not any(source.follows_positions for _, source in sources):
             return []
         offset = offset_of(f"{self._storage.url}/{OFFSETS}", batch, POSITIONS)
-        return [] if offset is None else list(zip(sources, offset[POSITIONS], strict=True))
+        if offset is None:
+            return []
+        pairs = zip(sources, offset[POSITIONS], strict=True)
+        return [(operator_id, source, read_to) for (operator_id, source), read_to in pairs]
 
     def _completed(
         self, rows: DataFrame, epoch: Epoch, batch: int, replaced: CheckpointMetadata | None
@@ -455,7 +467,7 @@ class Epochs:
     def _commit_again(self, metadata: CheckpointMetadata) -> None:
         """Commits what a checkpoint holds: a driver may have died before it did."""
         commit(self._job, JobOutcome(committables=self._committables_of(metadata)))
-        for source, read_to in self._positions(self.last_batch):
+        for _, source, read_to in self._positions(self.last_batch):
             source.checkpoint_completed(read_to)
 
     def _committables_of(self, metadata: CheckpointMetadata) -> dict[tuple[int, int], list[Any]]:

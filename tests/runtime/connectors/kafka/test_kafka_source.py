@@ -130,6 +130,35 @@ def test_epochs_are_read_from_one_position_to_the_next_and_again(kafka: Kafka) -
     assert again == found[3:]
 
 
+def test_the_progress_of_an_epoch_has_offsets_and_lag(kafka: Kafka) -> None:
+    topic = kafka.topic(2)
+    kafka.produce(topic, range(100), 0)
+    source = builder(kafka, topic).set_max_records_per_epoch(60).build()
+    found = epochs(source, source.initial_position(0))
+    assert [source.progress_of(position)[f"{topic}-0"] for position, _ in found] == [
+        {"next": 60, "lag": 40},
+        {"next": 100, "lag": 0},
+    ]
+    assert source.progress_of(found[0][0])[f"{topic}-1"] == {"next": 0, "lag": 0}
+
+
+def test_json_is_read_as_json_loads_reads_it(kafka: Kafka) -> None:
+    topic = kafka.topic()
+    kafka.produce(topic, ['{"user": "a", "more": [1]}', '{"user": "b"}'])
+    source = builder(kafka, topic).set_bounded(LATEST).build()
+
+    def users() -> list[str]:
+        env = environment(1)
+        stream = env.from_source(source, WatermarkStrategy.for_monotonous_timestamps(), "kafka")
+        parsed = stream.map(json.loads).map(lambda event: event["user"])
+        return list(parsed.execute_and_collect())
+
+    assert users() == ["a", "b"]
+    kafka.produce(topic, ['{"user": '])
+    with pytest.raises(json.JSONDecodeError, match="Expecting value"):
+        users()
+
+
 def test_new_records_are_found_by_the_next_epoch(kafka: Kafka) -> None:
     topic = kafka.topic()
     source = builder(kafka, topic).build()
