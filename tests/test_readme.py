@@ -45,6 +45,18 @@ def test_the_program_counts_words(program: str) -> None:
     assert {"1> ('that', 1)", "2> ('be', 2)"} & set(result.output.splitlines())
 
 
+def test_the_kafka_program_compiles_to_one_chain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """examples/kafka/filter_json.py does the same, and runs against a broker in tests/examples."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "large.py").write_text(block("python", 2), encoding="utf-8")
+    assert len(block("python", 2).splitlines()) <= 20
+    result = CliRunner().invoke(main, ["plan", "large.py"])
+    assert result.exit_code == 0, result.output
+    assert "6 operators in 1 vertex, 0 exchanges" in result.output
+
+
 def test_it_is_a_front_door() -> None:
     assert len(README.splitlines()) < 150
     paragraphs = re.sub(r"^```.*?^```$", "", README, flags=re.DOTALL | re.MULTILINE).split("\n\n")
@@ -68,7 +80,8 @@ def test_the_commands_for_a_cluster_are_ones_that_opchain_knows(
     words = shlex.split(submit)[1:]
     done = CliRunner().invoke(main, [*words, "--dry-run", "--build-dir", str(tmp_path)])
     assert done.exit_code == 0, done.stderr
-    (by_hand,) = [line for line in lines if "spark-submit " in line]
+    deploy = (ROOT / "docs" / "how-to" / "deploy.md").read_text(encoding="utf-8")
+    (by_hand,) = [line for line in deploy.splitlines() if "examples/sessions.py" in line]
     assert "--properties-file spark-conf/standalone/spark-defaults.conf" in done.stdout
     assert set(words[2:4]) <= set(shlex.split(by_hand))
     assert by_hand.endswith(f" {shlex.join(words[1:4])}")

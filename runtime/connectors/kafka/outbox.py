@@ -303,8 +303,9 @@ class _Sender:
         inner = error.args[0]
         if inner.name() in ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"):
             return KafkaConnectorError(
-                f"{self._where}: another producer has taken over the transactional id {self._name}: another run of "
-                "the job has its checkpoints, and commits from now on. This run must stop"
+                f"{self._where}: another producer has taken over the transactional id {self._name}, or the brokers "
+                "have aborted the transaction because it took longer than transaction.timeout.ms. If another run of the "
+                "job has its checkpoints, this run must stop. If not, start the job again: it sends what is missing"
             )
         return KafkaConnectorError(
             f"{self._where} can't send in a transaction ({self._name}): {said(error)}{self._heard.reason()}"
