@@ -17,7 +17,7 @@ from opchain.table import DataTypes
 
 
 class ByUser(BucketAssigner):
-    def get_bucket_id(self, element: Any, context: Any) -> str:
+    def get_bucket_id(self, element: Any, timestamp: int | None, processing_time: int) -> str:
         return f"user={element[0]}"
 
 
