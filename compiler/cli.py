@@ -7,23 +7,14 @@ spark-submit does.
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from typing import Any
 
 import click
 
-from opchain.compiler.commands.checkpoint import cancel, checkpoint, savepoint, stop
-from opchain.compiler.commands.code import code
-from opchain.compiler.commands.dev import dev
-from opchain.compiler.commands.diff import diff
-from opchain.compiler.commands.explain import explain
-from opchain.compiler.commands.key_groups import key_groups
-from opchain.compiler.commands.lint import lint_command
-from opchain.compiler.commands.package import package
-from opchain.compiler.commands.plan import plan
-from opchain.compiler.commands.port import port
-from opchain.compiler.commands.replay import replay_command
-from opchain.compiler.commands.run import INTERRUPTED, run
-from opchain.compiler.commands.submit import submit
+from opchain.compiler import commands
+from opchain.compiler.commands.run import INTERRUPTED
 
 
 class Commands(click.Group):
@@ -52,13 +43,6 @@ def main(traceback: bool) -> None:
     """
 
 
-for command in (
-    *(plan, explain, diff, code, key_groups, run, submit, package, checkpoint, savepoint),
-    stop,
-    cancel,
-    replay_command,
-    lint_command,
-    port,
-    dev,
-):
-    main.add_command(command)
+for module in pkgutil.iter_modules(commands.__path__, f"{commands.__name__}."):
+    for command in getattr(importlib.import_module(module.name), "COMMANDS", ()):
+        main.add_command(command)

@@ -5,6 +5,7 @@
 - ``text`` is what the block before it printed; a line ``...`` stands for any number of lines.
 - ``json``, ``toml``, ``yaml`` and the like with a title are files.
 - ``mermaid`` is a picture.
+- `<!-- needs: checkout -->` has the blocks run with a copy of the sources, and a titled block whose file exists is added to it.
 - `<!-- not run: REASON -->` before a block leaves it out; `<!-- needs: spark -->` at any place marks the page.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -25,6 +27,7 @@ _BLOCK = re.compile(
     r"^(?P<indent>[ ]*)```(?P<language>\w*)(?P<options>[^\n]*)\n(?P<text>.*?)^(?P=indent)```[ ]*$",
     re.DOTALL | re.MULTILINE,
 )
+_COMPILED = shutil.ignore_patterns("__pycache__")
 _TITLE = re.compile(r'title="([^"]+)"')
 
 
@@ -66,6 +69,11 @@ def needs(page: Path) -> set[str]:
 def run_page(page: Path, folder: Path) -> None:
     """Runs the blocks; an AssertionError names the block that does not do what the page says."""
     printed = ""
+    root = ROOT
+    if "checkout" in needs(page):
+        root = folder
+        for part in ("opchain", "compiler", "runtime"):
+            shutil.copytree(ROOT / part, folder / part, symlinks=True, ignore=_COMPILED)
     for block in blocks_of(page):
         place = f"{page.relative_to(ROOT)}:{block.line}"
         if block.not_run is not None or block.language in PICTURES:
@@ -73,11 +81,12 @@ def run_page(page: Path, folder: Path) -> None:
         if block.title is not None:
             target = folder / block.title
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(block.text, encoding="utf-8")
+            before = target.read_text("utf-8") if target.exists() and root == folder else ""
+            target.write_text(before + block.text, encoding="utf-8")
         elif block.language == "python":
-            printed = _run([sys.executable, "-c", block.text], folder, place)
+            printed = _run([sys.executable, "-c", block.text], folder, place, root)
         elif block.language == "sh":
-            printed = _run(["bash", "-euo", "pipefail", "-c", block.text], folder, place)
+            printed = _run(["bash", "-euo", "pipefail", "-c", block.text], folder, place, root)
         elif block.language == "text":
             assert shows(printed, block.text), f"{place} is not what was printed:\n{printed}"
         else:
@@ -96,10 +105,10 @@ def shows(printed: str, expected: str) -> bool:
     return re.fullmatch(pattern, printed.strip("\n") + "\n") is not None
 
 
-def _run(command: list[str], folder: Path, place: str) -> str:
+def _run(command: list[str], folder: Path, place: str, root: Path = ROOT) -> str:
     environment = {
         **os.environ,
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": str(root),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PROJECT": str(ROOT),
     }

@@ -1,1 +1,1 @@
-"""The commands of `opchain`, one a file."""
+"""The commands of `opchain`. A module lists its own in `COMMANDS`; compiler/cli.py finds them."""

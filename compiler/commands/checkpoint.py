@@ -302,3 +302,11 @@ def savepoint(
 def is_running(checkpoint: str, key: CheckpointKey | None) -> bool:
     """Whether a job runs that has its checkpoints in this folder."""
     return running_run(checkpoint_storage(checkpoint, key)) is not None
+
+
+COMMANDS = (
+    cancel,
+    checkpoint,
+    savepoint,
+    stop,
+)

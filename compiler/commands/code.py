@@ -121,3 +121,6 @@ def _write(modules: list[str], folder: Path) -> None:
             note(f"{path} written")
     except OSError as error:
         raise CommandError(f"cannot write into {folder}: {error.strerror}") from None
+
+
+COMMANDS = (code,)

@@ -61,3 +61,6 @@ def _make_topic(brokers: KafkaBrokers, name: str, partitions: int) -> None:
     admin = imported("confluent_kafka.admin", "kafka", "opchain dev kafka")
     client = admin.AdminClient({"bootstrap.servers": brokers.bootstrap_servers})
     client.create_topics([admin.NewTopic(name, num_partitions=partitions)])[name].result()
+
+
+COMMANDS = (dev,)

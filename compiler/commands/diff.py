@@ -55,3 +55,6 @@ def diff(
             raise failure
     counts = found.state if fail_on == "state" else not found.is_empty
     context.exit(DIFFERENT if counts else 0)
+
+
+COMMANDS = (diff,)

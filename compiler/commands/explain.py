@@ -49,3 +49,6 @@ def explain(file: str, request: Request, *, code: bool) -> None:
     answer(edges_text(plan, width=output_width()))
     if failure is not None:
         raise failure
+
+
+COMMANDS = (explain,)

@@ -84,3 +84,6 @@ def _row(key: Any, type_name: str, max_parallelism: int, parallelism: int) -> Ro
     subtask = operator_index(group, max_parallelism, parallelism)
     kind = type(key).__name__ if type_name == _AUTO else type_name
     return Row((one_line(repr(key)), kind, str(code), str(group), str(subtask)))
+
+
+COMMANDS = (key_groups,)

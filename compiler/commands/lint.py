@@ -69,3 +69,6 @@ def lint_command(file: str, form: str, ignore: tuple[str, ...], request: Request
         raise captured.failure
     if findings:
         raise click.exceptions.Exit(1)
+
+
+COMMANDS = (lint_command,)

@@ -43,3 +43,6 @@ def write_archive(path: Path, data: bytes) -> None:
         path.write_bytes(data)
     except OSError as error:
         raise CommandError(f"cannot write {path}: {error.strerror}") from None
+
+
+COMMANDS = (package,)

@@ -102,3 +102,6 @@ def _check(stage: str, form: str) -> None:
     formats = STAGES[stage].printers
     if form not in formats:
         raise CommandError(f"stage {stage} has no format {form}; it has {', '.join(formats)}")
+
+
+COMMANDS = (plan,)

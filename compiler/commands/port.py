@@ -106,3 +106,6 @@ def _is_pyflink(module: str) -> bool:
 
 def _opchain(module: str) -> str:
     return "opchain" + module.removeprefix("pyflink")
+
+
+COMMANDS = (port,)

@@ -184,3 +184,6 @@ def _keyed_line(
         f"{entry.name} of '{entry.operator}' of key {short_repr(entry.key)}: {values[0]} before, "
         f"{values[1]} recorded, {values[2]} replayed"
     )
+
+
+COMMANDS = (replay_command,)

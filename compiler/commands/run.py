@@ -321,3 +321,6 @@ def _serving(jobs: Sequence[StartedJob], port: int) -> Iterator[None]:
 def has_failed(job: StartedJob) -> bool:
     """Whether a job has begun and did not end well."""
     return job.client.get_job_status().result() is JobStatus.FAILED
+
+
+COMMANDS = (run,)

@@ -402,3 +402,6 @@ def _become(command: list[str]) -> None:
         os.execv(command[0], command)  # noqa: S606 - no shell is meant
     except OSError as error:
         raise CommandError(f"{command[0]} cannot be run: {error.strerror}") from None
+
+
+COMMANDS = (submit,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.combine_before_sending import combining_vertices
 from opchain.compiler.passes.python_chains import leaves_python_chain
 from opchain.compiler.passes.track_timestamps import edges_with_timestamps, nodes_before_watermarks
-from opchain.runtime.errors import InternalError, one_line_name
+from opchain.runtime.errors import GraphError, InternalError, one_line_name
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.vertex_program import (
     ChainedSourceProgram,
@@ -24,6 +25,9 @@ from opchain.runtime.program.vertex_program import (
     StageProgram,
     VertexProgram,
 )
+from opchain.runtime.state.disk.rocksdb import RocksDBBackend
+from opchain.runtime.state.keyed.hash_map_backend import HashMapBackend
+from opchain.runtime.state.keyed.keyed_backend import StateBackendSpec
 from opchain.runtime.state.keys.own_keys import hasher_of_type
 from opchain.runtime.state.keys.pyflink_keys import TypedSelector, pyflink_hasher
 from opchain.runtime.types.crossing import crossing_converter
@@ -104,12 +108,15 @@ class _Assembly:
             made(self.plan.job_graph).job_name, tuple(vertices), tuple(stages), parameters
         )
 
-    def _state_folders(self) -> tuple[str, ...] | None:
-        """In batch mode one key's state is all there is at a time: it is in memory, as in Flink."""
-        settings = self.settings
-        if settings.state_backend == "hashmap" or made(self.plan.job_graph).is_batch:
-            return None
-        return tuple(filter(None, (settings.state_folders or "").split(",")))
+    def _state_backend(self) -> StateBackendSpec:
+        """In batch mode there is state of one key at a time, so it is in memory, as in Flink."""
+        name = self.settings.state_backend
+        if name == "hashmap" or made(self.plan.job_graph).is_batch:
+            return HashMapBackend()
+        if name == "rocksdb":
+            folders = (self.settings.state_folders or "").split(",")
+            return RocksDBBackend(tuple(filter(None, folders)))
+        return _named_backend(name)
 
     def _vertex(self, placed: PlacedVertex) -> VertexProgram:
         vertex = placed.vertex
@@ -147,7 +154,7 @@ class _Assembly:
             batch_size=settings.batch_size,
             auto_watermark_interval_ms=settings.auto_watermark_interval_ms,
             latency_interval_ms=max(0, settings.latency_interval_ms),
-            state_folders=self._state_folders(),
+            state_backend=self._state_backend(),
         )
 
     def _carries(self, vertex: JobVertex) -> set[int]:
@@ -285,3 +292,20 @@ class _Assembly:
         source = made(self.plan.stream_graph).node(exchange.edge.edge.source)
         timeout = source.buffer_timeout
         return self.settings.buffer_timeout_ms if timeout is None else timeout
+
+
+def _named_backend(name: str) -> StateBackendSpec:
+    """The state backend of the user's own class that `state.backend.type` names."""
+    module, _, class_name = name.rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module), class_name)
+    except (ImportError, AttributeError) as error:
+        raise GraphError(
+            f"state.backend.type is {name!r}, which cannot be imported ({error}); set it to 'hashmap', 'rocksdb' "
+            "or the 'module.Class' of a StateBackendSpec"
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, StateBackendSpec)):
+        raise GraphError(
+            f"state.backend.type is {name!r}, which is {found!r}; it must be a class that extends StateBackendSpec"
+        )
+    return found()

@@ -274,10 +274,11 @@ class JobSettings(BaseModel):
         json_schema_extra={"key": "opchain.streaming.progress-log"},
         description="A file to which each epoch appends one line of JSON.",
     )
-    state_backend: Literal["hashmap", "rocksdb"] = Field(
+    state_backend: str = Field(
         "hashmap",
+        pattern=r"^(hashmap|rocksdb|[^\W\d]\w*(\.[^\W\d]\w*)+)$",
         json_schema_extra={"key": "state.backend.type"},
-        description="Where keyed state is kept: `hashmap` in memory, `rocksdb` on the disks of the executors.",
+        description="Where keyed state is kept: `hashmap` in memory, `rocksdb` on the disks of the executors, `module.Class` in a backend of your own.",
     )
     state_folders: str | None = Field(
         None,

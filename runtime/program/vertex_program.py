@@ -10,10 +10,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.state.keyed.hash_map_backend import HashMapBackend
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from opchain.runtime.program.operator_specs import OperatorSpec
+    from opchain.runtime.state.keyed.keyed_backend import StateBackendSpec
     from opchain.runtime.types.type_information import TypeInformation
 
 DRIVER = -1
@@ -180,8 +183,7 @@ class VertexProgram:
     that `task.generated_code` resolves: ("call", 2) is the function of operator 2. `lines` has the
     operator that each line of the text runs (NO_OPERATOR for none, FIRST_OUTPUT - n where it readies a
     record for output n), `file_name` shows in tracebacks. Sources send latency markers every
-    `latency_interval_ms`, 0 for never. `state_folders` are the folders for keyed state on disk, empty for
-    the usual one; None keeps it in memory. `remarks` say, by operator, what code generation did and why it
+    `latency_interval_ms`, 0 for never. `remarks` say, by operator, what code generation did and why it
     could not do more.
     """
 
@@ -203,7 +205,7 @@ class VertexProgram:
     batch_size: int = 4096
     auto_watermark_interval_ms: int = 200
     latency_interval_ms: int = 0
-    state_folders: tuple[str, ...] | None = None
+    state_backend: StateBackendSpec = field(default_factory=HashMapBackend)
     remarks: tuple[tuple[int, tuple[str, ...]], ...] = ()
 
     @property

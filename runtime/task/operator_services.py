@@ -17,7 +17,7 @@ from opchain.runtime.functions.sink import NO_LINEAGE, SinkOrigin
 from opchain.runtime.mailbox.processing_time_service import MailboxProcessingTimeService
 from opchain.runtime.metrics.metric_group import MetricGroup
 from opchain.runtime.operators.context import OperatorContext
-from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
+from opchain.runtime.state.keyed.keyed_backend import KeyedSubtask
 from opchain.runtime.state.keys.key_groups import key_group_range
 from opchain.runtime.state.keys.key_identity import key_identity
 from opchain.runtime.state.keys.own_keys import OwnKeys
@@ -268,31 +268,17 @@ def _keyed_state(
     if vertex.parallelism > 1 and _comes_without_exchange(program, vertex):
         own_keys = OwnKeys(identity, groups, vertex.max_parallelism, key.hasher, where)
         identity = own_keys.identity
-    if vertex.state_folders is None:
-        return HashMapKeyedStateBackend(
+    return vertex.state_backend.create(
+        KeyedSubtask(
+            task.subtask,
             vertex.max_parallelism,
             groups,
-            identity=identity,
-            hasher=key.hasher,
-            now=timers.current_processing_time,
-            where=where,
+            identity,
+            key.hasher,
+            timers.current_processing_time,
+            where,
         )
-    from opchain.runtime.state.rocksdb.rocksdb_backend import RocksDBKeyedStateBackend  # noqa: PLC0415 - few need it
-
-    return RocksDBKeyedStateBackend(
-        vertex.max_parallelism,
-        groups,
-        identity=identity,
-        hasher=key.hasher,
-        now=timers.current_processing_time,
-        where=where,
-        folders=_folder(vertex.state_folders, task.subtask),
     )
-
-
-def _folder(folders: tuple[str, ...], subtask: int) -> tuple[str, ...]:
-    """The folder of a subtask: they take turns, so that disks have as many each."""
-    return (folders[subtask % len(folders)],) if folders else ()
 
 
 def _comes_without_exchange(program: OperatorProgram, vertex: VertexProgram) -> bool:

@@ -1,4 +1,16 @@
-"""Which operator a function is tested in."""
+"""One operator without a job: push records, watermarks and time, look at what comes out.
+
+    with KeyedOneInputOperatorHarness(CountPerKey(), key_selector=itemgetter(0)) as harness:
+        harness.process_element(("a", 1), 10)
+        harness.process_watermark(20)
+        assert harness.values() == [("a", 1)]
+
+An operator runs here as in a task in streaming mode: the same classes, state backend, timers and mailbox,
+interpreted. Time stands still until the test moves it; nothing sleeps. A harness is one subtask of several
+if asked to, and starts from the snapshots of others, at any parallelism.
+
+Flink: `AbstractStreamOperatorTestHarness` and similar classes. Spark has `TwsTester` for its own operators.
+"""
 
 from __future__ import annotations
 

@@ -40,6 +40,28 @@ def test_a_block_that_is_not_run_says_why() -> None:
             assert block.not_run is None or len(block.not_run.split()) > 3, (page, block.line)
 
 
+def test_an_extension_needs_as_few_files_as_the_page_says() -> None:
+    page = DOCS / "extending.md"
+    lines = page.read_text("utf-8").splitlines()
+    sections: dict[str, set[str]] = {}
+    for block in blocks_of(page):
+        heading = next(line for line in reversed(lines[: block.line]) if line.startswith("## "))
+        if block.title is not None and block.title != "words.py":
+            sections.setdefault(heading, set()).add(block.title)
+    named = {
+        re.sub(r"## (?:An? )?(.*): .*", r"\1", heading): len(files)
+        for heading, files in sections.items()
+        if re.search(rf": {len(files)} files?$", heading)
+    }
+    assert named == {
+        "source": 1,
+        "state backend": 1,
+        "command": 1,
+        "chaining rule": 1,
+        "operator": 4,
+    }
+
+
 def test_links_between_pages_lead_to_files() -> None:
     generated = {"reference/api.md"}
     for page in [*DOCS.rglob("*.md"), ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md"]:

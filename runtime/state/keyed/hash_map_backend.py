@@ -11,6 +11,7 @@ Flink: `HashMapStateBackend`, `HeapKeyedStateBackend`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -18,7 +19,7 @@ from opchain.runtime.errors import StateError
 from opchain.runtime.mailbox.timer_service import wall_clock_ms
 from opchain.runtime.records.garbage_collection import collector_paused
 from opchain.runtime.state.keyed.hash_map_states import STATES, WITH_FUNCTION, HashMapState
-from opchain.runtime.state.keyed.keyed_backend import VOID, KeyedStateBackend
+from opchain.runtime.state.keyed.keyed_backend import VOID, KeyedStateBackend, StateBackendSpec
 from opchain.runtime.state.keyed.keyed_changes import apply_frames, write_changes
 from opchain.runtime.state.keyed.keyed_snapshot import in_order, read_tables, write_tables
 from opchain.runtime.state.keyed.state_table import (
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
         StateDescriptor,
         ValueStateDescriptor,
     )
+    from opchain.runtime.state.keyed.keyed_backend import KeyedSubtask
     from opchain.runtime.state.keyed.state_table import StateTable
     from opchain.runtime.state.keys.java_hash import Hasher
     from opchain.runtime.types.type_variables import IN_contra, K, OUT_co, T, V
@@ -484,3 +486,19 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
             self._touched[state_key] = None
         elif table.touched is not None:
             table.touched.note(namespace, state_key)
+
+
+@dataclass(frozen=True, slots=True)
+class HashMapBackend(StateBackendSpec):
+    """`state.backend.type: hashmap`."""
+
+    def create(self, subtask: KeyedSubtask) -> KeyedStateBackend:
+        """See StateBackendSpec."""
+        return HashMapKeyedStateBackend(
+            subtask.max_parallelism,
+            subtask.key_groups,
+            identity=subtask.identity,
+            hasher=subtask.hasher,
+            now=subtask.now,
+            where=subtask.where,
+        )

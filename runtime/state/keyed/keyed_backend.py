@@ -33,7 +33,8 @@ Flink: `KeyedStateBackend`, `AbstractKeyedStateBackend`, `CheckpointableKeyedSta
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.functions.state import KeyedStateStore
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     )
 
     from opchain.runtime.functions.state_descriptors import StateDescriptor
+    from opchain.runtime.state.keys.java_hash import Hasher
     from opchain.runtime.state.keys.key_groups import KeyGroupRange
     from opchain.runtime.state.keys.key_identity import KeyIdentity
 
@@ -82,6 +84,36 @@ class NamespacedState(Protocol):
         As in Flink the sources are united first, in their order, and then put behind the target. The
         current namespace is the target afterwards. Value and map state can't: StateError.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedSubtask:
+    """The subtask of an operator that a backend is created for.
+
+    `hasher` gives the hash code of keys, if their type declares another than their class's. `now` is the clock of
+    states with a time to live, in milliseconds. `where` names the operator and its call site in messages.
+    """
+
+    subtask: int
+    max_parallelism: int
+    key_groups: KeyGroupRange
+    identity: KeyIdentity
+    hasher: Hasher | None
+    now: Callable[[], int]
+    where: str
+
+
+class StateBackendSpec(ABC):
+    """A choice of state backend. The driver pickles it with the program; each subtask calls `create`.
+
+    `state.backend.type` may name a subclass that needs no arguments, as `package.module.Class`. A backend that keeps
+    its entries in an ordered table of bytes extends TableStoreBackend instead (runtime/state/disk/disk_backend.py).
+    Flink: `StateBackend`, `StateBackendFactory`.
+    """
+
+    @abstractmethod
+    def create(self, subtask: KeyedSubtask) -> KeyedStateBackend:
+        """The keyed state of a subtask; empty."""
 
 
 class KeyedStateBackend(KeyedStateStore):

@@ -1,10 +1,21 @@
-"""Removes expired state a few entries at a time, while the state is used.
+"""The tables of a backend: contents by state, namespace and state key; what may have changed in them; and expiry.
 
-Each run looks at a fixed number of keys and continues where the last one ended. A round goes over the keys
-as they are when it comes to their namespace; that copy of their references is the only work that is
-not bounded by the number, some nanoseconds per key and round.
+The namespace comes before the key, so an operator that stays in one window needs one lookup.
 
-Flink: `TtlIncrementalCleanup`.
+Operators write to the dictionaries of a table directly, so a change cannot be noted where it is written. The places
+where a change is possible are noted instead:
+
+- Without a namespace (VOID): the keys that were touched, that is selected or passed to `touch`.
+- In a namespace: the key that was selected when an operator went to the namespace. There can be as many namespaces as
+  keys (sessions), so looking into each namespace for each touched key would take too long.
+- An operator that keeps the dictionaries of a few namespaces says which (`written_to`). Every touched key counts in
+  each of them. Such a namespace may be dropped as a whole (`dropped`).
+
+All notes are dictionaries, so their order follows from the order of events.
+
+Expired state is removed a few entries at a time, while the state is used. Each run looks at a fixed number of keys
+and continues where the last run ended. A round copies the references of a namespace's keys when it gets there; only
+this copy (some nanoseconds per key) is not bounded by the number. Flink: `TtlIncrementalCleanup`.
 """
 
 from __future__ import annotations

@@ -48,6 +48,7 @@ def compiled() -> Compile:
 
 
 _KEYS = {
+    "state_backend": "state.backend.type",
     "shuffle": "execution.batch-shuffle-mode",
     "scheduler": "jobmanager.scheduler",
     "auto_parallelism": "execution.batch.adaptive.auto-parallelism.enabled",

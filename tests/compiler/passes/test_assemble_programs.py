@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -10,15 +11,17 @@ from forms import FORMS, run_form, seen
 from opchain.common import Types, WatermarkStrategy
 from opchain.compiler.graph.partitioner import PartitionerKind
 from opchain.compiler.passes.assemble_programs import SHIPPING, every_task_has_a_program
-from opchain.datastream import OutputTag
+from opchain.datastream import OutputTag, RuntimeExecutionMode
 from opchain.datastream.functions import (
     CoMapFunction,
     KeySelector,
     ProcessFunction,
     ReduceFunction,
 )
-from opchain.runtime.errors import InternalError
+from opchain.runtime.errors import GraphError, InternalError
 from opchain.runtime.program.vertex_program import Shipping
+from opchain.runtime.state.disk.rocksdb import RocksDBBackend
+from opchain.runtime.state.keyed.hash_map_backend import HashMapBackend
 
 if TYPE_CHECKING:
     from opchain.runtime.program.vertex_program import JobProgram, VertexProgram
@@ -235,3 +238,27 @@ def test_programs_hold_no_compiler(env: Any, source: Any, compiled: Any) -> None
     shipped = cloudpickle.dumps(compiled(env, "generated").job_program)
     assert b"opchain.runtime" in shipped
     assert b"opchain.compiler" not in shipped
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("no_module.Backend", "'no_module.Backend', which cannot be imported (No module named"),
+        ("collections.Backend", "'collections.Backend', which cannot be imported"),
+        ("collections.OrderedDict", "must be a class that extends StateBackendSpec"),
+    ],
+)
+def test_a_state_backend_that_is_none_is_refused(
+    env: Any, source: Any, compiled: Any, name: str, says: str
+) -> None:
+    source(env).key_by(str).reduce(max).print()
+    with pytest.raises(GraphError, match=re.escape(says)):
+        compiled(env, "programs", state_backend=name)
+
+
+def test_batch_mode_keeps_state_in_memory(env: Any, source: Any, compiled: Any) -> None:
+    source(env).key_by(str).reduce(max).print()
+    for mode, backend in (("STREAMING", RocksDBBackend()), ("BATCH", HashMapBackend())):
+        env.set_runtime_mode(RuntimeExecutionMode[mode])
+        job = compiled(env, "programs", state_backend="rocksdb").job_program
+        assert {vertex.state_backend for vertex in job.vertices} == {backend}

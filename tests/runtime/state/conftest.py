@@ -33,9 +33,7 @@ HAS_ROCKSDB = importlib.util.find_spec("rocksdict") is not None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    is_property = hasattr(
-        metafunc.function, "hypothesis"
-    )  # test_rocksdb_backend has some of its own
+    is_property = hasattr(metafunc.function, "hypothesis")  # test_disk_backend has some of its own
     if (
         metafunc.module.__name__.rpartition(".")[2] not in CONTRACT
         or metafunc.function.__name__ in HASH_MAP_ALONE
@@ -57,14 +55,16 @@ def state_backend(
     if getattr(request, "param", "hashmap") == "hashmap":
         yield
         return
-    from opchain.runtime.state.rocksdb.rocksdb_backend import RocksDBKeyedStateBackend  # noqa: PLC0415
+    from opchain.runtime.state.disk.disk_backend import DiskKeyedStateBackend  # noqa: PLC0415
+    from opchain.runtime.state.disk.rocksdb import RocksDBTables  # noqa: PLC0415
 
-    made: list[RocksDBKeyedStateBackend] = []
+    made: list[DiskKeyedStateBackend] = []
     folder = str(tmp_path_factory.getbasetemp() / "state")
 
-    class InFolder(RocksDBKeyedStateBackend):
+    class InFolder(DiskKeyedStateBackend):
         def __init__(self, *args: Any, **options: Any) -> None:
-            super().__init__(*args, **options, folders=(folder,))
+            store = RocksDBTables((folder,), options.get("where", "the operator"))
+            super().__init__(*args, store=store, **options)
             made.append(self)
 
     monkeypatch.setattr(request.module, NAME, InFolder)

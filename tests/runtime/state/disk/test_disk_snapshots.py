@@ -1,4 +1,4 @@
-"""What is written in parts is read as one; test_rocksdb_backend has what both backends make of it."""
+"""What is written in parts is read as one; test_disk_backend has what both backends make of it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import pytest
 
 from opchain.runtime.errors import StateError
 from opchain.runtime.functions.state_descriptors import ListStateDescriptor, ValueStateDescriptor
+from opchain.runtime.state.disk import disk_backend as disk_snapshots
+from opchain.runtime.state.disk.disk_backend import DiskKeyedStateBackend
+from opchain.runtime.state.disk.rocksdb import RocksDBTables
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
-from opchain.runtime.state.rocksdb import rocksdb_backend as disk_snapshots
-from opchain.runtime.state.rocksdb.rocksdb_backend import RocksDBKeyedStateBackend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +25,11 @@ VALUE: ValueStateDescriptor[Any] = ValueStateDescriptor("value")
 
 @pytest.fixture
 def backend(tmp_path: Path) -> Iterator[Any]:
-    with closing(RocksDBKeyedStateBackend(folders=(str(tmp_path),), where="'x' (a.py:1)")) as made:
+    with closing(
+        DiskKeyedStateBackend(
+            store=RocksDBTables((str(tmp_path),), "the operator"), where="'x' (a.py:1)"
+        )
+    ) as made:
         made.set_current_key("k")
         yield made
 
@@ -41,7 +46,9 @@ def test_a_key_group_in_several_frames_is_read_by_either_backend(
     in_memory = HashMapKeyedStateBackend()
     in_memory.restore([snapshot])
     assert list(in_memory.keys("value")) == numbers
-    with closing(RocksDBKeyedStateBackend(folders=(str(tmp_path),))) as on_disk:
+    with closing(
+        DiskKeyedStateBackend(store=RocksDBTables((str(tmp_path),), "the operator"))
+    ) as on_disk:
         on_disk.restore([snapshot])
         assert list(on_disk.keys("value")) == numbers
         on_disk.set_current_key("new")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from opchain.runtime.errors import MissingLibraryError
-from opchain.runtime.state.rocksdb.local_database import PREFIX, LocalDatabase, remove_orphans
+from opchain.runtime.state.disk.rocksdb import PREFIX, RocksDBTables, remove_orphans
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,7 @@ pytest.importorskip("rocksdict")
 
 
 def test_what_was_written_is_read_and_scanned_both_ways(tmp_path: Path) -> None:
-    database = LocalDatabase([str(tmp_path)], "'count' (job.py:3)")
+    database = RocksDBTables([str(tmp_path)], "'count' (job.py:3)")
     database.write([(b"a1", b"1"), (b"a2", b"2"), (b"b", b"3")], [])
     database.write([(b"a2", b"4")], [b"a1", b"nothing"])
     database.write([(b"a3", b"5")], [])
@@ -30,7 +30,7 @@ def test_what_was_written_is_read_and_scanned_both_ways(tmp_path: Path) -> None:
 
 
 def test_the_folder_goes_with_the_database(tmp_path: Path) -> None:
-    database = LocalDatabase([str(tmp_path / "new")], "x")
+    database = RocksDBTables([str(tmp_path / "new")], "x")
     assert database.folder.parent == tmp_path / "new"
     database.close()
     database.close()
@@ -39,8 +39,8 @@ def test_the_folder_goes_with_the_database(tmp_path: Path) -> None:
 
 def test_folders_of_the_dead_are_removed_and_those_in_use_stay(tmp_path: Path) -> None:
     code = (
-        "import os, sys; from opchain.runtime.state.rocksdb.local_database import LocalDatabase;"
-        "LocalDatabase([sys.argv[1]], 'x').write([(b'a', b'b')], []); os.kill(os.getpid(), 9)"
+        "import os, sys; from opchain.runtime.state.disk.rocksdb import RocksDBTables;"
+        "RocksDBTables([sys.argv[1]], 'x').write([(b'a', b'b')], []); os.kill(os.getpid(), 9)"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     killed = subprocess.run(
@@ -49,7 +49,7 @@ def test_folders_of_the_dead_are_removed_and_those_in_use_stay(tmp_path: Path) -
     assert killed.returncode == -9
     (orphan,) = tmp_path.iterdir()
     (tmp_path / f"{PREFIX}of-somebody-else").mkdir()
-    database = LocalDatabase([str(tmp_path)], "x")
+    database = RocksDBTables([str(tmp_path)], "x")
     assert sorted(tmp_path.iterdir()) == sorted(
         [database.folder, tmp_path / f"{PREFIX}of-somebody-else"]
     )
@@ -65,5 +65,5 @@ def test_without_the_library_the_error_says_what_to_install(
     with pytest.raises(
         MissingLibraryError, match=r"'count' \(job.py:3\) keeps .* pip install 'opchain\[rocksdb\]'"
     ):
-        LocalDatabase([str(tmp_path)], "'count' (job.py:3)")
+        RocksDBTables([str(tmp_path)], "'count' (job.py:3)")
     assert not list(tmp_path.iterdir())

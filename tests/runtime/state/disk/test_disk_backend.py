@@ -17,12 +17,13 @@ from opchain.runtime.functions.state_descriptors import (
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
+from opchain.runtime.state.disk import disk_backend as disk_snapshots
+from opchain.runtime.state.disk import disk_entries
+from opchain.runtime.state.disk.disk_backend import DiskKeyedStateBackend
+from opchain.runtime.state.disk.rocksdb import RocksDBTables
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
 from opchain.runtime.state.keys.key_groups import key_group_range
 from opchain.runtime.state.operator_snapshot import OperatorSnapshot, with_changes
-from opchain.runtime.state.rocksdb import disk_entries
-from opchain.runtime.state.rocksdb import rocksdb_backend as disk_snapshots
-from opchain.runtime.state.rocksdb.rocksdb_backend import RocksDBKeyedStateBackend
 from opchain.runtime.testing.manual_clock import ManualClock
 
 if TYPE_CHECKING:
@@ -70,7 +71,9 @@ class Kinds:
         groups = key_group_range(GROUPS, parallelism, index)
         made: Any
         if kind == "rocksdb":
-            made = RocksDBKeyedStateBackend(GROUPS, groups, **options, folders=(self.folder,))
+            made = DiskKeyedStateBackend(
+                GROUPS, groups, **options, store=RocksDBTables((self.folder,), "the operator")
+            )
         else:
             made = HashMapKeyedStateBackend(GROUPS, groups, **options)
         made.track_changes()
@@ -174,7 +177,7 @@ def joined(chain: list[dict[int, bytes]]) -> dict[int, bytes]:
 
 
 def test_nothing_is_left_on_disk(tmp_path: Path) -> None:
-    backend = RocksDBKeyedStateBackend(folders=(str(tmp_path),))
+    backend = DiskKeyedStateBackend(store=RocksDBTables((str(tmp_path),), "the operator"))
     backend.close()
     assert list(tmp_path.iterdir()) == []
 
@@ -184,7 +187,9 @@ def test_a_restore_over_what_was_cleared_leaves_nothing_of_it(tmp_path: Path) ->
     for number in range(10):
         in_memory.set_current_key(number)
         in_memory.get_state(VALUE).update(number)
-    with closing(RocksDBKeyedStateBackend(folders=(str(tmp_path),))) as backend:
+    with closing(
+        DiskKeyedStateBackend(store=RocksDBTables((str(tmp_path),), "the operator"))
+    ) as backend:
         for number in reversed(range(10)):
             backend.set_current_key(number)
             backend.get_state(VALUE).update("old")

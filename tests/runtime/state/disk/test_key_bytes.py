@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opchain.common import Row
+from opchain.runtime.state.disk.disk_entries import can_be_read, key_bytes, key_from
 from opchain.runtime.state.keys.key_identity import state_key
-from opchain.runtime.state.rocksdb.disk_entries import can_be_read, key_bytes, key_from
 
 UTC = dt.timezone.utc
 PLAIN = st.one_of(

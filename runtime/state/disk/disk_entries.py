@@ -9,7 +9,7 @@ One state in one namespace on disk, used like the dictionary that the hash map b
 So states, operators and generated code work on either. What was used lately is at hand as objects, the same ones each
 time, and is pickled when it is written back: when there is too much of it, and before it is iterated. Whoever changes
 contents in place changes the state, then, if he took them from here for this very record; operators do, functions never
-get these objects (see rocksdb_states).
+get these objects (see disk_states).
 
 In the database an entry is
 
@@ -38,7 +38,7 @@ from opchain.runtime.state.keys.key_identity import TypedKey
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opchain.runtime.state.rocksdb.local_database import LocalDatabase
+    from opchain.runtime.state.disk.disk_backend import TableStore
 
 
 _LENGTH = 4
@@ -183,7 +183,7 @@ class _Slot:
 class DiskSpaces:
     """What all entries of one backend share: the database, the numbers of spaces, and what is at hand."""
 
-    def __init__(self, database: LocalDatabase, where: str) -> None:
+    def __init__(self, database: TableStore, where: str) -> None:
         self.database = database
         self.where = where
         self.at_hand = 0
@@ -440,6 +440,7 @@ def _behind(prefix: bytes) -> bytes:
     return (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix), "big")
 
 
-def _named(value: bytes) -> Any:
+def _named(value: bytes | None) -> Any:
     """The state key that an entry of the order names."""
+    assert value is not None, "each entry has its place in the order of keys"
     return pickle.loads(value[1:]) if value[:1] == b"\1" else key_from(value[1:])

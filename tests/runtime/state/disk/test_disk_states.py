@@ -13,9 +13,10 @@ from opchain.runtime.functions.state_descriptors import (
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
+from opchain.runtime.state.disk import disk_states
+from opchain.runtime.state.disk.disk_backend import DiskKeyedStateBackend
+from opchain.runtime.state.disk.rocksdb import RocksDBTables
 from opchain.runtime.state.keyed.hash_map_states import STATES
-from opchain.runtime.state.rocksdb import rocksdb_states
-from opchain.runtime.state.rocksdb.rocksdb_backend import RocksDBKeyedStateBackend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +46,11 @@ class Gather(AggregateFunction[Any, Any, Any]):
 
 @pytest.fixture
 def backend(tmp_path: Path) -> Iterator[Any]:
-    with closing(RocksDBKeyedStateBackend(folders=(str(tmp_path),), where="'x' (a.py:1)")) as made:
+    with closing(
+        DiskKeyedStateBackend(
+            store=RocksDBTables((str(tmp_path),), "the operator"), where="'x' (a.py:1)"
+        )
+    ) as made:
         made.set_current_key("k")
         yield made
 
@@ -78,4 +83,4 @@ def test_what_is_added_up_is_copied(backend: Any) -> None:
 
 
 def test_every_kind_has_a_copying_form() -> None:
-    assert rocksdb_states.STATES.keys() == rocksdb_states.TTL_STATES.keys() == STATES.keys()
+    assert disk_states.STATES.keys() == disk_states.TTL_STATES.keys() == STATES.keys()

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from opchain.runtime.state.disk.disk_backend import DiskKeyedStateBackend
+from opchain.runtime.state.disk.rocksdb import RocksDBTables
 from opchain.runtime.state.keyed.keyed_backend import VOID
-from opchain.runtime.state.rocksdb.rocksdb_backend import RocksDBKeyedStateBackend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +18,11 @@ pytest.importorskip("rocksdict")
 
 @pytest.fixture
 def backend(tmp_path: Path) -> Iterator[Any]:
-    with closing(RocksDBKeyedStateBackend(folders=(str(tmp_path),), where="'x' (a.py:1)")) as made:
+    with closing(
+        DiskKeyedStateBackend(
+            store=RocksDBTables((str(tmp_path),), "the operator"), where="'x' (a.py:1)"
+        )
+    ) as made:
         made.set_current_key("k")
         yield made
 
@@ -27,7 +32,7 @@ def test_a_namespace_that_is_left_leaves_nothing_on_disk(backend: Any) -> None:
     backend._tables["panes"].entries("w").write_back()
     del backend.table("panes", "w")["k"]
     backend.leave("panes", "w")
-    assert list(backend._database.scan(b"", b"z")) == []
+    assert list(backend._store.scan(b"", b"z")) == []
     assert list(backend._tables["panes"].spaces) == [VOID]
 
 

@@ -7,8 +7,9 @@ import pytest
 
 from opchain.runtime.errors import StateError
 from opchain.runtime.functions.state_descriptors import MapStateDescriptor, ValueStateDescriptor
-from opchain.runtime.state.rocksdb import disk_entries
-from opchain.runtime.state.rocksdb.rocksdb_backend import RocksDBKeyedStateBackend
+from opchain.runtime.state.disk import disk_entries
+from opchain.runtime.state.disk.disk_backend import DiskKeyedStateBackend
+from opchain.runtime.state.disk.rocksdb import RocksDBTables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +23,11 @@ MAP: MapStateDescriptor[Any, Any] = MapStateDescriptor("map")
 
 @pytest.fixture
 def backend(tmp_path: Path) -> Iterator[Any]:
-    with closing(RocksDBKeyedStateBackend(folders=(str(tmp_path),), where="'x' (a.py:1)")) as made:
+    with closing(
+        DiskKeyedStateBackend(
+            store=RocksDBTables((str(tmp_path),), "the operator"), where="'x' (a.py:1)"
+        )
+    ) as made:
         made.set_current_key("k")
         yield made
 
@@ -92,4 +97,4 @@ def test_a_space_that_was_cleared_is_empty_and_can_be_filled(backend: Any, count
     assert (len(panes), list(panes), 1 in panes, list(reversed(panes))) == (0, [], False, [])
     panes[1] = "new"
     assert list(panes.items()) == [(1, "new")]
-    assert next(backend._database.scan(b"", b"z"))[1].endswith(b"new\x94.")
+    assert next(backend._store.scan(b"", b"z"))[1].endswith(b"new\x94.")

@@ -1,34 +1,29 @@
-"""What a backend on disk keeps of one state: entries on disk per namespace; the namespaces are in memory.
+"""Keyed state on the local disk, for more state than fits into memory: see keyed_backend for the contract.
 
-Whole snapshots of state on disk and back, a part at a time: state may be larger than memory.
+It is the hash map backend over tables whose entries are in a TableStore (disk_entries.py), with states that copy
+(disk_states.py). Memory holds recently used entries, the namespaces that are in use, the keys touched since the last
+checkpoint, and the timers. Flink's setting for these would be `HEAP`, which is its default, too.
 
-What is written is what the hash map backend writes and reads (see keyed_snapshot), but a key group may have
-several frames, one for each part of the state that was gone over. Positions follow from places (see disk_entries),
-but have no runs. As bytes all of it is in memory until it is in a file, which is a fraction of what the objects would take.
-
-A restore takes one key group after the other. Its frames are folded to what it has in the end, and that is put
-in at its places, whatever the places of other key groups.
-
-Keyed state on the local disk, for more of it than memory holds: see keyed_backend for the contract.
-
-It is the hash map backend over tables whose entries are in a RocksDB database (disk_entries), with states that
-copy (rocksdb_states). In memory are what was used lately, the namespaces that hold something, the keys touched
-since the last checkpoint, and the timers: Flink's setting for these would be `HEAP`, which is its default, too.
-Snapshots and changes are in the one form that all backends write and read, so a checkpoint or savepoint of
-one can be restored in the other.
+Snapshots and changes have the form that all backends write and read (keyed_snapshot.py), so a checkpoint or savepoint
+of one backend can be restored in another. A key group may have several frames here, one for each part of the state.
+A full snapshot is in memory as bytes until it is in a file. A restore takes one key group after the other: it folds
+the group's frames, and then puts each entry at its place in the order of keys.
 
 Flink: `EmbeddedRocksDBStateBackend`, `RocksDBKeyedStateBackend`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.mailbox.timer_service import wall_clock_ms
 from opchain.runtime.records.garbage_collection import collector_paused
+from opchain.runtime.state.disk.disk_entries import RUN_BITS, DiskEntries, DiskSpaces
+from opchain.runtime.state.disk.disk_states import STATES, TTL_STATES
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
-from opchain.runtime.state.keyed.keyed_backend import VOID
+from opchain.runtime.state.keyed.keyed_backend import VOID, StateBackendSpec
 from opchain.runtime.state.keyed.keyed_changes import KEEPS_PLACE
 from opchain.runtime.state.keyed.keyed_snapshot import (
     WHOLE,
@@ -39,14 +34,12 @@ from opchain.runtime.state.keyed.keyed_snapshot import (
 )
 from opchain.runtime.state.keyed.state_table import StateTable, StateTables
 from opchain.runtime.state.keys.key_identity import key_of
-from opchain.runtime.state.rocksdb.disk_entries import RUN_BITS, DiskEntries, DiskSpaces
-from opchain.runtime.state.rocksdb.local_database import LocalDatabase
-from opchain.runtime.state.rocksdb.rocksdb_states import STATES, TTL_STATES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from opchain.runtime.functions.state_descriptors import StateDescriptor
+    from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend, KeyedSubtask
     from opchain.runtime.state.keyed.keyed_snapshot import Frame
     from opchain.runtime.state.keys.java_hash import Hasher
     from opchain.runtime.state.keys.key_groups import KeyGroupRange
@@ -252,23 +245,75 @@ def _place(placed: Placed, number: int, rows: list[tuple[int, Any, Any]]) -> Non
             placed[state_key] = number << RUN_BITS | max(place, 0), contents
 
 
-class RocksDBKeyedStateBackend(HashMapKeyedStateBackend):
+class TableStore(ABC):
+    """An ordered table of bytes: all that a new state backend on disk has to provide.
+
+    One subtask uses it, from one thread. It may start empty and may lose its contents when the process dies, because
+    checkpoints have copies.
+    """
+
+    @abstractmethod
+    def get(self, key: bytes) -> bytes | None:
+        """The value of a key, or None."""
+
+    @abstractmethod
+    def write(self, puts: Sequence[tuple[bytes, bytes]], deletes: Sequence[bytes]) -> None:
+        """Deletes keys, then puts pairs of key and value."""
+
+    @abstractmethod
+    def delete_range(self, first: bytes, behind: bytes) -> None:
+        """Deletes all keys from `first` up to, but without, `behind`."""
+
+    @abstractmethod
+    def scan(self, first: bytes, behind: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Pairs in ascending order, from `first` up to, but without, `behind`, as of the call."""
+
+    @abstractmethod
+    def scan_back(self, last: bytes, until: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Pairs in descending order, from `last` (or the key before it) down to `until`, both included."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Removes the table; does nothing the second time."""
+
+
+class TableStoreBackend(StateBackendSpec):
+    """A state backend whose entries are in a TableStore; everything else is shared.
+
+    Subclasses implement `open`. They are pickled with the program.
+    """
+
+    @abstractmethod
+    def open(self, subtask: KeyedSubtask) -> TableStore:
+        """Opens an empty table on the executor."""
+
+    def create(self, subtask: KeyedSubtask) -> KeyedStateBackend:
+        """See StateBackendSpec."""
+        return DiskKeyedStateBackend(
+            subtask.max_parallelism,
+            subtask.key_groups,
+            store=self.open(subtask),
+            identity=subtask.identity,
+            hasher=subtask.hasher,
+            now=subtask.now,
+            where=subtask.where,
+        )
+
+
+class DiskKeyedStateBackend(HashMapKeyedStateBackend):
     """The keyed state of one operator's subtask; the arguments are those of HashMapKeyedStateBackend.
 
     Args:
         max_parallelism: The number of all key groups.
-        key_groups: Those of this subtask; all of them if not given.
+        key_groups: The key groups of this subtask; all of them if not given.
+        store: The table of entries, empty; the backend closes it.
         identity: How keys are told apart.
-        hasher: The hash code of keys, where their type declares another than their class's.
+        hasher: The hash code of keys, if their type declares another than their class's.
         now: The clock of states with a time to live, in milliseconds.
         where: The operator and its call site, for messages.
-        folders: Where on the local disk; see LocalDatabase.
-
-    Raises:
-        MissingLibraryError: rocksdict is not installed.
     """
 
-    __slots__ = ("_database", "_on_disk")
+    __slots__ = ("_on_disk", "_store")
 
     _kinds = STATES
     _kinds_with_ttl = TTL_STATES
@@ -278,18 +323,18 @@ class RocksDBKeyedStateBackend(HashMapKeyedStateBackend):
         max_parallelism: int = 128,
         key_groups: KeyGroupRange | None = None,
         *,
+        store: TableStore,
         identity: KeyIdentity | None = None,
         hasher: Hasher | None = None,
         now: Callable[[], int] = wall_clock_ms,
         where: str = "the operator",
-        folders: Sequence[str] = (),
     ) -> None:
-        self._database = LocalDatabase(folders, where)
-        self._on_disk = DiskSpaces(self._database, where)
+        self._store = store
+        self._on_disk = DiskSpaces(store, where)
         super().__init__(
             max_parallelism, key_groups, identity=identity, hasher=hasher, now=now, where=where
         )
-        self._is_watched = True  # what is at hand is looked after whenever a key is selected
+        self._is_watched = True  # trims the cache of entries whenever a key is selected
 
     def _new_tables(self) -> DiskTables:
         return DiskTables(self._on_disk)
@@ -305,7 +350,7 @@ class RocksDBKeyedStateBackend(HashMapKeyedStateBackend):
 
     def close(self) -> None:
         """See KeyedStateBackend."""
-        self._database.close()
+        self._store.close()
 
     # Snapshots
 

@@ -1,1 +1,0 @@
-"""The RocksDB state backend: state on the disk of the executor."""
