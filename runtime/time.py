@@ -282,6 +282,31 @@ def _duration_of_iso_8601(match: re.Match[str]) -> Duration:
     return Duration(-nanos if match["sign"] == "-" else nanos)
 
 
+def whole_millis(time: Any) -> int | None:
+    """A point of time in milliseconds without its fraction, as PyFlink's coder of a long writes it.
+
+    None where it is not a number.
+    """
+    if time.__class__ is int:
+        return time
+    kind = type(time)
+    return int(time) if hasattr(kind, "__int__") or hasattr(kind, "__index__") else None
+
+
+def timer_millis(time: Any) -> int:
+    """The time of a timer in whole milliseconds.
+
+    Raises:
+        TypeError: It is not a number.
+    """
+    millis = whole_millis(time)
+    if millis is None:
+        raise TypeError(
+            f"a timer is registered or deleted for {time!r:.200}: its time must be a number of milliseconds"
+        )
+    return millis
+
+
 class TimeDomain(Enum):
     """Event time follows the watermark, processing time the clock of the machine."""
 

@@ -181,11 +181,15 @@ class ConnectedStreams(Generic[T1, T2]):
     ) -> DataStream[R]:
         """Gives each record, with its timestamp and the clocks, to a function.
 
+        As in PyFlink a KeyedCoProcessFunction is accepted on streams without keys, too; asking for the key or for
+        timers raises a TypeError.
+
         Raises:
-            GraphError: The function is a KeyedCoProcessFunction, and a side has no key.
+            GraphError: The function is a KeyedCoProcessFunction, and one side alone has a key.
         """
         checked_function(func, (CoProcessFunction, KeyedCoProcessFunction), "process")
-        if isinstance(func, CoProcessFunction):
+        has_keys = self.stream1.state_key is not None or self.stream2.state_key is not None
+        if isinstance(func, CoProcessFunction) or not has_keys:
             return self._processed(CoProcessSpec(func), output_type, "process")
         for number, stream in ((1, self.stream1), (2, self.stream2)):
             if stream.state_key is None:

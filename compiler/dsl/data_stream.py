@@ -179,15 +179,11 @@ class DataStream(OperatorAttributes[T]):
     def process(
         self, func: ProcessFunction[T, R], output_type: DeclaredType = None
     ) -> DataStream[R]:
-        """Gives each record, with its timestamp and the clocks, to a ProcessFunction."""
-        given: object = func
-        if isinstance(given, KeyedProcessFunction):
-            raise TypeError(
-                f"{at_call('process')}: {type(func).__name__} is a KeyedProcessFunction, and "
-                f"'{self.transformation.name}' ({self.transformation.call_site}) has no key; "
-                "call key_by() first, or write a ProcessFunction"
-            )
-        checked_function(func, ProcessFunction, "process")
+        """Gives each record, with its timestamp and the clocks, to a ProcessFunction.
+
+        As in PyFlink a KeyedProcessFunction is accepted, too; asking for the key or for timers raises a TypeError.
+        """
+        checked_function(func, (ProcessFunction, KeyedProcessFunction), "process")
         return self.transform(ProcessSpec(func), output_type)
 
     def project(self, *field_indexes: int) -> DataStream[tuple[Any, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC
 from enum import Enum
 from typing import Any
@@ -159,4 +160,5 @@ def _local(path: str) -> str:
         )
     if not parts.path.startswith("/"):
         raise ValueError(f"EmbeddedRocksDBStateBackend: storage path {path!r} must be absolute")
-    return parts.path
+    # As Hadoop's Path writes it.
+    return re.sub("/+", "/", parts.path).rstrip("/") or "/"

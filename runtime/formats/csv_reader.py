@@ -1,11 +1,19 @@
-"""CSV files, read: rows of a schema, from any line on if the file can be split, else from its beginning."""
+"""CSV files, read: rows of a schema, from any line on if the file can be split, else from its beginning.
+
+Numbers are written as Java writes them, and a decimal of a declared scale is rounded to it, as in Flink.
+"""
 
 from __future__ import annotations
 
 import copy
 import csv
+import decimal
 import io
+import re
 import sys
+from dataclasses import replace
+from decimal import Decimal
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +25,11 @@ from opchain.runtime.formats.csv_schema import CsvSchema
 from opchain.runtime.formats.json_values import LISTS
 from opchain.runtime.formats.line_records import MALFORMED, LineRecordsFormat, reason_of
 from opchain.runtime.formats.row_values import columns_of_rows, rows_of_columns
-from opchain.runtime.formats.text_values import is_bytes, text_reader, text_writer
+from opchain.runtime.formats.text_values import INTEGER_BITS, is_bytes, text_reader, text_writer
+from opchain.runtime.types.crossing import crossing_converter
+from opchain.runtime.types.printed_form import double_text, float_text
 from opchain.runtime.types.row import Row
+from opchain.runtime.types.time_types import BigDecimalTypeInfo
 from opchain.runtime.types.type_information import BasicType, BasicTypeInfo
 
 if TYPE_CHECKING:
@@ -30,6 +41,17 @@ if TYPE_CHECKING:
     from opchain.runtime.formats.line_records import Decode
     from opchain.runtime.types.type_information import TypeInformation
 
+_LONGEST_UNQUOTED = 24
+_CONTROLS = {"0": "\0", "n": "\n", "r": "\r", "t": "\t"}
+_EXACTLY = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
+_JAVA_TEXT: dict[BasicType | None, Callable[[Any], str]] = {
+    BasicType.FLOAT: float_text,
+    BasicType.DOUBLE: double_text,
+}
+_UNQUOTED = frozenset(
+    {*INTEGER_BITS, *_JAVA_TEXT, BasicType.BIG_INT, BasicType.BIG_DEC, BasicType.BOOLEAN}
+)
+
 
 def dialect_of(schema: CsvSchema) -> dict[str, Any]:
     """What the standard library's csv needs to know of a schema; also lifts its limit of a field's size."""
@@ -39,8 +61,7 @@ def dialect_of(schema: CsvSchema) -> dict[str, Any]:
         "quotechar": schema.quote_char,
         "quoting": csv.QUOTE_NONE if schema.quote_char is None else csv.QUOTE_MINIMAL,
         "escapechar": schema.escape_char,
-        # With an escape character, quotes inside are escaped, else doubled: as Jackson writes both.
-        "doublequote": schema.escape_char is None,
+        "doublequote": True,
         "strict": True,
     }
 
@@ -66,11 +87,77 @@ def row_reader(schema: CsvSchema) -> Callable[[Sequence[Sequence[str]]], list[Ro
     return rows_of
 
 
+def unescaped(schema: CsvSchema) -> Callable[[str], str]:
+    """What replaces the escapes of control characters by escaped ones, which the csv module reads as they are."""
+    escape = schema.escape_char
+    if escape is None:
+        return lambda text: text
+    pairs = re.compile(f"{re.escape(escape)}(.)", re.DOTALL)
+    return lambda text: pairs.sub(
+        lambda found: escape + _CONTROLS.get(found[1], found[1]) if escape in text else text, text
+    )
+
+
+def quoting(schema: CsvSchema) -> Callable[[str], str]:
+    """What puts quotes around a text that needs them. Jackson: CsvEncoder.
+
+    As there, a text is quoted if it is longer than 24 UTF-16 units, or has a character up to the greatest of
+    separator, quote and line end.
+
+    The function raises a ValueError where a text needs quotes, and the schema has none.
+    """
+    quote, escape = schema.quote_char, schema.escape_char
+    if quote is None:
+        return _without_quotes(schema)
+    greatest = max(schema.column_separator + quote + schema.line_separator)
+    escapes = "" if escape is None else re.escape(escape)
+    is_special = re.compile(f"[\0-{re.escape(greatest)}{escapes}]").search
+
+    def quoted(text: str) -> str:
+        if not (is_special(text) or _is_long(text)):
+            return text
+        inner = text.replace(quote, quote + quote)
+        if escape is not None:
+            inner = inner.replace(escape, escape + escape)
+        return f"{quote}{inner}{quote}"
+
+    return quoted
+
+
+def _is_long(text: str) -> bool:
+    units = len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
+    return units > _LONGEST_UNQUOTED
+
+
+def _without_quotes(schema: CsvSchema) -> Callable[[str], str]:
+    escape = schema.escape_char
+    special = re.compile(f"[{re.escape(schema.column_separator + (escape or ''))}\r\n]")
+    comments = schema.allow_comments
+
+    def checked(text: str) -> str:
+        if comments and text.startswith("#"):
+            raise ValueError(
+                "a row cannot be written as CSV (it begins as a comment, and the schema has no quotes)"
+            )
+        found = special.search(text)
+        if found is None:
+            return text
+        if escape is None:
+            raise ValueError(
+                f"a row cannot be written as CSV ({text!r} has {found[0]!r}, and the schema has neither quotes "
+                "nor an escape character)"
+            )
+        return special.sub(lambda each: escape + each[0], text)
+
+    return checked
+
+
 def field_writer(schema: CsvSchema) -> Callable[[Iterable[Any]], list[tuple[str, ...]]]:
-    """What makes tuples of fields of rows."""
+    """What makes tuples of fields of rows, quoted where they need it."""
     row_type = schema.row_type
     null = "" if schema.null_value is None else schema.null_value
-    writers = [_text_of(column, null) for column in schema.columns]
+    quoted = quoting(schema)
+    writers = [_field_of(column, null, quoted) for column in schema.columns]
 
     def fields_of(rows: Iterable[Any]) -> list[tuple[str, ...]]:
         texts = [
@@ -99,6 +186,8 @@ def _column_reader(
 def _nulls(kind: TypeInformation[Any], null_value: str | None) -> set[str]:
     """The texts that are None, as a field or as an element of one."""
     nulls = {null_value} if null_value is not None else set()
+    if isinstance(kind, LISTS) and not is_bytes(kind):
+        return nulls  # empty text is an empty list
     # Empty text is not a value of most types, but it may be one of bytes.
     if not _is_text(kind) and (null_value is None or not is_bytes(kind)):
         nulls.add("")
@@ -112,24 +201,73 @@ def _is_text(kind: TypeInformation[Any]) -> bool:
 def _reader(column: CsvColumn, null_value: str | None) -> Callable[[str], Any]:
     kind = column.type_info
     if isinstance(kind, LISTS) and not is_bytes(kind):
-        element = _scalar(text_reader(kind.element_type), column)
-        if not column.separator:
-            return lambda text: [element(text)]
+        element, separator = _scalar(_reader_of(kind.element_type), column), column.separator
         nulls = _nulls(kind.element_type, null_value)
-        return lambda text: [
-            None if each in nulls else element(each) for each in text.split(column.separator)
-        ]
-    return _scalar(text_reader(kind), column)
+
+        def elements(text: str) -> list[Any]:
+            texts = text.split(separator) if separator else [text]
+            return [None if each in nulls else element(each) for each in texts] if text else []
+
+        return elements
+    return _scalar(_reader_of(kind), column)
+
+
+def _field_of(column: CsvColumn, null: str, quoted: Callable[[str], str]) -> Callable[[Any], str]:
+    text_of = _text_of(column, null)
+    if _kind_of(column.type_info) in _UNQUOTED:
+        return text_of
+    return lambda value: quoted(text_of(value))
 
 
 def _text_of(column: CsvColumn, null: str) -> Callable[[Any], str]:
     kind, separator = column.type_info, column.separator
     if isinstance(kind, LISTS) and not is_bytes(kind):
-        element = _scalar(text_writer(kind.element_type), column)
+        element = _scalar(_writer_of(kind.element_type), column)
         return lambda values: separator.join(
             null if value is None else element(value) for value in values
         )
-    return _scalar(text_writer(kind), column)
+    return _scalar(_writer_of(kind), column)
+
+
+def _kind_of(kind: TypeInformation[Any]) -> BasicType | None:
+    return kind.basic_type if isinstance(kind, BasicTypeInfo) else None
+
+
+def _writer_of(kind: TypeInformation[Any]) -> Callable[[Any], str] | None:
+    basic_type = _kind_of(kind)
+    if basic_type is BasicType.BIG_DEC:
+        return partial(_decimal_text, kind)
+    return _JAVA_TEXT.get(basic_type) or text_writer(kind)
+
+
+def _reader_of(kind: TypeInformation[Any]) -> Callable[[str], Any] | None:
+    read = text_reader(kind)
+    if read is not None and isinstance(kind, BigDecimalTypeInfo):
+        return lambda text: _in_scale(read(text), kind)
+    if read is not None and _kind_of(kind) is BasicType.FLOAT:
+        to_float32 = crossing_converter(kind)
+        assert to_float32 is not None
+        return lambda text: to_float32(read(text))
+    return read
+
+
+def _decimal_text(kind: TypeInformation[Any], value: Any) -> str:
+    exact = value if isinstance(value, Decimal) else Decimal(str(value))
+    if not exact.is_finite():
+        raise ValueError(f"{value!r} is not a decimal")
+    scaled = _in_scale(exact, kind) if isinstance(kind, BigDecimalTypeInfo) else exact
+    return "" if scaled is None else str(_without_zeros(scaled))
+
+
+def _in_scale(value: Decimal, kind: BigDecimalTypeInfo) -> Decimal | None:
+    """The decimal rounded half up to the scale; None where it has too many digits. Flink: DecimalData.fromBigDecimal."""
+    scaled = value.quantize(Decimal(1).scaleb(-kind.scale), decimal.ROUND_HALF_UP, _EXACTLY)
+    return scaled if len(scaled.as_tuple().digits) <= kind.precision else None
+
+
+def _without_zeros(value: Decimal) -> Decimal:
+    """Java: BigDecimal.stripTrailingZeros, which Jackson calls."""
+    return value.normalize(_EXACTLY) if value else Decimal(0)
 
 
 def _scalar(convert: Callable[[Any], Any] | None, column: CsvColumn) -> Callable[[Any], Any]:
@@ -193,8 +331,8 @@ class CsvReaderFormat(LineRecordsFormat[Row]):
         return self.is_line_by_line and not skips_more and not is_compressed(path)
 
     def get_produced_type(self) -> TypeInformation[Any]:
-        """Rows of the columns."""
-        return self.schema.row_type
+        """Rows of the columns, whose text is that of Flink's RowData."""
+        return replace(self.schema.row_type, is_row_data=True)
 
     def read(
         self, part: FileRange, batch_size: int, malformed: MalformedRecords
@@ -224,21 +362,28 @@ class CsvReaderFormat(LineRecordsFormat[Row]):
 def csv_decoder(schema: CsvSchema) -> Decode:
     """What gives the rows of lines; empty lines have none."""
     dialect, rows_of, skips_comments = dialect_of(schema), row_reader(schema), schema.allow_comments
+    prepare = unescaped(schema)
+    blank = _blank_line(schema)
 
     def decode(lines: Sequence[str]) -> Sequence[Any]:
         if skips_comments:
             lines = [line for line in lines if not line.startswith("#")]
         try:
-            fields = list(csv.reader(lines, **dialect))
+            fields = list(csv.reader(map(prepare, lines), **dialect))
         except csv.Error as error:
             raise ValueError(str(error)) from error
         if len(fields) != len(lines):
             raise ValueError("a quote is not closed on its line")
         if [] in fields:
-            fields = [row for row in fields if row]
+            fields = [row or blank for row in fields if row or blank]
         return rows_of(fields) if fields else []
 
     return decode
+
+
+def _blank_line(schema: CsvSchema) -> list[str]:
+    """The fields of a blank line: one where there is one column, else none, and the line is skipped."""
+    return [""] if len(schema) == 1 else []
 
 
 def _check_header(schema: CsvSchema, fields: Sequence[str], path: str) -> None:
@@ -293,6 +438,8 @@ class _Records:
         self._path = part.path
         self._malformed = malformed
         self._skips_comments = schema.allow_comments
+        self._prepare = unescaped(schema)
+        self._blank = _blank_line(schema)
         self._line = 0
         self._begins = True  # the next line begins a record: inside of one there are no comments
         self._reader = csv.reader(self._lines(part), **dialect_of(schema))
@@ -310,8 +457,8 @@ class _Records:
                 continue
             if fields is None:
                 break
-            if fields:
-                found.append((first, fields))
+            if fields or self._blank:
+                found.append((first, fields or self._blank))
         return found
 
     def refuse(self, line: int, text: str, error: BaseException) -> None:
@@ -327,4 +474,7 @@ class _Records:
             self._line += 1
             text = line.removeprefix(_MARK) if self._line == 1 else line
             begins, self._begins = self._begins, False
-            yield "\n" if begins and self._skips_comments and text.startswith("#") else text
+            if begins and self._skips_comments and text.startswith("#"):
+                self._begins = True
+                continue
+            yield self._prepare(text)

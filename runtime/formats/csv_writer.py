@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from opchain.runtime.errors import short_repr
-from opchain.runtime.formats.csv_reader import csv_decoder, dialect_of, field_writer
+from opchain.runtime.formats.csv_reader import csv_decoder, field_writer, quoting
 from opchain.runtime.formats.csv_schema import CsvColumn, CsvSchema
 from opchain.runtime.formats.line_records import MALFORMED, reason_of
 from opchain.runtime.formats.row_values import type_of_rows
@@ -21,7 +18,7 @@ from opchain.runtime.types.serialization import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from opchain.runtime.formats.line_records import Decode
     from opchain.runtime.types.record_types import RowTypeInfo
@@ -62,7 +59,7 @@ class CsvBulkWriter(BulkWriter["Row"]):
         self._stream = stream
         self._text = CsvText(schema)
         if schema.use_header:
-            stream.write(self._text.lines([schema.names]))
+            stream.write(self._text.lines([list(map(quoting(schema), schema.names))]))
 
     def add_element(self, element: Row) -> None:
         """Writes one row."""
@@ -84,48 +81,21 @@ class CsvText:
 
     def __init__(self, schema: CsvSchema) -> None:
         self._fields_of = field_writer(schema)
-        self._buffer = io.StringIO(newline="")
-        self._line_ends = {"\r", "\n"}.difference(schema.line_separator)
-        self._has_comments = schema.allow_comments
-        dialect = dialect_of(schema) | {"lineterminator": schema.line_separator}
-        self._writer = csv.writer(self._buffer, **dialect)
-        self._quoting_writer: Any = None
-        if schema.quote_char is not None:
-            self._quoting_writer = csv.writer(self._buffer, **dialect | {"quoting": csv.QUOTE_ALL})
+        self._separator = schema.column_separator
+        self._line_end = schema.line_separator
 
     def of_rows(self, rows: Sequence[Any]) -> bytes:
-        """The lines of rows."""
-        return self.lines(self._fields_of(rows))
-
-    def lines(self, fields: Sequence[Sequence[str]]) -> bytes:
-        """The lines of fields.
+        """The lines of rows.
 
         Raises:
             ValueError: A field cannot be written: it needs quotes, and the schema has none.
         """
-        writer = self._writer
-        if self._line_ends:
-            # Older versions of Python quote a line end only if it is the one that is written.
-            text = "".join(chain.from_iterable(fields))
-            if any(end in text for end in self._line_ends):
-                writer = self._quoting("it has a line end")
-        if self._has_comments and any(row[0].startswith("#") for row in fields):
-            writer = self._quoting("it begins as a comment")
-        try:
-            writer.writerows(fields)
-        except csv.Error as error:
-            raise ValueError(f"a row cannot be written as CSV ({error})") from error
-        text = self._buffer.getvalue()
-        self._buffer.seek(0)
-        self._buffer.truncate()
-        return text.encode()
+        return self.lines(self._fields_of(rows))
 
-    def _quoting(self, because: str) -> Any:
-        if self._quoting_writer is None:
-            raise ValueError(
-                f"a row cannot be written as CSV ({because}, and the schema has no quotes)"
-            )
-        return self._quoting_writer
+    def lines(self, fields: Iterable[Sequence[str]]) -> bytes:
+        """The lines of fields, which are quoted already."""
+        separator, line_end = self._separator, self._line_end
+        return "".join([f"{separator.join(row)}{line_end}" for row in fields]).encode()
 
 
 class CsvRowDeserializationSchema(DeserializationSchema["Row"]):

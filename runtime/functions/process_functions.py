@@ -85,8 +85,8 @@ class _Context(ABC):
         """The clocks, and on keyed streams the timers of the current key."""
 
     @abstractmethod
-    def timestamp(self) -> int | Any:  # Any: None on streams without event time
-        """Milliseconds: the event time of the record, or the time of the timer that fires."""
+    def timestamp(self) -> int:
+        """Milliseconds: the record's event time, MIN_LONG_VALUE without one; or the time of the timer that fires."""
 
 
 class _KeyedContext(_Context, Generic[KEY_co]):
@@ -191,8 +191,8 @@ class BaseBroadcastProcessFunction(Function):
         """The clocks, on either side."""
 
         @abstractmethod
-        def timestamp(self) -> int | Any:  # Any: None on streams without event time
-            """Milliseconds: the event time of the record, or the time of the timer that fires."""
+        def timestamp(self) -> int:
+            """Milliseconds: the record's event time, MIN_LONG_VALUE without one; or the time of the timer that fires."""
 
         @abstractmethod
         def current_processing_time(self) -> int:

@@ -145,6 +145,10 @@ class _WritableMap(_ReadableMap[K, V]):
 class MapState(_WritableMap[K, V]):
     """A map under the current key. `state[key]` is None where there is no entry."""
 
+    def get_internal_state(self) -> MapState[K, V]:
+        """The state itself. In PyFlink it is the object that reads and writes the backend."""
+        return self
+
 
 class ReadOnlyBroadcastState(_ReadableMap[K, V_co]):
     """A map that every subtask has a copy of, seen from the side that must not change it.

@@ -16,7 +16,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opchain.runtime.job.dependencies import NO_DEPENDENCIES
+from opchain.runtime.job.dependencies import (
+    NO_DEPENDENCIES,
+    installed_requirements,
+    working_folder,
+)
 from opchain.runtime.job.orphans import discarded_on_failure
 from opchain.runtime.job.progress import CountedProgress
 from opchain.runtime.job.restarts import Restarts, RestartStrategy
@@ -43,16 +47,19 @@ if TYPE_CHECKING:
 def local_files(dependencies: JobDependencies) -> Iterator[Mapping[str, Path]]:
     """The cached files and the unpacked archives by name; Python files can be imported meanwhile.
 
-    The interpreter and what is installed in it are this process's: `python_executable`, requirements and
-    jars change nothing here.
+    Requirements are installed, and the process is in the folder of the archives, if there are any. The interpreter
+    is this process's: `python_executable` and jars change nothing here.
     """
     files = {file.name: Path(file.path).absolute() for file in dependencies.cached_files}
-    with importable(dependencies.python_files):
+    installed = installed_requirements(dependencies.requirements)
+    with importable((*dependencies.python_files, *installed)):
         if not dependencies.archives:
             yield files
             return
         with tempfile.TemporaryDirectory(prefix="opchain-archives-") as folder:
-            yield files | _unpacked(dependencies.archives, Path(folder))
+            unpacked = _unpacked(dependencies.archives, Path(folder))
+            with working_folder(folder):
+                yield files | unpacked
 
 
 @contextmanager

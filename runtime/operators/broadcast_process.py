@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.errors import StateError
 from opchain.runtime.functions.process_functions import (
     BroadcastProcessFunction,
@@ -84,9 +85,9 @@ class _Context:
         self._states = states
         self._timestamp: int | None = None
 
-    def timestamp(self) -> int | None:
-        """The record's event time in milliseconds, None where it has none; or the timer's time."""
-        return self._timestamp
+    def timestamp(self) -> int:
+        """The record's event time in milliseconds, MIN_LONG_VALUE where it has none; or the timer's time."""
+        return MIN_LONG_VALUE if self._timestamp is None else self._timestamp
 
     def current_processing_time(self) -> int:
         """The task's clock in milliseconds."""

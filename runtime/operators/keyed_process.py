@@ -9,10 +9,9 @@ both cases).
 
 from __future__ import annotations
 
-from operator import index
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.errors import short_repr
+from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.functions.process_functions import (
     KeyedCoProcessFunction,
     KeyedProcessFunction,
@@ -21,7 +20,7 @@ from opchain.runtime.functions.process_functions import (
 from opchain.runtime.operators.operator import UserFunctionOperator
 from opchain.runtime.operators.process import emit_results, emit_results_of_clock
 from opchain.runtime.state.keyed.keyed_backend import VOID
-from opchain.runtime.time import TimeDomain
+from opchain.runtime.time import TimeDomain, timer_millis
 
 if TYPE_CHECKING:
     from opchain.runtime.operators.context import OperatorContext
@@ -38,7 +37,7 @@ USER_TIMERS = "user-timers"
 class KeyedTimerService(TimerService):
     """Timers of the current key, without namespaces. Flink: `SimpleTimerService`.
 
-    A time that is not a whole number is refused with TypeError.
+    Fractions of a millisecond are dropped. A time that is not a number is refused with TypeError.
     """
 
     __slots__ = ("_timers",)
@@ -56,29 +55,19 @@ class KeyedTimerService(TimerService):
 
     def register_processing_time_timer(self, timestamp: int) -> None:
         """See TimerService."""
-        self._timers.register_processing_time_timer(VOID, _time(timestamp))
+        self._timers.register_processing_time_timer(VOID, timer_millis(timestamp))
 
     def register_event_time_timer(self, timestamp: int) -> None:
         """See TimerService."""
-        self._timers.register_event_time_timer(VOID, _time(timestamp))
+        self._timers.register_event_time_timer(VOID, timer_millis(timestamp))
 
     def delete_processing_time_timer(self, timestamp: int) -> None:
         """See TimerService."""
-        self._timers.delete_processing_time_timer(VOID, _time(timestamp))
+        self._timers.delete_processing_time_timer(VOID, timer_millis(timestamp))
 
     def delete_event_time_timer(self, timestamp: int) -> None:
         """See TimerService."""
-        self._timers.delete_event_time_timer(VOID, _time(timestamp))
-
-
-def _time(timestamp: int) -> int:
-    try:
-        return index(timestamp)
-    except TypeError:
-        raise TypeError(
-            f"a timer is registered or deleted for {short_repr(timestamp)}: its time must be an "
-            f"int, in milliseconds"
-        ) from None
+        self._timers.delete_event_time_timer(VOID, timer_millis(timestamp))
 
 
 class KeyedProcessContext(
@@ -98,9 +87,9 @@ class KeyedProcessContext(
         """The clocks, and the timers of the current key."""
         return self._timers
 
-    def timestamp(self) -> int | None:
-        """The record's event time in milliseconds, None where it has none; or the timer's time."""
-        return self._timestamp
+    def timestamp(self) -> int:
+        """The record's event time in milliseconds, MIN_LONG_VALUE where it has none; or the timer's time."""
+        return MIN_LONG_VALUE if self._timestamp is None else self._timestamp
 
     def get_current_key(self) -> Any:
         """The key of the record, or of the timer that fires."""

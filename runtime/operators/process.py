@@ -6,8 +6,9 @@ to a side output.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.functions.process_functions import (
     CoProcessFunction,
     ProcessFunction,
@@ -158,9 +159,10 @@ class UnkeyedTimerService(TimerService):
 class ProcessContext(ProcessFunction.Context, CoProcessFunction.Context):
     """The context of both unkeyed process functions; one object per operator, valid during a call."""
 
-    __slots__ = ("_timers", "_timestamp")
+    __slots__ = ("_operator", "_timers", "_timestamp")
 
     def __init__(self, operator: StreamOperator) -> None:
+        self._operator = operator
         self._timers = UnkeyedTimerService(operator)
         self._timestamp: int | None = None
 
@@ -168,9 +170,21 @@ class ProcessContext(ProcessFunction.Context, CoProcessFunction.Context):
         """The clocks."""
         return self._timers
 
-    def timestamp(self) -> int | None:
-        """The record's event time in milliseconds, or None where it has none."""
-        return self._timestamp
+    def timestamp(self) -> int:
+        """The record's event time in milliseconds; MIN_LONG_VALUE where it has none."""
+        return MIN_LONG_VALUE if self._timestamp is None else self._timestamp
+
+    def get_current_key(self) -> NoReturn:
+        """Refuses: a function for keyed streams runs on one without key.
+
+        Raises:
+            TypeError: Always.
+        """
+        program = self._operator.program
+        raise TypeError(
+            f"'{program.name}' ({program.call_site}) asks for the current key, but its stream has no key: call "
+            "key_by() before process()"
+        )
 
 
 class ProcessOperator(UserFunctionOperator):

@@ -11,7 +11,6 @@ an unbounded job in process it is the machine's, and generators are asked at the
 
 from __future__ import annotations
 
-import operator
 import pickle
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from opchain.runtime.errors import StateError, short_repr
 from opchain.runtime.functions.callables import name_of
 from opchain.runtime.operators.operator import StreamOperator
 from opchain.runtime.records.record_pickle import dump_records
+from opchain.runtime.time import whole_millis
 from opchain.runtime.watermarks.generators import (
     NoWatermarksGenerator,
     WatermarkGeneratorContext,
@@ -128,20 +128,20 @@ class TimestampsWatermarksOperator(StreamOperator):
         )
 
     def as_timestamp(self, assigned: Any, value: Any) -> int:
-        """What an assigner gave to a record as an int, where it is another kind of integer.
+        """What an assigner gave to a record as an int, where it is another kind of number.
 
         Raises:
             TypeError: It is none.
         """
-        try:
-            return operator.index(assigned)
-        except TypeError:
+        millis = whole_millis(assigned)
+        if millis is None:
             strategy = self.strategy
             assert strategy is not None
             raise TypeError(
                 f"the timestamp assigner {_name_of(strategy)} returned {short_repr(assigned)} for the record "
                 f"{short_repr(value)}; a timestamp is an int: milliseconds since the epoch"
-            ) from None
+            )
+        return millis
 
     def saw(self, greatest_timestamp: int) -> None:
         """Takes note of a batch by its greatest timestamp: what generated code calls.

@@ -24,14 +24,13 @@ from opchain.runtime.spark.arrow_frames import frames_for_driver, kept, write_da
 from opchain.runtime.spark.dataframe_ends import DataFrameEnds
 from opchain.runtime.spark.exchange import collected, from_frame
 from opchain.runtime.spark.job_failure import failure_of, naming_a_lost_jvm
-from opchain.runtime.spark.job_files import provide_files
+from opchain.runtime.spark.job_files import provide_files, provide_imports
 from opchain.runtime.spark.job_label import SCHEDULER_POOL, job_group, stage_label, stage_name
 from opchain.runtime.spark.remote_error import ErrorSeal
 from opchain.runtime.spark.session import active_or_new_session
 from opchain.runtime.spark.stage_line import StageLine
 from opchain.runtime.spark.stage_progress import SparkProgress
 from opchain.runtime.spark.stage_tasks import ShippedJob, ShippedVertex, StageTasks
-from opchain.runtime.spark.worker_path import provide_modules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -213,13 +212,14 @@ class BoundedJob:
         shipped = ShippedJob(
             job.job_name,
             job.job_parameters,
-            provide_modules(context, self._dependencies.python_executable),
+            provide_imports(context, self._dependencies),
             provide_files(self._session, self._dependencies),
             self._seal,
             self.progress.finished,
             self._lineage,
             restarts=self._restarts,
             live=self._live,
+            has_archives=bool(self._dependencies.archives),
         )
 
         def make_tasks(

@@ -1,8 +1,8 @@
 """Brings the files that a job names to its executors, by Spark's own means.
 
 Python files continue the workers' path, archives are unpacked, cached files are copied; functions find the
-last two in their distributed cache. On a cluster an archive also lies in the working directory of the
-tasks, as PyFlink's programs expect; on a local master that is the driver's own, and stays as it is.
+last two in their distributed cache. Tasks of a job with archives run in the folder that holds them, as PyFlink's
+programs expect.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.job.dependencies import installed_requirements
 from opchain.runtime.spark.session import is_local
 from opchain.runtime.spark.source_archive import archive_of, temporary_folder
-from opchain.runtime.spark.worker_path import add_once
+from opchain.runtime.spark.worker_path import add_once, provide_modules
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -32,10 +33,8 @@ def provide_files(session: SparkSession, dependencies: JobDependencies) -> dict[
 
     Raises:
         FileNotFoundError: A file is missing.
-        UnsupportedFeatureError: Requirements are to be installed on the executors of a cluster.
     """
     context = session.sparkContext
-    _check_requirements(context, dependencies)
     for path in dependencies.python_files:
         add_once(context, _python_file(path), context.addPyFile)
     for jar in dependencies.jars:
@@ -49,7 +48,12 @@ def provide_files(session: SparkSession, dependencies: JobDependencies) -> dict[
     return names
 
 
-def _check_requirements(context: SparkContext, dependencies: JobDependencies) -> None:
+def provide_imports(context: SparkContext, dependencies: JobDependencies) -> tuple[str, ...]:
+    """Makes opchain, the program's modules and its requirements importable; what tasks must add to their path.
+
+    Raises:
+        UnsupportedFeatureError: Requirements are to be installed on the executors of a cluster.
+    """
     if dependencies.requirements is not None and not is_local(context):
         raise UnsupportedFeatureError(
             f"the packages of '{dependencies.requirements}' would have to be installed on the "
@@ -57,6 +61,9 @@ def _check_requirements(context: SparkContext, dependencies: JobDependencies) ->
             f"environment, and pass it with env.add_python_archive() and "
             f"env.set_python_executable(), or by spark-submit's --archives"
         )
+    python = dependencies.python_executable
+    installed = installed_requirements(dependencies.requirements, python)
+    return (*installed, *provide_modules(context, python))
 
 
 def _python_file(path: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import add_note, show_notes
 from opchain.runtime.functions.sink import NO_LINEAGE
+from opchain.runtime.job.dependencies import working_folder
 from opchain.runtime.records.buffer_store import BufferStore
 from opchain.runtime.records.garbage_collection import relaxed_collector
 from opchain.runtime.shipping.functions import task_program
@@ -60,7 +61,8 @@ class ShippedJob:
     `import_path` are folders and files that modules can be imported from on this machine; `files` gives the
     names under which Spark knows the cached files. `finished` takes what each task has counted.
     `lineage` is what the job's hidden output is known by, `staging` where it may wait for its commit, `restarts` how
-    often the job has started again. `live` takes what tasks have counted while they run. `seal` signs the exceptions of tasks.
+    often the job has started again. `live` takes what tasks have counted while they run.
+    Tasks of a job that `has_archives` run in the folder of Spark's files. `seal` signs the exceptions of tasks.
     """
 
     job_name: str
@@ -73,6 +75,7 @@ class ShippedJob:
     staging: str | None = None
     restarts: int = 0
     live: CountsAddress | None = None
+    has_archives: bool = False
 
     def count(self, task: StreamTask) -> None:
         """Tells the driver what a task has counted, if somebody wants to know."""
@@ -116,7 +119,7 @@ class StageTasks:
 
     def _run(self, slot: tuple[int, ...], frames: Iterable[bytes]) -> Iterator[Buffer | bytes]:
         try:
-            with relaxed_collector(), BufferStore() as store:
+            with working_folder(self._folder()), relaxed_collector(), BufferStore() as store:
                 if self._vertex_of(slot[0]).feed_schema is None:
                     # The first stage has none; read it must be all the same, or Spark drops the worker
                     # process.
@@ -131,6 +134,12 @@ class StageTasks:
                 show_notes(error)
                 raise
             raise self.job.seal.sealed(error) from error
+
+    def _folder(self) -> str | None:
+        """Where the tasks run; None where the worker is."""
+        from pyspark import SparkFiles  # noqa: PLC0415 - there are some on executors only
+
+        return SparkFiles.getRootDirectory() if self.job.has_archives else None
 
     def _run_task(
         self, task: int, buffers: Iterator[Buffer], frames: Iterable[bytes]

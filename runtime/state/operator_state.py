@@ -18,6 +18,7 @@ from opchain.runtime.functions.state import (
     ReadOnlyBroadcastState,
 )
 from opchain.runtime.records.record_pickle import dump_records
+from opchain.runtime.state.declared_values import check_writes
 from opchain.runtime.state.keyed.keyed_snapshot import NotingUnpickler
 from opchain.runtime.state.operator_snapshot import ListMode, OperatorStateSnapshot
 from opchain.runtime.types.type_variables import K, T, V
@@ -133,12 +134,18 @@ class SubtaskStateStore(OperatorStateStore):
         self._where = where
         self._lists: dict[str, SubtaskListState[Any]] = {}
         self._maps: dict[str, dict[Any, Any]] = {}
+        self._broadcast: dict[str, BroadcastMap[Any, Any]] = {}
         self._descriptors: dict[tuple[str, str], StateDescriptor[Any]] = {}
 
     def get_broadcast_state(self, state_descriptor: MapStateDescriptor[K, V]) -> BroadcastMap[K, V]:
         """See OperatorStateStore."""
         self._require("broadcast state", state_descriptor)
-        return BroadcastMap(self._maps.setdefault(state_descriptor.name, {}))
+        state = self._broadcast.get(state_descriptor.name)
+        if state is None:
+            state = BroadcastMap(self._maps.setdefault(state_descriptor.name, {}))
+            self._broadcast[state_descriptor.name] = state
+            check_writes(state, state_descriptor)
+        return state
 
     def get_list_state(self, state_descriptor: ListStateDescriptor[T]) -> ListState[T]:
         """See OperatorStateStore."""

@@ -1,16 +1,18 @@
-"""Records as `print` shows them.
+"""Records as `print` shows them, and as `simple_string_encoder` writes them into files.
 
-PyFlink prints with Java: a record of a declared type looks as Java shows it (`(a,1)`, `true`, `1.0E10`),
-any other as Python's `str`. Rows are an exception, which PyFlink formats itself.
+PyFlink does both with Java: a record of a declared type looks as Java shows it (`(a,1)`, `true`, `1.0E10`,
+`+I[a, null]`), any other as Python's `str`. Rows that are printed are an exception, which PyFlink formats itself
+(`+I[a,None]`).
 """
 
 from __future__ import annotations
 
 import struct
-from datetime import datetime
+from datetime import datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.configuration.text import to_text
+from opchain.runtime.time import Instant
 from opchain.runtime.types.container_types import (
     BasicArrayTypeInfo,
     ListTypeInfo,
@@ -18,8 +20,13 @@ from opchain.runtime.types.container_types import (
     ObjectArrayTypeInfo,
     PrimitiveArrayTypeInfo,
 )
-from opchain.runtime.types.record_types import ExternalTypeInfo, RowTypeInfo, TupleTypeInfo
+from opchain.runtime.types.record_types import (
+    ExternalTypeInfo,
+    RowTypeInfo,
+    TupleTypeInfo,
+)
 from opchain.runtime.types.row import Row
+from opchain.runtime.types.time_types import TimeTypeInfo
 from opchain.runtime.types.type_information import BasicType, BasicTypeInfo
 
 if TYPE_CHECKING:
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
 
 _LISTS = (ListTypeInfo, PrimitiveArrayTypeInfo, BasicArrayTypeInfo, ObjectArrayTypeInfo)
 _FLOAT_DIGITS = range(1, 10)
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the text ends in Z
 
 
 def printer_of(record_type: TypeInformation[Any] | None) -> Callable[[Any], str]:
@@ -38,13 +46,27 @@ def printer_of(record_type: TypeInformation[Any] | None) -> Callable[[Any], str]
     >>> printer_of(Types.TUPLE([Types.STRING(), Types.BOOLEAN()]))(("a", True))
     '(a,true)'
     """
+    return _printed_row if _is_row(record_type) else java_text_of(record_type)
+
+
+def java_text_of(record_type: TypeInformation[Any] | None) -> Callable[[Any], str]:
+    """What turns records of a type into the text that their Java class has.
+
+    >>> from opchain.runtime.types.types import Types
+    >>> java_text_of(Types.ROW([Types.STRING(), Types.DOUBLE()]))(("a", 1e10))
+    '+I[a, 1.0E10]'
+    """
     if record_type is None:
         return str
-    of_value = _printer_of_value(record_type)
+    of_value = _text_of(record_type)
     return lambda value: "null" if value is None else of_value(value)
 
 
-def _printer_of_value(record_type: TypeInformation[Any]) -> Callable[[Any], str]:
+def _is_row(record_type: TypeInformation[Any] | None) -> bool:
+    return isinstance(record_type, RowTypeInfo) and not record_type.is_row_data
+
+
+def _text_of(record_type: TypeInformation[Any]) -> Callable[[Any], str]:
     for of_type, make in _MAKERS:
         if isinstance(record_type, of_type):
             return make(record_type)
@@ -52,26 +74,45 @@ def _printer_of_value(record_type: TypeInformation[Any]) -> Callable[[Any], str]
 
 
 def _any(value: Any) -> str:
+    if isinstance(value, bytearray):
+        return str(list(value))
     return _timestamp(value) if isinstance(value, datetime) else str(value)
 
 
-def _row(value: Any) -> str:
+def _printed_row(value: Any) -> str:
+    if value is None:
+        return "null"
     kind, items = (value.get_row_kind(), list(value)) if isinstance(value, Row) else ("+I", value)
     return f"{kind}[{','.join(map(str, items))}]"
 
 
-def _tuple_printer(record_type: TupleTypeInfo) -> Callable[[Any], str]:
-    fields = [printer_of(field) for field in record_type.field_types]
+def _row_text(record_type: RowTypeInfo) -> Callable[[Any], str]:
+    fields = [java_text_of(field) for field in record_type.field_types]
+    # Flink: Row and GenericRowData.
+    form, comma = ("{}({})", ",") if record_type.is_row_data else ("{}[{}]", ", ")
+
+    def text(value: Any) -> str:
+        kind = value.get_row_kind() if isinstance(value, Row) else "+I"
+        items = zip(fields, record_type.values_of(value), strict=False)
+        return form.format(kind, comma.join(field(item) for field, item in items))
+
+    return text
+
+
+def _tuple_text(record_type: TupleTypeInfo) -> Callable[[Any], str]:
+    fields = [java_text_of(field) for field in record_type.field_types]
     return lambda value: f"({','.join(field(item) for field, item in zip(fields, value))})"  # noqa: B905 - as declared
 
 
-def _list_printer(record_type: Any) -> Callable[[Any], str]:
-    element = printer_of(record_type.element_type)
+def _list_text(record_type: Any) -> Callable[[Any], str]:
+    element = java_text_of(record_type.element_type)
     return lambda value: f"[{', '.join(map(element, value))}]"
 
 
-def _map_printer(record_type: MapTypeInfo[Any, Any]) -> Callable[[Any], str]:
-    key, of_value = printer_of(record_type.key_type_info), printer_of(record_type.value_type_info)
+def _map_text(record_type: MapTypeInfo[Any, Any]) -> Callable[[Any], str]:
+    key, of_value = (
+        java_text_of(kind) for kind in (record_type.key_type_info, record_type.value_type_info)
+    )
 
     def text(value: Any) -> str:
         items = (f"{key(name)}={of_value(item)}" for name, item in value.items())
@@ -80,12 +121,13 @@ def _map_printer(record_type: MapTypeInfo[Any, Any]) -> Callable[[Any], str]:
     return text
 
 
-def _double(value: float) -> str:
+def double_text(value: float) -> str:
+    """Java: Double.toString."""
     return to_text(float(value))
 
 
-def _float(value: float) -> str:
-    """Java's Float.toString: the fewest digits that give the same 32-bit float."""
+def float_text(value: float) -> str:
+    """Java: Float.toString, the fewest digits that give the same 32-bit float."""
     single: float = struct.unpack("f", struct.pack("f", value))[0]
     for digits in _FLOAT_DIGITS:
         shortest = float(f"{single:.{digits}g}")
@@ -100,17 +142,35 @@ def _timestamp(value: datetime) -> str:
     return f"{value:%Y-%m-%d %H:%M:%S}.{fraction}"
 
 
+def _time(value: Any) -> str:
+    """Java: java.sql.Time.toString, which has no fraction of a second."""
+    return f"{value:%H:%M:%S}" if isinstance(value, (time, datetime)) else str(value)
+
+
+def _instant(value: Any) -> str:
+    """Java: Instant.toString, with 0, 3, 6 or 9 digits behind the second."""
+    if not isinstance(value, Instant):
+        return str(value)
+    fraction = f"{value.nanos:09d}"
+    while fraction.endswith("000"):
+        fraction = fraction[:-3]
+    moment = _EPOCH + timedelta(seconds=value.seconds)
+    return f"{moment.isoformat()}{'.' if fraction else ''}{fraction}Z"
+
+
 _OF_BASIC_TYPE: dict[BasicType, Callable[[Any], str]] = {
     BasicType.BOOLEAN: lambda value: "true" if value else "false",
-    BasicType.FLOAT: _float,
-    BasicType.DOUBLE: _double,
+    BasicType.FLOAT: float_text,
+    BasicType.DOUBLE: double_text,
+    BasicType.INSTANT: _instant,
 }
 
 _MAKERS: tuple[tuple[Any, Callable[[Any], Callable[[Any], str]]], ...] = (
-    (ExternalTypeInfo, lambda record_type: _printer_of_value(record_type.type_info)),
-    (RowTypeInfo, lambda _: _row),
-    (TupleTypeInfo, _tuple_printer),
-    (MapTypeInfo, _map_printer),
-    (_LISTS, _list_printer),
+    (ExternalTypeInfo, lambda record_type: _text_of(record_type.type_info)),
+    (RowTypeInfo, _row_text),
+    (TupleTypeInfo, _tuple_text),
+    (MapTypeInfo, _map_text),
+    (_LISTS, _list_text),
+    (TimeTypeInfo, lambda _: _time),
     (BasicTypeInfo, lambda record_type: _OF_BASIC_TYPE.get(record_type.basic_type, _any)),
 )

@@ -28,7 +28,8 @@ class PickledBytesTypeInfo(TypeInformation[Any]):
 class RowTypeInfo(TypeInformation[Row]):
     """A Row; fields without names are called f0, f1, ...
 
-    Row types are equal when their field types are, whatever the names: Flink's RowTypeInfo.
+    Row types are equal when their field types are, whatever the names: Flink's RowTypeInfo. Rows that formats of
+    tables read are Flink's RowData, which has another Java text: `+I(a,1)`.
 
     Raises:
         TypeError: A field type is not a type.
@@ -37,6 +38,7 @@ class RowTypeInfo(TypeInformation[Row]):
 
     field_types: Sequence[TypeInformation[Any]]
     field_names: Sequence[str] | None = field(default=None, compare=False)
+    is_row_data: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         _keep_types(self, "ROW")

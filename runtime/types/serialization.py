@@ -166,7 +166,7 @@ class Encoder(ABC, Generic[T_contra]):
 class SimpleStringEncoder(Encoder[Any]):
     """Writes a record's text and a line feed, which is always the single byte 10, as in Flink.
 
-    The text of a record of a declared type is Java's, as `print` shows it; of any other it is `str`.
+    The text of a record of a declared type is Java's; of any other it is `str`.
     """
 
     charset_name: str = "UTF-8"
@@ -191,9 +191,9 @@ class SimpleStringEncoder(Encoder[Any]):
     @cached_property
     def _text(self) -> Callable[[Any], str]:
         # Made where it is used: it cannot be pickled, its type can.
-        from opchain.runtime.types.printed_form import printer_of  # noqa: PLC0415 - likewise
+        from opchain.runtime.types.printed_form import java_text_of  # noqa: PLC0415 - likewise
 
-        return printer_of(self.record_type)
+        return java_text_of(self.record_type)
 
 
 class BulkWriter(ABC, Generic[T_contra]):

@@ -88,7 +88,10 @@ def draw(package: str, env: Any, case: Case, path: Path) -> None:
 
 
 def run_together(
-    package: str, cases: Sequence[Case], environment: Callable[[], Any]
+    package: str,
+    cases: Sequence[Case],
+    environment: Callable[[], Any],
+    execute: Callable[[Any], object] = lambda env: env.execute(),
 ) -> dict[str, list[str]]:
     """The sorted records of each program, all of which run as one job.
 
@@ -96,6 +99,7 @@ def run_together(
         package: "pyflink" or "opchain".
         cases: Programs of one mode.
         environment: Makes a fresh environment.
+        execute: Runs the job of an environment.
     """
     with tempfile.TemporaryDirectory() as folder:
         env = environment()
@@ -103,7 +107,7 @@ def run_together(
         env.set_runtime_mode(modes[cases[0].mode])
         for case in cases:
             draw(package, env, case, Path(folder, case.name))
-        env.execute()
+        execute(env)
         found = {}
         for case in cases:
             path = Path(folder, case.name)

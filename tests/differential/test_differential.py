@@ -29,8 +29,8 @@ for line in gzip.decompress(RECORDED.read_bytes()).decode().splitlines():
     recorded = json.loads(line)
     KNOWN[recorded["name"]] = recorded
 
-FEWEST = 300
-"""Programs that are recorded at least; the generator makes more, which record.py records in time."""
+FEWEST = 990
+"""Programs that are recorded at least. The generator makes more: some fail or hang under PyFlink."""
 DIFFERENT = json.loads(Path(__file__).with_name("different.json").read_text())
 """Programs whose results differ, by the reason; docs/porting.md lists the reasons."""
 
@@ -47,23 +47,27 @@ def environment(form: str) -> StreamExecutionEnvironment:
 
 def agrees(case: Case, form: str) -> str | None:
     """None where a program gives what is recorded, else how it differs."""
-    expected = KNOWN[case.name]
+    expected = KNOWN[case.name]["records"]
     try:
         found = run_together("opchain", [case], lambda: environment(form))[case.name]
     except Exception as error:  # noqa: BLE001 - a program that PyFlink runs fails
-        return None if "failed" in expected else f"{type(error).__name__}: {error}"
-    if "failed" in expected:
-        return None  # what PyFlink refuses, opchain may accept
-    return None if found == expected["records"] else f"{found} instead of {expected['records']}"
+        return f"{type(error).__name__}: {error}"
+    return None if found == expected else f"{found} instead of {expected}"
 
 
 def recorded_cases() -> list[Case]:
-    return [case for case in CASES if KNOWN.get(case.name, {}).get("digest") == case.digest]
+    return [
+        case
+        for case in CASES
+        if case.name in KNOWN
+        and KNOWN[case.name]["digest"] == case.digest
+        and "records" in KNOWN[case.name]
+    ]
 
 
 def test_enough_programs_are_recorded() -> None:
     assert len(recorded_cases()) >= FEWEST
-    assert len([case for case in recorded_cases() if case.name.startswith("whole-")]) >= 20
+    assert len([case for case in recorded_cases() if case.name.startswith("whole-")]) >= 30
 
 
 @pytest.mark.parametrize("part", range(20))

@@ -3,20 +3,20 @@ from __future__ import annotations
 import shutil
 import sys
 import zipfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import job_of
+from python_packages import required_package
 
 from opchain.datastream import MapFunction, RuntimeContext
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.dependencies import CachedFile, JobDependencies, PythonArchive
 from opchain.runtime.spark.bounded_job import spark_run
-from opchain.runtime.spark.job_files import provide_files
+from opchain.runtime.spark.job_files import provide_files, provide_imports
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
@@ -143,7 +143,26 @@ def test_nothing_can_be_installed_on_a_cluster(
     session: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requirements = JobDependencies(requirements="requirements.txt")
-    assert provide_files(session, requirements) == {}
     monkeypatch.setattr(session.sparkContext, "master", "spark://host:7077")
     with pytest.raises(UnsupportedFeatureError, match=r"requirements.txt.*add_python_archive"):
-        provide_files(session, requirements)
+        provide_imports(session.sparkContext, requirements)
+
+
+def test_requirements_are_installed_on_a_local_master(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    requirements = JobDependencies(requirements=required_package(tmp_path, "tiny_on_spark"))
+    assert ran(requirements, [1], imports("tiny_on_spark")) == ["tiny_on_spark"]
+
+
+def test_tasks_run_in_the_folder_of_the_archives(session: SparkSession, texts: Path) -> None:
+    archive = shutil.make_archive(str(texts / "packed"), "zip", texts / "one")
+    dependencies = JobDependencies(archives=(PythonArchive(archive, "data"),))
+
+    def read(_: int) -> str:
+        with open("data/text.txt") as file:  # noqa: PTH123 - as programs do
+            return file.read()
+
+    before = Path.cwd()
+    assert ran(dependencies, [1], read) == ["one"]
+    assert ran(JobDependencies(), [1], lambda _: Path.cwd()) == [before]

@@ -27,6 +27,7 @@ from opchain.runtime.operators.windows.evaluation import (
     WindowEvaluation,
 )
 from opchain.runtime.operators.windows.window_state import TIMERS, declare_contents, window_state_of
+from opchain.runtime.time import timer_millis
 from opchain.runtime.windows.triggers import Trigger, TriggerResult
 
 if TYPE_CHECKING:
@@ -198,19 +199,19 @@ class TriggerContext(Trigger.OnMergeContext):
 
     def register_processing_time_timer(self, time: int) -> None:
         """Sets a timer of the window at hand."""
-        self._timers.register_processing_time_timer(self.window, time)
+        self._timers.register_processing_time_timer(self.window, timer_millis(time))
 
     def register_event_time_timer(self, time: int) -> None:
         """Sets a timer of the window at hand."""
-        self._timers.register_event_time_timer(self.window, time)
+        self._timers.register_event_time_timer(self.window, timer_millis(time))
 
     def delete_processing_time_timer(self, time: int) -> None:
         """Takes back a timer of the window at hand."""
-        self._timers.delete_processing_time_timer(self.window, time)
+        self._timers.delete_processing_time_timer(self.window, timer_millis(time))
 
     def delete_event_time_timer(self, time: int) -> None:
         """Takes back a timer of the window at hand."""
-        self._timers.delete_event_time_timer(self.window, time)
+        self._timers.delete_event_time_timer(self.window, timer_millis(time))
 
     def get_partitioned_state(self, state_descriptor: Any) -> Any:
         """The state of the key and window at hand."""

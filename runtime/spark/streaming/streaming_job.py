@@ -32,7 +32,7 @@ from opchain.runtime.job.restarts import Restarts
 from opchain.runtime.shipping.outcome import JobOutcome
 from opchain.runtime.spark.bounded_job import python_executable
 from opchain.runtime.spark.job_failure import failure_of, naming_a_lost_jvm
-from opchain.runtime.spark.job_files import provide_files
+from opchain.runtime.spark.job_files import provide_files, provide_imports
 from opchain.runtime.spark.job_label import SCHEDULER_POOL, job_group, stage_name
 from opchain.runtime.spark.live_counts import LiveCounts
 from opchain.runtime.spark.remote_error import ErrorSeal
@@ -48,7 +48,6 @@ from opchain.runtime.spark.streaming.job_control import JobControl
 from opchain.runtime.spark.streaming.saved_input import InputRestoredError, SavedInput
 from opchain.runtime.spark.streaming.settings import StreamingSettings, Trigger
 from opchain.runtime.spark.streaming.stream_writers import StreamWriters
-from opchain.runtime.spark.worker_path import provide_modules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -175,12 +174,13 @@ class StreamingJob:
         shipped = ShippedJob(
             self.job.job_name,
             self.job.job_parameters,
-            provide_modules(self._context, self._dependencies.python_executable),
+            provide_imports(self._context, self._dependencies),
             provide_files(self._session, self._dependencies),
             self._seal,
             lineage=lineage_of(storage),
             staging=f"{storage.url}/{STAGING}",
             live=stack.enter_context(self.live.listening(self._context)),
+            has_archives=bool(self._dependencies.archives),
         )
         restore_from = self._settings.restore_from
         if restore_from is not None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from opchain.runtime.errors import StateError
 from opchain.runtime.mailbox.timer_service import wall_clock_ms
 from opchain.runtime.records.garbage_collection import collector_paused
+from opchain.runtime.state.declared_values import check_writes, with_checked_function
 from opchain.runtime.state.keyed.hash_map_states import STATES, WITH_FUNCTION, HashMapState
 from opchain.runtime.state.keyed.keyed_backend import VOID, KeyedStateBackend, StateBackendSpec
 from opchain.runtime.state.keyed.keyed_changes import apply_frames, write_changes
@@ -149,7 +150,11 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
 
     def set_current_key(self, key: Any) -> None:
         """See KeyedStateBackend."""
-        state_key = key if key.__class__ in self._plain else self._identify(key)
+        if key.__class__ in self._plain:
+            state_key = key
+        else:
+            state_key = self._identify(key)
+            key = key_of(state_key)  # of the declared type: 1 for 1.5 as INT
         if self._is_watched:
             self._before_selecting(state_key)
         self.current_key = key
@@ -276,10 +281,11 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
 
     def _new_state(self, table: StateTable, descriptor: StateDescriptor[Any]) -> HashMapState:
         config = descriptor.ttl_config
-        function = (descriptor,) if table.kind in WITH_FUNCTION else ()
+        function = (with_checked_function(descriptor),) if table.kind in WITH_FUNCTION else ()
         state: HashMapState
         if config is None or not table.has_ttl:
             state = self._kinds[table.kind](self, table, *function)
+            check_writes(state, descriptor)
             return state
         ttl = TimeToLive(config, self._now)
         incremental = config.get_cleanup_strategies().get_incremental_cleanup_strategy()
@@ -290,6 +296,7 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
             if incremental.run_cleanup_for_every_record():
                 self.on_key_selected(table.cleanup.run)
         state = self._kinds_with_ttl[table.kind](self, table, ttl, *function)
+        check_writes(state, descriptor)
         return state
 
     # Tables and keys

@@ -140,7 +140,7 @@ _BY_PYTHON_CLASS = KeyIdentity(PLAIN_CLASSES, state_key)
 def _as_integer(key: Any) -> Any:
     if isinstance(key, float):
         return int(key)  # as PyFlink writes it
-    return _NONE if key is None else operator.index(key)
+    return _NONE if key is None else int(operator.index(key))
 
 
 def _as_double(key: Any) -> Any:

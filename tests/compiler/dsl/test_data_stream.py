@@ -142,12 +142,9 @@ def test_a_function_of_the_wrong_kind_is_refused_at_the_call(
         call(numbers)
 
 
-def test_a_function_that_needs_a_key_says_what_to_do(numbers: DataStream[int]) -> None:
+def test_a_keyed_function_runs_without_a_key(numbers: DataStream[int]) -> None:
     stream: Any = numbers
-    with pytest.raises(
-        TypeError, match=r"PerKey is a KeyedProcessFunction, .*call key_by\(\) first"
-    ):
-        stream.process(PerKey())
+    assert stream.process(PerKey()).get_name() == "Process"
 
 
 @pytest.mark.parametrize(

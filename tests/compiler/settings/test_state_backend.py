@@ -28,7 +28,7 @@ def test_the_defaults_are_flinks() -> None:
 
 def test_settings_can_be_set() -> None:
     backend = EmbeddedRocksDBStateBackend(True)
-    backend.set_db_storage_paths("file:///a/b", "/c")
+    backend.set_db_storage_paths("file:///a//b", "/c/")
     backend.set_predefined_options(PredefinedOptions.FLASH_SSD_OPTIMIZED)
     backend.set_number_of_transfer_threads(8)
     assert backend.is_incremental_checkpoints_enabled()

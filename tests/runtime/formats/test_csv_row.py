@@ -32,7 +32,7 @@ def test_settings() -> None:
     assert reads.build().deserialize(b"-|'a|b'|x+y") == row
     writes = CsvRowSerializationSchema.Builder(ROW).set_field_delimiter("|").set_line_delimiter("")
     writes.set_array_element_delimiter("+").set_quote_character("'").set_escape_character("\\")
-    assert writes.set_null_literal("-").build().serialize(row) == b"-|'a|b'|x+y"
+    assert writes.set_null_literal("-").build().serialize(row) == b"-|'a|b'|'x+y'"
     plain = writes.disable_quote_character().build()
     assert plain.serialize(row) == b"-|a\\|b|x+y"
 

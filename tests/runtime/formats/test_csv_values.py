@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from opchain.common import Row, Types
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.formats.csv_reader import field_writer, row_reader
+from opchain.runtime.formats.csv_reader import csv_decoder, field_writer, row_reader
 from opchain.runtime.formats.csv_schema import CsvSchema, CsvSchemaBuilder
+from opchain.table import DataTypes
 
 
 def builder() -> CsvSchemaBuilder:
@@ -27,7 +29,7 @@ def test_fields_are_rows_and_back() -> None:
 
 
 def test_empty_text_is_nothing_but_a_string() -> None:
-    nothing = Row(id=None, name="", sizes=None)
+    nothing = Row(id=None, name="", sizes=[])
     assert row_reader(builder().build())([("", "", "")]) == [nothing]
     assert field_writer(builder().build())([Row(None, None, None)]) == [("", "", "")]
 
@@ -81,3 +83,24 @@ def test_a_type_without_a_text_is_refused() -> None:
     for make in (row_reader, field_writer):
         with pytest.raises(UnsupportedFeatureError, match="CSV does not support the column 'm'"):
             make(schema)  # type: ignore[operator]
+
+
+# What PyFlink 2.3 reads.
+def test_numbers_have_the_precision_of_their_column() -> None:
+    kinds = [DataTypes.FLOAT(), DataTypes.DECIMAL(10, 2)]
+    schema = CsvSchema.builder().add_number_column("f", kinds[0]).add_number_column("n", kinds[1])
+    read = row_reader(schema.build())
+    rows = read([("0.1", "1.005"), ("1", "2.5"), ("1", "-2.555"), ("1", "1E3"), ("1", "1e9")])
+    assert [row.n for row in rows] == [
+        *map(Decimal, ("1.01", "2.50", "-2.56", "1000.00")),
+        None,
+    ]
+    assert [str(row.n) for row in rows[:2]] == ["1.01", "2.50"]
+    assert rows[0].f == 0.10000000149011612
+
+
+def test_an_escape_character_stands_for_control_characters_too() -> None:
+    schema = CsvSchema.builder().add_string_column("a").add_string_column("b").set_escape_char("\\")
+    decode = csv_decoder(schema.build())
+    texts = ['"a\\"b",x\\,y', "a\\nb,c\\\\nd", '"a""b",""""']
+    assert list(map(tuple, decode(texts))) == [('a"b', "x,y"), ("a\nb", "c\\nd"), ('a"b', '"')]

@@ -3,9 +3,10 @@ from __future__ import annotations
 import importlib
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from python_packages import required_package
 
 from opchain.runtime.job.dependencies import (
     NO_DEPENDENCIES,
@@ -14,9 +15,6 @@ from opchain.runtime.job.dependencies import (
     PythonArchive,
 )
 from opchain.runtime.local.job import importable, local_files
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_cached_files_lie_where_they_are(tmp_path: Path) -> None:
@@ -32,6 +30,42 @@ def test_archives_are_unpacked_while_the_job_runs(tmp_path: Path) -> None:
         unpacked = files["w"]
         assert (unpacked / "words.txt").read_text("utf-8") == "a b"
     assert not unpacked.exists()
+
+
+def test_functions_run_in_the_folder_of_the_archives(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "words.txt").write_text("a b", "utf-8")
+    archive = shutil.make_archive(str(tmp_path / "words"), "zip", tmp_path / "in")
+    dependencies = JobDependencies(archives=(PythonArchive(archive, "data"),))
+    before = Path.cwd()
+    first, second = local_files(dependencies), local_files(dependencies)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert Path("data/words.txt").read_text("utf-8") == "a b"
+    second.__exit__(None, None, None)
+    assert Path.cwd() == before
+
+
+def test_requirements_are_installed(tmp_path: Path) -> None:
+    requirements = required_package(tmp_path, "tiny_in_process")
+    with local_files(JobDependencies(requirements=requirements)):
+        assert importlib.import_module("tiny_in_process").NAME == "tiny_in_process"
+    sys.modules.pop("tiny_in_process")
+    with pytest.raises(ImportError):
+        importlib.import_module("tiny_in_process")
+
+
+def test_requirements_that_pip_cannot_install_are_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "requirements.txt"
+    path.write_text("no-such-package==1.0\n")
+    (tmp_path / "packages").mkdir()
+    requirements = JobDependencies(requirements=f"{path}#{tmp_path / 'packages'}")
+    with (
+        pytest.raises(RuntimeError, match=r"pip ended with 1; install them(.|\n)*no-such-package"),
+        local_files(requirements),
+    ):
+        pass
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_records_keep_their_timestamps_on_the_way() -> None:
     with count_harness() as harness:
         harness.process_element(("a", 5), 42)
         harness.process_element(("a", 5))
-        assert harness.records() == [(("in", "a", 42), 42), (("in", "a", None), None)]
+        assert harness.records() == [(("in", "a", 42), 42), (("in", "a", MIN_LONG_VALUE), None)]
 
 
 def test_at_the_end_of_the_input_event_timers_fire_and_processing_timers_do_not() -> None:
@@ -170,8 +170,8 @@ def test_the_timer_service_tells_both_times_and_takes_timers_back() -> None:
         assert harness.event_time_timer_count() == harness.processing_time_timer_count() == 1
 
 
-@pytest.mark.parametrize("time", [1.5, "7", None])
-def test_a_timer_s_time_is_a_whole_number(time: Any) -> None:
+@pytest.mark.parametrize("time", ["7", None])
+def test_a_timer_s_time_is_a_number(time: Any) -> None:
     with count_harness() as harness, pytest.raises(TypeError):
         harness.process_element(("a", time), 1)
 

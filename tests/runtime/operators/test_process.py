@@ -79,7 +79,7 @@ def test_the_context_knows_the_record_and_the_clocks() -> None:
         harness.process_watermark(7)
         harness.set_processing_time(100)
         harness.process_element("b")
-        assert harness.values() == [("a", 3, -(2**63), 0), ("b", None, 7, 100)]
+        assert harness.values() == [("a", 3, -(2**63), 0), ("b", -(2**63), 7, 100)]
 
 
 def test_none_is_no_result() -> None:

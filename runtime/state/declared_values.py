@@ -1,0 +1,154 @@
+"""Values that states refuse because PyFlink's coder of the declared type refuses them.
+
+PyFlink keeps what a function writes in a cache, as it is, and encodes it by the declared type when the cache is
+written. So a state typed INT gives 1.7 back, and fails with 2**40 or "text". Here it fails at the write. States of
+a type that takes anything are left as they are.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.functions.record_functions import AggregateFunction
+from opchain.runtime.functions.state_descriptors import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+)
+from opchain.runtime.types.crossing import crossing_converter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from opchain.runtime.functions.state_descriptors import StateDescriptor
+    from opchain.runtime.types.type_information import TypeInformation
+
+    Check = Callable[[Any], object]
+
+
+def check_writes(state: Any, descriptor: StateDescriptor[Any]) -> None:
+    """Has a state of any kind check each value that it is given, by its descriptor's type.
+
+    Raises (when a value is written):
+        TypeError: The value is of another class than the type's.
+        OverflowError: A number does not fit into the type.
+    """
+    kind: Any = descriptor.type_info
+    if isinstance(descriptor, MapStateDescriptor):
+        check_key = _check_of(descriptor, kind.key_type_info)
+        check_value = _check_of(descriptor, kind.value_type_info)
+        if check_key or check_value:
+            _check_map(state, check_key or _accept, check_value or _accept)
+        return
+    is_list = isinstance(descriptor, ListStateDescriptor)
+    check = _check_of(descriptor, kind.element_type if is_list else kind)
+    if check is None:
+        return
+    if is_list:
+        _check_list(state, check)
+    elif isinstance(descriptor, ReducingStateDescriptor):
+        state.add = partial(_checked_write, check, state.add)
+    elif not isinstance(descriptor, AggregatingStateDescriptor):
+        state.update = partial(_checked_write, check, state.update)
+
+
+def with_checked_function(descriptor: Any) -> Any:
+    """The descriptor of a reducing or aggregating state, whose function checks its results."""
+    check = _check_of(descriptor, descriptor.type_info)
+    if check is None:
+        return descriptor
+    if isinstance(descriptor, ReducingStateDescriptor):
+        reduce = descriptor.get_reduce_function().reduce
+        return ReducingStateDescriptor(
+            descriptor.name, lambda a, b: _checked(check, reduce(a, b)), descriptor.type_info
+        )
+    checked = _CheckedAggregation(descriptor.get_agg_function(), check)
+    return AggregatingStateDescriptor(descriptor.name, checked, descriptor.type_info)
+
+
+class _CheckedAggregation(AggregateFunction[Any, Any, Any]):
+    """An aggregate function whose accumulators are checked."""
+
+    def __init__(self, function: AggregateFunction[Any, Any, Any], check: Check) -> None:
+        self._function = function
+        self._check = check
+
+    def create_accumulator(self) -> Any:
+        return self._function.create_accumulator()
+
+    def get_result(self, accumulator: Any) -> Any:
+        return self._function.get_result(accumulator)
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        return _checked(self._check, self._function.add(value, accumulator))
+
+    def merge(self, a: Any, b: Any) -> Any:
+        return _checked(self._check, self._function.merge(a, b))
+
+
+def _check_of(descriptor: StateDescriptor[Any], kind: TypeInformation[Any]) -> Check | None:
+    convert = crossing_converter(kind)
+    if convert is None:
+        return None
+
+    def check(value: Any) -> None:
+        try:
+            convert(value)
+        except Exception as error:
+            error.args = (f"state '{descriptor.name}': {error}",)
+            raise
+
+    return check
+
+
+def _accept(value: Any) -> None:
+    pass
+
+
+def _checked(check: Check, value: Any) -> Any:
+    if value is not None:
+        check(value)
+    return value
+
+
+def _checked_write(check: Check, write: Check, value: Any) -> None:
+    if value is not None:  # which clears the state
+        check(value)
+    write(value)
+
+
+def _check_list(state: Any, check: Check) -> None:
+    add, add_all, update = state.add, state.add_all, state.update
+
+    def checked(values: Iterable[Any]) -> list[Any]:
+        elements = list(values)
+        for element in elements:
+            check(element)
+        return elements
+
+    def checked_add(value: Any) -> None:
+        check(value)
+        add(value)
+
+    state.add = checked_add
+    state.add_all = lambda values: add_all(checked(values))
+    state.update = lambda values: update(checked(values))
+
+
+def _check_map(state: Any, check_key: Check, check_value: Check) -> None:
+    put, put_all = state.put, state.put_all
+
+    def checked_put(key: Any, value: Any) -> None:
+        check_key(key)
+        _checked(check_value, value)
+        put(key, value)
+
+    def checked_put_all(values: Mapping[Any, Any]) -> None:
+        for key, value in values.items():
+            check_key(key)
+            _checked(check_value, value)
+        put_all(values)
+
+    state.put, state.put_all = checked_put, checked_put_all
