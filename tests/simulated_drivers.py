@@ -216,13 +216,15 @@ class World:
         """
         if self.late:
             return
-        world = SimulatedStorage(self)
-        found = [read_metadata(world, epoch) for epoch in completed_epochs(world)]
-        if len(found) > 1:
-            own = sorted(set(found[-1].files).difference(*(item.files for item in found[:-1])))
-            if own:
-                self.trace.append(f"{own[0]} is damaged")
-                self.files[own[0]] = b""
+        storage = SimulatedStorage(self)
+        epochs = completed_epochs(storage)
+        if len(epochs) < 2 or not is_whole(storage, epochs[-2]):
+            return
+        *others, last = (set(read_metadata(storage, epoch).files) for epoch in epochs)
+        own = sorted(last.difference(*others))
+        if own:
+            self.trace.append(f"{own[0]} is damaged")
+            self.files[own[0]] = b""
 
     def start(self) -> Driver:
         """Starts another driver."""
