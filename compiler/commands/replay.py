@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import pdb  # noqa: T100 - it is what --pdb asks for
 import sys
 import traceback
@@ -22,6 +21,7 @@ from opchain.compiler.commands.program_arguments import (
 )
 from opchain.compiler.commands.program_command import ProgramCommand
 from opchain.compiler.commands.program_file import as_main_program, program_file
+from opchain.compiler.commands.state import literal
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.layout import counted
@@ -97,7 +97,7 @@ def replay_command(
         located = find_checkpoint(checkpoint, signed_by)
         recorded = recorded_epoch(located.storage, epoch or located.metadata.epoch)
         tasks = _tasks(plan, vertex, subtask)
-    looked_for = NO_KEY if key is None else _literal(key)
+    looked_for = NO_KEY if key is None else literal(key)
 
     def prepare(task: EpochTask) -> None:
         is_chosen = key is not None if tasks is None else task.info.task in tasks
@@ -146,13 +146,6 @@ def _tasks(plan: Plan, chosen: str | None, subtask: int | None) -> Sequence[int]
             f"no subtask {subtask}"
         )
     return [vertex.first_task + subtask]
-
-
-def _literal(text: str) -> Any:
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
 
 
 def _text(found: Replayed, epoch: int, job_name: str) -> str:

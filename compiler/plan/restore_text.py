@@ -94,16 +94,27 @@ def restore_text(
     for operator, stored in restore.restored:
         moved = f", {stored.parallelism} -> {operator.parallelism} tasks"
         moved = moved if stored.parallelism != operator.parallelism else ""
-        lines.append(Row(("restored", f"{operator} from {_stored(stored)}{moved}")))
+        by = "" if _is_named(operator, stored) else ", by position"
+        lines.append(Row(("restored", f"{operator} from {_stored(stored)}{moved}{by}")))
     lines += [
         Row(("new", f"{operator} starts without state"))
         for operator in restore.new
         if operator.operator_id in stateful
     ]
-    lines += [Row(("dropped", f"the state of {_stored(stored)}")) for stored in restore.dropped]
+    for stored in restore.dropped:
+        by = ", which no operator matches by position" if stored.uid is None else ""
+        lines.append(Row(("dropped", f"the state of {_stored(stored)}{by}")))
     lines += [Paragraph(_INDENT, "reread    ", problem) for problem in restore.reread]
     lines += [Paragraph(_INDENT, "refused   ", problem) for problem in restore.refused]
     lines += [Paragraph(_INDENT, "note      ", text) for text in _notes(restore, program)]
+    unnamed = [operator for operator, stored in restore.restored if not _is_named(operator, stored)]
+    if unnamed:
+        text = (
+            f"{counted(len(unnamed), 'operator')} without uid {'is' if len(unnamed) == 1 else 'are'} found "
+            "by position: adding or removing an operator changes positions. Call uid() or "
+            "set_uid_hash() with the id shown, to keep the state"
+        )
+        lines.append(Paragraph(_INDENT, "note      ", text))
     if not restore.can_start(allow_non_restored_state=allow_non_restored_state):
         lines.append("the program can't start from this checkpoint")
         if restore.dropped and not allow_non_restored_state:
@@ -162,6 +173,11 @@ def _summary(metadata: CheckpointMetadata) -> tuple[str, ...]:
         counted(len(files), "file"),
         bytes_text(sum(file.size for file in files)),
     )
+
+
+def _is_named(operator: ProgramOperator, stored: OperatorMetadata) -> bool:
+    """Whether the operator is found by a uid or uid hash, which a change of the graph leaves alone."""
+    return operator.uid is not None or operator.uid_hash == stored.operator_id
 
 
 def _stored(operator: OperatorMetadata) -> str:

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.checkpoint_key import CheckpointKey
     from opchain.runtime.checkpoint.storage import CheckpointStorage, StoredFile
 
-_METADATA = "_metadata"
+METADATA = "_metadata"
+"""The file at the top of a savepoint."""
 
 OFFSETS = "spark"
 """The folder beside the checkpoints in which Spark has its log of what was read."""
@@ -69,8 +70,8 @@ def find_checkpoint(url: str, key: CheckpointKey | None = None) -> Located:
     if of_epoch is not None:
         storage = checkpoint_storage(of_epoch["place"], key)
         return Located(storage, read_metadata(storage, int(of_epoch["epoch"])))
-    storage = checkpoint_storage(url.removesuffix(f"/{_METADATA}"), key)
-    if _METADATA in storage.children():
+    storage = checkpoint_storage(url.removesuffix(f"/{METADATA}"), key)
+    if METADATA in storage.children():
         return Located(storage, read_savepoint(storage))
     latest = latest_checkpoint(storage)
     if latest is None:
@@ -123,8 +124,34 @@ def write_savepoint(
         CheckpointError: There is something at the target already, or it can't be written to.
     """
     storage = checkpoint_storage(target, checkpoint.storage.key if key is None else key)
+    empty_target(storage)
+    metadata = replace(copied_files(checkpoint, storage), kind="savepoint")
+    try:
+        storage.publish(METADATA, encode(metadata, storage.key))
+    except FileExistsError:
+        raise CheckpointError(
+            f"{target} was written as another savepoint at the same time"
+        ) from None
+    return metadata
+
+
+def empty_target(storage: CheckpointStorage) -> None:
+    """Makes sure that nothing is where a savepoint is to be written.
+
+    Raises:
+        CheckpointError: Something is.
+    """
     if storage.children():
-        raise CheckpointError(f"{target} is not empty; use an empty directory for a savepoint")
+        raise CheckpointError(f"{storage.url} is not empty; use an empty directory for a savepoint")
+
+
+def copied_files(checkpoint: Located, storage: CheckpointStorage) -> CheckpointMetadata:
+    """Copies all files of a checkpoint and Spark's log; the checkpoint that refers to the copies.
+
+    Raises:
+        CorruptCheckpointError: A file is missing or altered.
+        CheckpointError: One can't be written.
+    """
     files = {
         file.name: _write(storage, file.name, checkpoint.storage.get(file))
         for file in checkpoint.metadata.all_files.values()
@@ -133,14 +160,7 @@ def write_savepoint(
         # A job that runs has Spark rename its temporary files and remove old ones meanwhile.
         with suppress(FileNotFoundError):
             _write(storage, name, checkpoint.storage.read(name))
-    metadata = replace(checkpoint.metadata.with_files(files), kind="savepoint")
-    try:
-        storage.publish(_METADATA, encode(metadata, storage.key))
-    except FileExistsError:
-        raise CheckpointError(
-            f"{target} was written as another savepoint at the same time"
-        ) from None
-    return metadata
+    return checkpoint.metadata.with_files(files)
 
 
 def _write(storage: CheckpointStorage, name: str, data: bytes) -> StoredFile:

@@ -121,6 +121,32 @@ def test_diff(place: str, run: Any, write: Any) -> None:
     assert run("checkpoint", "diff", place, "nothing.py").exit_code == 2
 
 
+def test_diff_says_what_is_found_by_position(write: Any, run: Any) -> None:
+    """The state of a program without uids, and the same program with one more operator ahead of it."""
+    program = PROGRAM.replace('.uid("numbers")', "").replace('.uid("sums")', "")
+    write(program)
+    plan = json.loads(run("plan", "clicks.py", "--format", "json").stdout)
+    sums = next(operator for operator in plan["operators"] if operator["name"] == "sums")
+    storage = checkpoint_storage("checkpoints")
+    state = write_task_state(storage, 1, 0, "0", {sums["id"]: OperatorSnapshot({1: b"x"})})
+    operator = OperatorMetadata(
+        sums["id"], "sums", sums["call_site"], 0, 1, 128, None, is_keyed=True
+    )
+    task = TaskMetadata(0, sums["id"], 0, state)
+    metadata = CheckpointMetadata(1, 0, "clicks", "run-1", (operator,), (task,), plan=plan)
+    storage.publish(metadata_name(1), encode(metadata))
+    same = run("checkpoint", "diff", "checkpoints", "clicks.py")
+    assert same.exit_code == 0
+    assert "restored  'sums'" in same.stdout
+    assert ", by position" in same.stdout
+    assert "1 operator without uid is found by position" in " ".join(same.stdout.split())
+    write(program.replace("numbers.key_by", "numbers.rebalance().map(abs).key_by"))
+    moved = run("checkpoint", "diff", "checkpoints", "clicks.py")
+    assert moved.exit_code == 1
+    assert "which no operator matches by position" in " ".join(moved.stdout.split())
+    assert f"set_uid_hash('{sums['id']}')" in moved.stdout
+
+
 def test_savepoint(place: str, run: Any) -> None:
     done = run("savepoint", f"{place}/chk-1", "saved")
     assert done.exit_code == 0
