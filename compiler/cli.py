@@ -9,21 +9,66 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from typing import Any
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from opchain.compiler import commands
+from opchain.compiler.commands.failures import CommandError
 from opchain.compiler.commands.run import INTERRUPTED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def one_voice() -> Iterator[None]:
+    """Has click's refusals of a command line said as opchain says its own, with what was probably meant."""
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.UsageError as error:
+        path = "opchain"
+        if error.ctx is not None:  # the first word may be "python -m opchain"
+            root = error.ctx.find_root().command_path
+            path += error.ctx.command_path.removeprefix(root)
+        message = error.format_message().rstrip(".")
+        if isinstance(error, click.NoSuchOption):
+            close = f"; did you mean {error.possibilities[0]}?" if error.possibilities else ""
+            message = f"there is no option {error.option_name}{close}"
+        message = message[:1].lower() + message[1:]
+        end = "" if message.endswith("?") else ";"
+        hint = "" if "'opchain " in message else f"{end} '{path} --help' shows what it takes"
+        raise CommandError(f"{path}: {message}{hint}") from error
 
 
 class Commands(click.Group):
     """The commands. Ctrl-C ends with 130 in each of them: click's 1 would be the answer of `opchain diff`."""
 
+    def make_context(self, *arguments: Any, **keywords: Any) -> click.Context:
+        """Reads the options in front of the command."""
+        with one_voice():
+            return super().make_context(*arguments, **keywords)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command of a name; another name is refused with the nearest one."""
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            close = get_close_matches(name, self.list_commands(ctx), n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            ctx.fail(f"there is no command {name}{hint}")
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command that was chosen."""
         try:
-            return super().invoke(ctx)
+            with one_voice():
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             click.echo("opchain: interrupted", err=True)
             ctx.exit(INTERRUPTED)
@@ -46,3 +91,74 @@ def main(traceback: bool) -> None:
 for module in pkgutil.iter_modules(commands.__path__, f"{commands.__name__}."):
     for command in getattr(importlib.import_module(module.name), "COMMANDS", ()):
         main.add_command(command)
+
+EXAMPLES = {
+    "plan": ("opchain plan job.py", "opchain plan -m shop.totals -o plan.html"),
+    "explain": ("opchain explain job.py", "opchain explain --code job.py"),
+    "diff": ("opchain diff old.py new.py", "opchain diff --fail-on state plan.json job.py"),
+    "code": ("opchain code job.py", "opchain code job.py --vertex totals"),
+    "key-groups": (
+        "opchain key-groups ada bob --parallelism 4",
+        "opchain key-groups 17 --type Long --max-parallelism 256",
+    ),
+    "run": (
+        "opchain run --local job.py --input orders.csv",
+        "opchain run job.py --from /data/savepoint -D execution.checkpointing.dir=/data/job",
+    ),
+    "submit": (
+        "opchain submit --master spark://host:7077 job.py",
+        "opchain submit --master yarn --deploy-mode cluster --archive env.tar.gz#env job.py",
+    ),
+    "package": ("opchain package", "opchain package -o opchain.zip"),
+    "checkpoint ls": (
+        "opchain checkpoint ls /data/job",
+        "opchain checkpoint ls s3://bucket/job --key-file checkpoint.key",
+    ),
+    "checkpoint show": (
+        "opchain checkpoint show /data/job",
+        "opchain checkpoint show /data/job/chk-12",
+    ),
+    "checkpoint verify": (
+        "opchain checkpoint verify /data/job",
+        "opchain checkpoint verify /data/savepoint --key-file checkpoint.key",
+    ),
+    "checkpoint diff": (
+        "opchain checkpoint diff /data/job job.py",
+        "opchain checkpoint diff /data/job/chk-12 job.py --allow-non-restored-state",
+    ),
+    "savepoint": (
+        "opchain savepoint /data/job /data/savepoint",
+        "opchain savepoint /data/job /data/signed --sign-with checkpoint.key",
+    ),
+    "state": (
+        "opchain state /data/job --operator totals --key Berlin",
+        "opchain state /data/job/chk-12 --state count -o counts.parquet",
+    ),
+    "stop": ("opchain stop /data/job", "opchain stop /data/job /data/savepoint --drain"),
+    "cancel": ("opchain cancel /data/job", "opchain cancel /data/job --timeout 30"),
+    "replay": (
+        "opchain replay /data/job job.py",
+        "opchain replay /data/job job.py --epoch 12 --key Berlin --pdb",
+    ),
+    "lint": (
+        "opchain lint job.py",
+        "opchain lint job.py --ignore not-deterministic --format sarif",
+    ),
+    "port": ("opchain port job.py", "opchain port --write job.py"),
+    "dev kafka": ("opchain dev kafka", "opchain dev kafka --topic orders:4 --port 19092"),
+    "config ls": ("opchain config ls", "opchain config ls checkpointing"),
+    "new": ("opchain new shop", "opchain new /projects/shop"),
+}
+"""Two command lines for each command, which its help ends with."""
+
+
+def _show_examples() -> None:
+    for path, lines in EXAMPLES.items():
+        found: click.Command = main
+        for name in path.split():
+            assert isinstance(found, click.Group)
+            found = found.commands[name]
+        found.epilog = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+_show_examples()

@@ -15,7 +15,7 @@ import pkgutil
 import sys
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -23,8 +23,7 @@ sys.path.insert(0, str(ROOT))
 import click
 
 from opchain.compiler import cli
-from opchain.compiler.settings.job_settings import JobSettings
-from opchain.compiler.settings.settings_reader import key_of
+from opchain.compiler.settings.settings_reader import setting_rows
 from opchain.reexports import is_refused, names_of
 from opchain.runtime import errors
 from opchain.runtime.operators.registry import OPERATORS
@@ -152,52 +151,38 @@ inside multi-input operators in unbounded jobs on Spark.
 def settings_page() -> str:
     """Every configuration key that has an effect."""
     rows = ["| key | values | default | effect |", "|---|---|---|---|"]
-    for name, field in JobSettings.model_fields.items():
-        kind = _type_name(name, field.annotation)
-        default = (
-            "" if field.is_required() or field.default is None else f"`{_default(name, field)}`"
-        )
-        rows.append(f"| `{key_of(name)}` | {kind} | {default} | {field.description} |")
+    for row in setting_rows():
+        values = ", ".join(f"`{value}`" if row.is_choice else value for value in row.values)
+        default = f"`{row.default}`" if row.default else ""
+        rows.append(f"| `{row.key}` | {values} | {default} | {row.description} |")
     table = "\n".join(rows)
     return f"""# Settings
 
 Set a key with `Configuration.set_string`, with `opchain run -D KEY=VALUE`, or with the setter of the environment that Flink
-has for it. A misspelt `opchain.` key and a value of the wrong type are refused before the program runs. Durations are
-written as in Flink: `500 ms`, `10 s`, `5 min`.
+has for it. A misspelt key and a value of the wrong type are refused before the program runs; the error names the nearest
+key. Durations are written as in Flink: `500 ms`, `10 s`, `5 min`. `opchain config ls PATTERN` shows this table in a terminal.
 
 {table}
 
-Other keys of Flink are accepted and have no effect. Examples are keys of the memory and the network of a Flink cluster.
+Other keys of Flink are accepted and have no effect, and a warning says so. Examples are keys of the memory and the network
+of a Flink cluster. A program may keep keys of its own in a `Configuration`; `-D` takes only keys of opchain and Flink.
 """
-
-
-def _default(name: str, field: Any) -> str:
-    value = field.get_default(call_default_factory=True)
-    if isinstance(value, bool):
-        return str(value).lower()
-    if name.endswith("_ms") and value > 0:
-        return f"{value} ms"
-    return "empty" if value == {} else str(value)
-
-
-def _type_name(name: str, annotation: Any) -> str:
-    choices = [
-        choice
-        for part in (annotation, *get_args(annotation))
-        if get_origin(part) is Literal
-        for choice in get_args(part)
-    ]
-    if choices:
-        return ", ".join(f"`{choice}`" for choice in choices)
-    if name.endswith("_ms"):
-        return "duration"
-    plain = {bool: "`true`, `false`", int: "integer"}
-    return plain.get(annotation, "map" if get_origin(annotation) is dict else "text")
 
 
 def commands_page() -> str:
     """The help of each command."""
-    texts = ["# Commands\n"]
+    texts = [
+        "# Commands\n",
+        (
+            "Where a command takes FILE, `-m package.module` names a module instead. opchain's options end at `--`, or at the "
+            "first argument behind\nFILE that is not opchain's: the rest is the program's.\n"
+        ),
+        (
+            "A shell completes commands, options and configuration keys. Add this to `~/.bashrc`, or the same with `zsh_source` "
+            "to `~/.zshrc`:\n"
+        ),
+        '```text\neval "$(_OPCHAIN_COMPLETE=bash_source opchain)"\n```\n',
+    ]
     texts.extend(_help(cli.main, "opchain", None))
     return "\n".join(texts)
 

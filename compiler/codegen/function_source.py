@@ -229,3 +229,32 @@ def _same_code(
     (enclosing,) = (item for item in compiled.co_consts if isinstance(item, CodeType))
     found = [constant for constant in enclosing.co_consts if isinstance(constant, CodeType)]
     return any(code_key(candidate) == code_key(code) for candidate in found)
+
+
+_GIVE_TEXT = frozenset(
+    {
+        *("capitalize", "casefold", "center", "expandtabs", "format", "join", "ljust", "lower"),
+        *("lstrip", "replace", "rjust", "rstrip", "strip", "swapcase", "title", "upper", "zfill"),
+    }
+)
+"""Methods of str that give a str."""
+
+
+def returns_text(function: Any, method: str) -> bool:
+    """Whether a function is seen to return a str: by its annotation, or as the one expression that it returns."""
+    called, _ = plain_function(function, method)
+    if getattr(called, "__annotations__", {}).get("return") in (str, "str"):
+        return True
+    if called is str or getattr(called, "__objclass__", None) is str:
+        return called is str or called.__name__ in _GIVE_TEXT
+    try:
+        returned = definition_of(called).returned()
+    except Refused:
+        return False
+    if isinstance(returned, ast.Call):
+        by = returned.func
+        if isinstance(by, ast.Attribute):
+            return by.attr in _GIVE_TEXT
+        return isinstance(by, ast.Name) and by.id == "str"
+    is_text = isinstance(returned, ast.Constant) and isinstance(returned.value, str)
+    return is_text or isinstance(returned, ast.JoinedStr)

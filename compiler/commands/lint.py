@@ -45,14 +45,9 @@ from opchain.compiler.passes.pipeline import compile_program
 )
 @takes_program
 def lint_command(file: str, form: str, ignore: tuple[str, ...], request: Request) -> None:
-    r"""Looks for mistakes in the program FILE: each with its line, the reason, and what to change.
+    """Looks for mistakes in the program FILE: each with its line, the reason, and what to change.
 
     Exits with 1 if it finds any. FILE and ARGUMENTS are those of 'opchain plan'.
-
-    \b
-    Examples:
-      opchain lint job.py
-      opchain lint job.py --ignore not-deterministic --format sarif
     """
     program, captured = captured_program(file, request)
     with clear_errors():

@@ -41,9 +41,8 @@ from opchain.compiler.plan.layout import DEFAULT_WIDTH
     "--format",
     "form",
     type=click.Choice(FORMATS),
-    default="text",
-    show_default=True,
-    help="flink-json is what Flink's plan visualizer reads, html a page to look at in a browser.",
+    help="By default the suffix of -o, such as html, else text. flink-json is what Flink's plan visualizer reads, "
+    "html a page to look at in a browser.",
 )
 @click.option(
     "--call-sites/--no-call-sites",
@@ -58,7 +57,7 @@ from opchain.compiler.plan.layout import DEFAULT_WIDTH
     help="Write into a file instead of printing.",
 )
 def plan(
-    file: str, request: Request, stage: str, form: str, call_sites: bool, output: Path | None
+    file: str, request: Request, stage: str, form: str | None, call_sites: bool, output: Path | None
 ) -> None:
     """Prints the plan of FILE: a program, FILE:build, or a plan saved as JSON.
 
@@ -66,6 +65,7 @@ def plan(
     error. It gets ARGUMENTS and every option that is not listed here; use -- in front of its own
     options of the same name.
     """
+    form = form or format_of(output)
     if form == "html" and output is None and is_terminal():
         raise CommandError("an HTML page cannot be shown in a terminal; add -o PAGE.html")
     text = Form(width=output_width() if output is None else DEFAULT_WIDTH, call_sites=call_sites)
@@ -83,6 +83,12 @@ def plan(
     _hand_over(printed, output)
     if captured.failure is not None:
         raise captured.failure
+
+
+def format_of(output: Path | None) -> str:
+    """The format that the name of a file asks for; text where it asks for none."""
+    suffix = "" if output is None else output.suffix.lower().lstrip(".")
+    return {"htm": "html", "mmd": "mermaid"}.get(suffix, suffix if suffix in FORMATS else "text")
 
 
 def _hand_over(printed: str, output: Path | None) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
 
 from opchain.compiler.commands.failures import CommandError, clear_errors
 from opchain.compiler.commands.output import note
@@ -17,9 +17,12 @@ from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.model import from_json
 from opchain.compiler.settings.settings_reader import (
     OPERATOR_PREFIX,
+    is_known_key,
     known_keys,
     read_settings,
+    unknown_key,
 )
+from opchain.compiler.settings.without_effect import settings_without_effect
 from opchain.runtime.configuration.configuration import Configuration
 
 if TYPE_CHECKING:
@@ -33,8 +36,8 @@ PASSES_ARGUMENTS_ON = {"ignore_unknown_options": True}
 """For `context_settings`: an option that opchain does not know is the program's."""
 
 
-_NEARLY_THE_SAME = 0.9
-"""How like a setting's name another must be to be taken for a slip; from 0 to 1."""
+_STARTING = frozenset({"run", "submit"})
+"""The commands whose jobs warn of settings without effect."""
 
 
 class Request(NamedTuple):
@@ -79,7 +82,8 @@ def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
         multiple=True,
         metavar="KEY=VALUE",
         callback=_as_settings,
-        help="A configuration value that the program's environments start with; may be repeated.",
+        shell_complete=_completed_keys,
+        help="A configuration value that the program's environments start with; may be repeated. 'opchain config ls' lists the keys.",
     )
     @click.option(
         "--set",
@@ -157,9 +161,11 @@ def _as_settings(
     except ValueError as error:
         raise click.BadParameter(str(error), context, parameter) from error
     for key in settings:
-        close = get_close_matches(key, known_keys(), n=1, cutoff=_NEARLY_THE_SAME)
-        if close and close != [key]:
-            note(f"opchain reads no setting {key}, only {close[0]}")
+        if not is_known_key(key):
+            raise click.BadParameter(unknown_key(key), context, parameter)
+    if context.info_name not in _STARTING:  # a job that starts says so itself
+        for text in settings_without_effect(Configuration.from_dict(settings)):
+            note(f"{text.partition(' ')[0]} is ignored {text.partition(' ')[2]}")
     return settings
 
 
@@ -174,3 +180,10 @@ def _as_operator_settings(
             raise click.BadParameter(f"'{text}' is not OPERATOR.SETTING=VALUE", context, parameter)
         settings[f"{OPERATOR_PREFIX}{operator}.{setting}"] = value.strip()
     return settings
+
+
+def _completed_keys(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The keys that begin so, for a shell."""
+    return [CompletionItem(f"{key}=") for key in sorted(known_keys()) if key.startswith(incomplete)]

@@ -19,7 +19,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import click
+
 from opchain.compiler.commands.failures import CommandError, failure_of
+from opchain.compiler.commands.program_command import option_like
 from opchain.compiler.dsl.environment import StreamExecutionEnvironment
 from opchain.compiler.interception import Capture, CapturedJob, capturing
 from opchain.compiler.plan.layout import counted, listed
@@ -65,16 +68,38 @@ def as_main_program(path: Path, arguments: Sequence[str]) -> Iterator[None]:
     programs of a diff may each have a `common.py` beside them.
     """
     folder = str(path.resolve().parent)
+    root, module = package_of(path)
     argv, search_path, known = sys.argv, sys.path[:], set(sys.modules)
     sys.argv = [str(path), *arguments]
     sys.path.insert(0, folder)
+    if module is not None:  # its imports name the package from here
+        sys.path.insert(1, str(root))
     try:
         yield
     finally:
         sys.argv, sys.path[:] = argv, search_path
         for name in sorted(set(sys.modules) - known):
-            if _lies_in(folder, name.partition(".")[0]):
+            if any(_lies_in(place, name.partition(".")[0]) for place in (folder, str(root))):
                 del sys.modules[name]
+
+
+def package_of(path: Path) -> tuple[Path, str | None]:
+    """The folder of the package that a file is in, and the file's name as a module; None if it is in no package."""
+    folder = path.resolve().parent
+    parts = [path.stem]
+    while (folder / "__init__.py").is_file():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    return folder, ".".join(parts) if len(parts) > 1 and path.suffix == ".py" else None
+
+
+def run_as_main(path: Path) -> None:
+    """Runs a program as Python does; a module of a package also finds its package, as with `python -m`."""
+    _, module = package_of(path)
+    if module is None:
+        runpy.run_path(str(path), run_name="__main__")
+    else:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 def _lies_in(folder: str, top_level: str) -> bool:
@@ -188,10 +213,12 @@ def capture_program(file: ProgramFile, arguments: Sequence[str] = ()) -> Capture
 
 
 def _existing(path: Path) -> Path:
-    # An option that a command does not know is the program's, and as such it may come first.
     if str(path).startswith("-") and not path.exists():
+        context = click.get_current_context(silent=True)
+        close = None if context is None else option_like(str(path).partition("=")[0], context)
+        hint = "" if close is None else f"did you mean {close}? Or "
         raise CommandError(
-            f"{path} is not an option of this command, and is not a file; put options of the "
+            f"{path} is not an option of this command, and is not a file; {hint}put options of the "
             f"program after FILE, and pass settings as -D KEY=VALUE, such as -D "
             f"parallelism.default=4"
         )
@@ -206,7 +233,7 @@ def _run(file: ProgramFile) -> BaseException | None:
     """Runs the program to its end; returns what ended it early."""
     try:
         if file.function is None:
-            runpy.run_path(str(file.path), run_name="__main__")
+            run_as_main(file.path)
         else:
             _call(file, file.function)
     except SystemExit as error:
@@ -227,7 +254,9 @@ def _call(file: ProgramFile, name: str) -> None:
 @contextmanager
 def _imported(path: Path) -> Iterator[ModuleType]:
     # Under its own name, as its functions would say it, unless that would hide a module in use.
-    name = path.stem if path.stem not in sys.modules else f"{path.stem}_program"
+    _, in_package = package_of(path)
+    name = in_package or path.stem
+    name = name if name not in sys.modules else f"{name}_program"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise CommandError(f"{path} cannot be imported: its name does not end in .py")

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import logging
-import runpy
 import secrets
 import sys
 from contextlib import contextmanager, nullcontext, suppress
@@ -32,7 +31,7 @@ from opchain.compiler.commands.program_arguments import (
     takes_settings,
 )
 from opchain.compiler.commands.program_command import ProgramCommand
-from opchain.compiler.commands.program_file import as_main_program, whole_program
+from opchain.compiler.commands.program_file import as_main_program, run_as_main, whole_program
 from opchain.compiler.commands.progress import showing_progress
 from opchain.compiler.interception import configuring, watching_environments, watching_jobs
 from opchain.runtime.errors import StreamError
@@ -264,8 +263,8 @@ def run(
             "true" if allow_non_restored_state else None
         ),
     }
-    if page is not None:
-        check_folder_of(page)
+    for output in [Path(each) for each in (page, progress_log) if each is not None]:
+        check_folder_of(output)
     values = settings | {key: value for key, value in chosen.items() if value is not None}
     with (
         logging_to_stderr(verbose),
@@ -279,7 +278,7 @@ def run(
     ):
         try:
             with nullcontext() if quiet else showing_progress(jobs):
-                runpy.run_path(str(path), run_name="__main__")
+                run_as_main(path)
         except StreamError as error:
             raise failure_of(error, path, while_it_ran=any(map(has_failed, jobs))) from error
         except Exception as error:  # noqa: BLE001 - printed as Python would

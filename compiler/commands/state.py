@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import opchain.state
-from opchain.compiler.commands.checkpoint_key_option import takes_key
+from opchain.compiler.commands.checkpoint import takes_key
 from opchain.compiler.commands.failures import clear_errors
 from opchain.compiler.commands.output import answer, check_folder_of, note, output_width, write_file
 from opchain.compiler.plan.layout import Row, counted, set_lines

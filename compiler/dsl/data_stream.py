@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -29,6 +30,7 @@ from opchain.runtime.connectors.file_sink import StreamingFileSink
 from opchain.runtime.connectors.print_sink import PrintSinkFunction
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.functions import key_selectors
+from opchain.runtime.functions.callables import name_of
 from opchain.runtime.functions.field_functions import Projection
 from opchain.runtime.functions.key_selectors import KeySelector
 from opchain.runtime.functions.process_functions import KeyedProcessFunction, ProcessFunction
@@ -134,8 +136,19 @@ class DataStream(OperatorAttributes[T]):
         func: FlatMapFunction[T, R] | Callable[[T], Iterable[R]],
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
-        """Turns each record into any number of records."""
+        """Turns each record into any number of records.
+
+        A function that is seen to return a text is warned of: each character would be a record.
+        """
         checked_function(func, FlatMapFunction, "flat_map", callables=True)
+        from opchain.compiler.codegen.function_source import returns_text
+
+        if returns_text(func, "flat_map"):
+            warnings.warn(
+                f"{at_call('flat_map')}: '{name_of(func)}' returns a text, and each of its characters becomes a "
+                "record; return [text] for one record, or use map",
+                stacklevel=2,
+            )
         return self.transform(FlatMapSpec(func), output_type)
 
     def filter(self, func: FilterFunction[T] | Callable[[T], bool]) -> DataStream[T]:

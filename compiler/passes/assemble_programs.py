@@ -11,6 +11,7 @@ from opchain.compiler.graph.partitioner import PartitionerKind
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.combine_before_sending import combining_vertices
 from opchain.compiler.passes.python_chains import leaves_python_chain
+from opchain.compiler.passes.rejections import JobGraphError
 from opchain.compiler.passes.track_timestamps import edges_with_timestamps, nodes_before_watermarks
 from opchain.runtime.errors import GraphError, InternalError, one_line_name
 from opchain.runtime.program import operator_specs as specs
@@ -121,6 +122,14 @@ class _Assembly:
     def _vertex(self, placed: PlacedVertex) -> VertexProgram:
         vertex = placed.vertex
         settings = self.settings
+        if placed.parallelism > placed.max_parallelism:
+            head = vertex.head.node
+            raise JobGraphError(
+                f"{head.label} has parallelism {placed.parallelism} and max parallelism "
+                f"{placed.max_parallelism}: each subtask needs a key group; call "
+                f"set_max_parallelism({placed.parallelism}) or more, or set_parallelism({placed.max_parallelism}) "
+                "or less"
+            )
         indexes = {item.node.id: index for index, item in enumerate(vertex.operators)}
         carries = self._carries(vertex)
         operators = tuple(

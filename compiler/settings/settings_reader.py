@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import ValidationError
 
@@ -22,7 +23,7 @@ from opchain.runtime.configuration.options import (
 from opchain.runtime.configuration.options import ValueType as OfType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from pydantic.fields import FieldInfo
 
@@ -53,12 +54,12 @@ OPERATOR_PREFIX = "opchain.operator."
 def read_settings(configuration: Configuration) -> JobSettings:
     """The settings that a configuration gives; fields whose key it lacks have their defaults.
 
-    Keys that no field names are left alone, unless they begin as the project's own do.
+    Keys of Flink without meaning here are left alone, and so are a program's own, which are like no known key.
 
     Raises:
-        ValueError: A value does not fit, or a key is a misspelt one of opchain; the message names key and value.
+        ValueError: A value does not fit, or a key is misspelt; the message names key and value.
     """
-    _check_own_keys(configuration.key_set())
+    _check_keys(configuration.key_set())
     values: dict[str, Any] = {}
     for name, field in JobSettings.model_fields.items():
         option = _option(name, field)
@@ -88,15 +89,87 @@ def known_keys() -> frozenset[str]:
     )
 
 
-def _check_own_keys(keys: Iterable[str]) -> None:
-    # Flink's keys are many, and most mean nothing here; nobody but opchain reads these.
-    known = known_keys()
+@cache
+def flink_keys() -> frozenset[str]:
+    """The configuration keys of Flink 2.3, older spellings included."""
+    return frozenset(Path(__file__).with_name("flink_keys.txt").read_text("ascii").split())
+
+
+_MAPS = (
+    OPERATOR_PREFIX,
+    *(
+        "containerized.",
+        "env.java.opts.",
+        "events.reporter.",
+        "external-resource.",
+        "flink.",
+        "fs.",
+    ),
+    *("gs.", "kubernetes.", "metrics.reporter.", "metrics.scope.", "s3.", "security.", "traces."),
+    *("yarn.", "pipeline.global-job-parameters."),
+)
+"""How keys begin behind which any name may stand."""
+
+_NEARLY_THE_SAME = 0.85
+"""How like a known key a key of a program must be to be taken for a slip; from 0 to 1."""
+
+
+def is_known_key(key: str) -> bool:
+    """Whether opchain or Flink has a setting of this key."""
+    return key in known_keys() or key in flink_keys() or key.startswith(_MAPS)
+
+
+def unknown_key(key: str) -> str:
+    """What to say of a key that neither opchain nor Flink has, with the nearest one."""
+    keys = known_keys() | flink_keys()
+    close = get_close_matches(key, sorted(keys), n=1, cutoff=0.6)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    return f"configuration key {key!r} is unknown; {hint}'opchain config ls' lists the keys"
+
+
+def _check_keys(keys: Iterable[str]) -> None:
+    # A program may keep keys of its own in a Configuration, so a key that is like no other is left alone.
     for key in sorted(keys):
-        if key.startswith(_OWN) and key not in known and not key.startswith(OPERATOR_PREFIX):
-            own = [name for name in sorted(known) if name.startswith(_OWN)]
-            close = get_close_matches(key, own, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(own)}"
-            raise ValueError(f"configuration key {key!r} is unknown to opchain; {hint}")
+        if is_known_key(key):
+            continue
+        known = sorted(known_keys() | flink_keys())
+        if key.startswith(_OWN) or get_close_matches(key, known, n=1, cutoff=_NEARLY_THE_SAME):
+            raise ValueError(unknown_key(key))
+
+
+class SettingRow(NamedTuple):
+    """A setting for people: the values are choices, or the name of a type."""
+
+    key: str
+    values: tuple[str, ...]
+    is_choice: bool
+    default: str
+    description: str
+
+
+def setting_rows() -> Iterator[SettingRow]:
+    """Every configuration key that has an effect, in the order of JobSettings."""
+    for name, field in JobSettings.model_fields.items():
+        choices = ("true", "false") if field.annotation is bool else _choices(field.annotation)
+        plain = {int: "integer", float: "number"}
+        kind = plain.get(field.annotation, "text")  # type: ignore[arg-type]
+        if get_origin(field.annotation) is dict:
+            kind = "map"
+        if name.endswith("_ms"):
+            kind = "duration"
+        is_open = field.is_required() or field.default is None
+        default = "" if is_open else _default_text(name, field)
+        values = choices or (kind,)
+        yield SettingRow(key_of(name), values, bool(choices), default, field.description or "")
+
+
+def _default_text(name: str, field: FieldInfo) -> str:
+    value = field.get_default(call_default_factory=True)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if name.endswith("_ms") and value > 0:
+        return f"{value} ms"
+    return "empty" if value == {} else str(value)
 
 
 def key_of(field_name: str) -> str:

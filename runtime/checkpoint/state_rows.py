@@ -25,8 +25,8 @@ from opchain.runtime.checkpoint.metadata import (
     TaskMetadata,
     encode,
 )
+from opchain.runtime.checkpoint.restore_plan import TIMERS
 from opchain.runtime.checkpoint.savepoint import METADATA, copied_files, empty_target
-from opchain.runtime.checkpoint.state_descriptions import TIMERS
 from opchain.runtime.checkpoint.state_files import read_task_state, write_task_state
 from opchain.runtime.columnar.arrow_types import pyarrow
 from opchain.runtime.columnar.decode import records_of

@@ -261,8 +261,10 @@ class LocalStorage(CheckpointStorage):
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-        except BaseException:
+        except BaseException as error:
             temporary.unlink(missing_ok=True)
+            if isinstance(error, OSError) and error.filename is None:  # a full disk, for one
+                error.filename = str(path)
             raise
         return temporary
 

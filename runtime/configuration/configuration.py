@@ -273,9 +273,10 @@ def _converted(key: str, value: Any, value_type: ValueType[T]) -> T:
     except ValueError as error:
         if _is_secret(key):
             raise ValueError(f"configuration key {key!r} is not a {value_type.name}") from None
-        raise ValueError(
-            f"configuration key {key!r} is not a {value_type.name}: {error}"
-        ) from error
+        said = str(error)
+        what = f" is not a {value_type.name}"
+        what = "" if what in said else what
+        raise ValueError(f"configuration key {key!r}{what}: {said}") from error
 
 
 def _typed(values: Mapping[str, Any]) -> dict[str, tuple[type, Any]]:

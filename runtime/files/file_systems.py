@@ -11,6 +11,7 @@ FSSPEC_S3_KEY), which executors must have too.
 from __future__ import annotations
 
 import glob
+import io
 import os
 from abc import ABC, abstractmethod
 from contextlib import suppress
@@ -184,7 +185,7 @@ class LocalFileSystem(FileSystem):
             # A job that ends may remove a folder in which there is nothing yet.
             with suppress(FileNotFoundError):
                 self.make_folder(os.path.dirname(path))  # noqa: PTH120
-                return open(path, "xb", buffering=_BUFFER_SIZE)  # noqa: PTH123 - the caller closes it
+                return io.BufferedWriter(_NamedFile(path, "xb"), _BUFFER_SIZE)
         raise FileNotFoundError(f"{path} can't be made: its folder was removed {_ATTEMPTS} times")
 
     def make_folder(self, path: str) -> None:
@@ -223,6 +224,18 @@ class LocalFileSystem(FileSystem):
         """Removes the folder."""
         with suppress(OSError):  # it is not empty, or another job has removed it
             os.rmdir(path)  # noqa: PTH106
+
+
+class _NamedFile(io.FileIO):
+    """A file whose errors name it, such as that of a full disk; Python's own name no file."""
+
+    def write(self, data: Any, /) -> int:
+        """Writes bytes."""
+        try:
+            return super().write(data) or 0
+        except OSError as error:
+            error.filename = error.filename or self.name
+            raise
 
 
 _FOLDER = ".folder"

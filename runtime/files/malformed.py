@@ -79,6 +79,11 @@ class MalformedRecords:
             ) from cause
         if self.context is None:
             return
-        self.context.metric_group().counter(MALFORMED_COUNTER).inc(count)
+        self.count(count)
         if isinstance(self.policy, OutputTag):
             self.context.emit_to(self.policy, record)
+
+    def count(self, count: int = 1) -> None:
+        """Counts what is wrong, in the source's metric."""
+        if self.context is not None and not self.is_muted:
+            self.context.metric_group().counter(MALFORMED_COUNTER).inc(count)

@@ -94,7 +94,12 @@ def _field(record: Any, field: int | str) -> Any:
         return getattr(record, field)
     if isinstance(record, (*_INDEXED, dict)):
         container: Any = record
-        return container[field]
+        try:
+            return container[field]
+        except (IndexError, KeyError) as error:
+            raise TypeError(
+                f"{short_repr(record)} has no field {field!r}; it has {len(container)}, counted from 0"
+            ) from error
     return getattr(record, str(field))
 
 

@@ -7,6 +7,7 @@ Files and modules that Spark would copy to executors are used where they are.
 
 from __future__ import annotations
 
+import logging
 import shutil
 import sys
 import tempfile
@@ -41,6 +42,12 @@ if TYPE_CHECKING:
     from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.records.elements import Buffer
     from opchain.runtime.shipping.outcome import JobOutcome
+
+
+_LOG = logging.getLogger("opchain.local")
+
+MANY_TASKS = 1000
+"""With more tasks than this a job in this process is warned of."""
 
 
 @contextmanager
@@ -99,6 +106,14 @@ def local_run(
     Raises:
         UnpicklableFunctionError: A function cannot be pickled.
     """
+    tasks = sum(vertex.parallelism for vertex in job.vertices)
+    if tasks > MANY_TASKS:
+        _LOG.warning(
+            "job '%s' runs its %d tasks in this process, one after the other: a parallelism above 1 makes "
+            "nothing faster here; set a smaller one for -D execution.target=local",
+            job.job_name,
+            tasks,
+        )
     is_endless = bool(endless_sources(job) or running_sources(job))
     shipped = () if is_endless else ship_vertices(job)
     progress = CountedProgress(job)

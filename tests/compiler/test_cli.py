@@ -97,8 +97,8 @@ def test_every_command_and_option_is_explained(name: str) -> None:
 
 
 def test_the_commands_are_those_of_the_documentation() -> None:
-    looking = {"plan", "explain", "diff", "code", "key-groups", "lint", "port"}
-    running = {"run", "submit", "package", "checkpoint", "savepoint", "replay", "dev"}
+    looking = {"plan", "explain", "diff", "code", "key-groups", "lint", "port", "state", "config"}
+    running = {"run", "submit", "package", "checkpoint", "savepoint", "replay", "dev", "new"}
     operating = {"cancel", "stop"}
     assert set(main.commands) == looking | running | operating
     assert "opchain, version" in CliRunner().invoke(main, ["--version"]).output

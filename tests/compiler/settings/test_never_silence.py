@@ -81,11 +81,15 @@ def test_each_option_that_nothing_reads_is_told(key: str) -> None:
 
 def test_keys_of_flink_that_are_unknown_here_are_told_and_those_of_the_program_are_not() -> None:
     configuration = Configuration()
-    for key in ("taskmanager.numberOfTaskSlots", "state.latency-track.size", "shop.currency"):
+    for key in (
+        "taskmanager.numberOfTaskSlots",
+        "state.latency-track.history-size",
+        "shop.currency",
+    ):
         configuration.set_string(key, "1")
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
     assert [told.split(" ")[0] for told in env.program().without_effect] == [
-        "state.latency-track.size",
+        "state.latency-track.history-size",
         "taskmanager.numberOfTaskSlots",
     ]
 

@@ -1,0 +1,168 @@
+"""Mistakes in programs that were found late, or not at all: each is refused or warned of, with operator and line."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opchain.common import Configuration, Types, WatermarkStrategy
+from opchain.compiler.passes.rejections import JobGraphError
+from opchain.datastream import OutputTag, StreamExecutionEnvironment
+from opchain.datastream.connectors.file_system import FileSource, StreamFormat
+from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.files.file_systems import file_system_of
+from opchain.runtime.local import job as local_job
+
+
+def environment(**settings: str) -> StreamExecutionEnvironment:
+    configuration = Configuration()
+    configuration.set_string("execution.target", "local")
+    for key, value in settings.items():
+        configuration.set_string(key, value)
+    return StreamExecutionEnvironment.get_execution_environment(configuration)
+
+
+def collected(stream: Any) -> list[Any]:
+    with stream.execute_and_collect() as records:
+        return list(records)
+
+
+def as_text(value: Any) -> str:
+    return f"{value}"
+
+
+def parts(line: Any) -> Any:
+    return line.split()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda line: line.upper(), lambda line: f"{line}!", str.strip, as_text, str, lambda x: "no"],
+)
+def test_a_flat_map_that_returns_a_text_is_warned_of(function: Any) -> None:
+    lines = environment().from_collection(["ab"])
+    with pytest.warns(
+        UserWarning, match=r"flat_map\(\) \(test_.*\.py:\d+\): .* returns a text, and each"
+    ):
+        lines.flat_map(function)
+
+
+@pytest.mark.parametrize(
+    "function", [lambda line: [line.upper()], str.split, parts, lambda line: line]
+)
+def test_other_flat_maps_are_not(function: Any) -> None:
+    environment().from_collection(["ab"]).flat_map(function)  # a warning would be an error
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "said"),
+    [
+        (Types.INT(), 1 << 40, "does not fit into INT, which holds -2147483648 to 2147483647"),
+        (Types.SHORT(), 40_000, "does not fit into SHORT"),
+        (Types.BYTE(), 200, "does not fit into BYTE"),
+        (Types.INT(), "x", "'x' is declared as INT, and is a str"),
+    ],
+)
+def test_numbers_do_not_wrap(declared: Any, value: Any, said: str) -> None:
+    stream = environment().from_collection([0]).map(lambda _: value, declared)
+    with pytest.raises((OverflowError, TypeError), match=said):
+        collected(stream)
+
+
+@pytest.mark.parametrize("is_keyed", [False, True])
+def test_a_max_parallelism_below_the_parallelism_names_the_operator(is_keyed: bool) -> None:
+    env = environment()
+    env.set_parallelism(4)
+    numbers: Any = env.from_collection([1])
+    numbers = numbers.key_by(lambda value: value) if is_keyed else numbers
+    stream = numbers.map(lambda value: value).name("double").set_max_parallelism(2)
+    with pytest.raises(
+        JobGraphError,
+        match=r"'double' \(test_.*\.py:\d+\) has parallelism 4 and max parallelism 2: .*set_max_parallelism\(4\)",
+    ):
+        collected(stream)
+
+
+def test_a_field_that_the_type_does_not_have_is_refused_at_once() -> None:
+    pairs = environment().from_collection([("a", 1)], Types.TUPLE([Types.STRING(), Types.INT()]))
+    keyed = pairs.key_by(lambda pair: pair[0])
+    with pytest.raises(ValueError, match=r"sum\(\) .* have no field 5; their fields are 0 to 1"):
+        keyed.sum(5)
+    keyed.sum(1)
+    keyed.sum(-1)
+    row = Types.ROW_NAMED(["word", "count"], [Types.STRING(), Types.INT()])
+    rows = environment().from_collection([("a", 1)], row).key_by(lambda each: each[0])
+    with pytest.raises(
+        ValueError, match="no field 'cuont'; their fields are 0 to 1, or word, count"
+    ):
+        rows.sum("cuont")
+
+
+def test_a_field_that_a_record_does_not_have_is_named() -> None:
+    pairs = environment().from_collection([("a", 1), ("a", 2)]).key_by(lambda pair: pair[0])
+    with pytest.raises(TypeError, match=r"\('a', 1\) has no field 5; it has 2, counted from 0"):
+        collected(pairs.sum(5))
+
+
+def test_many_tasks_in_one_process_are_warned_of(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_job, "MANY_TASKS", 10)
+    env = environment()
+    env.set_parallelism(11)
+    with caplog.at_level(logging.WARNING, "opchain.local"):
+        assert collected(env.from_sequence(1, 2).map(lambda value: value)) == [1, 2]
+    assert "in this process, one after the other" in caplog.text
+
+
+def lines_of(path: Path, policy: Any = None) -> Any:
+    builder = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(path))
+    if policy is not None:
+        builder = builder.on_malformed(policy)
+    return environment().from_source(builder.build(), WatermarkStrategy.no_watermarks(), "lines")
+
+
+def test_text_that_is_not_utf_8_is_replaced_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "lines.txt"
+    path.write_bytes(b"one\n" + "Z\u00fcrich".encode("latin1") + b"\r\nthree\n")
+    lines = lines_of(path)
+    lines.print()
+    result = lines.get_execution_environment().execute()
+    assert result.metrics.operator("Source: lines").registered["numRecordsInErrors"] == 1
+    assert collected(lines_of(path)) == ["one", "Z\ufffdrich", "three"]
+    assert collected(lines_of(path, "skip")) == ["one", "three"]
+    tag = OutputTag("broken")
+    source = lines_of(path, tag)
+    (broken,) = collected(source.get_side_output(tag))
+    assert (broken.place, broken.text) == ("byte 4", "Z\ufffdrich")
+    assert "not UTF-8" in broken.reason
+
+
+def test_a_setting_that_is_no_duration_is_said_once() -> None:
+    with pytest.raises(ValueError, match="'soon' is not a duration: expected") as raised:
+        environment(**{"execution.checkpointing.interval": "soon"})
+    assert str(raised.value).count("not a duration") == 1
+
+
+def is_full(*_: Any) -> Any:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "part"
+    stream = file_system_of(str(path)).create(str(path))
+    with Path("/dev/full").open("wb") as full:
+        os.dup2(full.fileno(), stream.fileno())
+        stream.write(b"x" * 10)
+        with pytest.raises(OSError, match=f"No space left on device: '{path}'"):
+            stream.flush()
+        stream.raw.close()  # type: ignore[attr-defined]
+    storage = checkpoint_storage(str(tmp_path / "job"))
+    monkeypatch.setattr("os.fsync", is_full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*job/chk-1/_metadata'"):
+        storage.publish("chk-1/_metadata", b"x")
