@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import pickle
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from opchain.common import Configuration, Duration, WatermarkStrategy
 from opchain.common.serialization import DeserializationSchema, SimpleStringSchema
+from opchain.common.time import Time
 from opchain.datastream import OutputTag, StreamExecutionEnvironment
 from opchain.datastream.connectors.kafka import (
     KafkaOffsetResetStrategy,
@@ -18,7 +20,9 @@ from opchain.datastream.connectors.kafka import (
     KafkaSource,
     KafkaTopicPartition,
 )
+from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.connectors.kafka.client import KafkaConnectorError
+from opchain.runtime.connectors.kafka.reader import PartitionRange, RangeReader
 from opchain.runtime.connectors.kafka.record import MalformedMessageError
 from opchain.runtime.testing.kafka_broker import PASSWORD, USER
 
@@ -298,6 +302,47 @@ def test_records_have_the_timestamps_of_their_messages(kafka: Kafka) -> None:
     source = builder(kafka, topic).set_bounded(LATEST).build()
     stream = env.from_source(source, WatermarkStrategy.for_monotonous_timestamps(), "kafka")
     assert list(stream.process(Timestamp()).execute_and_collect()) == [("a", 7_000)]
+
+
+def test_no_record_is_late_because_its_partition_is_behind(kafka: Kafka) -> None:
+    """Each partition has its own watermark. With one for all, a partition that is a day behind would be late."""
+    topic = kafka.topic(2)
+    day_ms = 24 * 3600 * 1000
+    kafka.produce(topic, ["ahead"] * 5_000, 0, timestamp=10 * day_ms)
+    kafka.produce(topic, ["behind"] * 5_000, 1, timestamp=9 * day_ms)
+    env = environment(1)
+    source = builder(kafka, topic).set_unbounded(LATEST).build()
+    stream = env.from_source(source, WatermarkStrategy.for_monotonous_timestamps(), "kafka")
+    ones = stream.map(lambda value: (value, 1)).key_by(lambda pair: pair[0])
+    hours = ones.window(TumblingEventTimeWindows.of(Time.hours(1)))
+    counted = hours.reduce(lambda left, right: (left[0], left[1] + right[1]))
+    assert sorted(counted.execute_and_collect()) == [("ahead", 5_000), ("behind", 5_000)]
+
+
+def test_an_unbounded_source_stops_at_a_time(kafka: Kafka) -> None:
+    topic = kafka.topic(2)
+    kafka.produce(topic, range(10), 0, timestamp=1_000)
+    kafka.produce(topic, range(10, 20), 1, timestamp=1_000)
+    kafka.produce(topic, range(20, 30), 1, timestamp=5_000)
+    stop = KafkaOffsetsInitializer.timestamp(3_000)
+    source = builder(kafka, topic).set_unbounded(stop).build()
+    found = epochs(source, source.initial_position(0))
+    assert sorted(int(value) for _, records in found for value in records) == list(range(20))
+    assert source.is_at_end(found[-1][0])
+    assert source.progress_of(found[-1][0])[f"{topic}-1"] == {"next": 10, "lag": 10}
+
+
+def test_a_codec_that_the_client_does_not_know_fails_the_job_with_its_place(kafka: Kafka) -> None:
+    """No broker takes such a message, so the client's own error stands in for it."""
+    library: Any = pytest.importorskip("confluent_kafka")
+    unknown = library.KafkaError(library.KafkaError._NOT_IMPLEMENTED, "Unsupported codec 9")
+    message = SimpleNamespace(error=lambda: unknown, offset=lambda: 7)
+    reader = RangeReader({"bootstrap.servers": kafka.servers}, "KafkaSource(t)")
+    with pytest.raises(
+        KafkaConnectorError, match=r"topic t, partition 1, offset 7: .*codec 9.*no such compression"
+    ):
+        reader._is_end(message, PartitionRange("t", 1, 0, 9))
+    reader.close()
 
 
 def test_a_malformed_message_fails_the_job_with_its_place(kafka: Kafka) -> None:
