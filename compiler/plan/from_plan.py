@@ -135,8 +135,15 @@ def _operator(node: StreamNode, operator_id: str) -> PlannedOperator:
         keys=tuple(key_by.name for key_by in node.key_bys if key_by is not None),
         description=node.description,
         source=source_kind(node.spec),
+        topics=_topics(node.spec),
         call_site=str(node.call_site),
     )
+
+
+def _topics(spec: specs.OperatorSpec) -> str | None:
+    """The topics of a source or a sink that has any."""
+    connector = getattr(spec, "source", None) or getattr(spec, "sink", None)
+    return getattr(connector, "topics", None)
 
 
 def _edge(plan: Plan, edge: StreamEdge, job_edge: JobEdge | None) -> PlannedEdge:

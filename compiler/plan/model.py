@@ -46,7 +46,7 @@ class PlannedOperator(_Written):
     `state` says what a savepoint holds of it, None where there is nothing; `keys` has the name of
     the key of each keyed input. `id` and `user_id` are the operator ids: generated, and as set by
     `set_uid_hash`. `max_parallelism` is -1 where the program sets none. `source` says what a source is,
-    None for what is none.
+    None for what is none. `topics` has the topics that a KafkaSource reads, or the topic that a KafkaSink writes.
     """
 
     node: int
@@ -63,6 +63,7 @@ class PlannedOperator(_Written):
     keys: tuple[str, ...] = ()
     description: str | None = None
     source: SourceKind | None = None
+    topics: str | None = None
     call_site: str
 
 

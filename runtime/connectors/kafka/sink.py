@@ -42,6 +42,11 @@ class KafkaSink(Sink[Any]):
     def __repr__(self) -> str:
         return f"KafkaSink({self.serializer!r}, {self.guarantee.name})"
 
+    @property
+    def topics(self) -> str:
+        """The topic that it writes, or the name of the class that chooses topics; for plans."""
+        return repr(self.serializer)
+
     @staticmethod
     def builder() -> KafkaSinkBuilder:
         """Starts a sink."""

@@ -109,6 +109,11 @@ class KafkaSource(UnboundedSource[T]):
     def __repr__(self) -> str:
         return f"KafkaSource({self.subscription})"
 
+    @property
+    def topics(self) -> str:
+        """The topics or partitions that it reads, or the pattern of their names; for plans."""
+        return str(self.subscription)
+
     @staticmethod
     def builder() -> KafkaSourceBuilder[Any]:
         """Starts a source."""

@@ -1,8 +1,14 @@
 from programs import drawn
 
 from opchain import StreamExecutionEnvironment
+from opchain.common import SimpleStringSchema, WatermarkStrategy
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan, stream_plan
+from opchain.datastream.connectors.kafka import (
+    KafkaRecordSerializationSchema,
+    KafkaSink,
+    KafkaSource,
+)
 from opchain.testing import plan_of
 
 
@@ -52,3 +58,17 @@ def test_a_stream_plan_has_internal_partitioners_and_exchange_modes() -> None:
     assert plan.is_dynamic
     sinks = stream_plan(compile_program(drawn("two_sinks").program(), "operator-ids"))
     assert all(operator.id for operator in sinks.operators)
+
+
+def test_sources_and_sinks_of_kafka_have_their_topics() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    source = KafkaSource.builder().set_bootstrap_servers("a:1").set_topics("left", "right")
+    source.set_value_only_deserializer(SimpleStringSchema())
+    schema = KafkaRecordSerializationSchema.builder().set_topic("target")
+    schema.set_value_serialization_schema(SimpleStringSchema())
+    sink = KafkaSink.builder().set_bootstrap_servers("a:1").set_record_serializer(schema.build())
+    stream = env.from_source(source.build(), WatermarkStrategy.no_watermarks(), "in")
+    stream.map(str.upper).name("upper").sink_to(sink.build()).name("out")
+    topics = {operator.name: operator.topics for operator in plan_of(env).operators}
+    assert (topics["Source: in"], topics["upper"]) == ("left, right", None)
+    assert topics["out: Writer"] == "target"
