@@ -355,6 +355,12 @@ def epoch_news(epoch: EpochProgress) -> dict[str, Any]:
         "watermarkLagMs": epoch.watermark_lag_ms,
         "checkpoint": epoch.checkpoint,
         "slowestSnapshotMs": max((vertex.snapshot_ms for vertex in epoch.vertices), default=0.0),
+        "splits": {
+            operator.id: operator.splits
+            for vertex in epoch.vertices
+            for operator in vertex.operators
+            if operator.splits
+        },
         "stateOf": {
             vertex.id: vertex.state_bytes for vertex in epoch.vertices if vertex.state_bytes
         },

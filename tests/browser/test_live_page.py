@@ -67,7 +67,7 @@ class RunningJob:
         seen(visits(env), "counts")
         return StartedJob("visits", self.client, compile_program(env.program("visits")))
 
-    def run_epoch(self, records: int) -> None:
+    def run_epoch(self, records: int, lags: tuple[int, ...] = ()) -> None:
         """Numbers from where the last epoch ended."""
         first = self.history.last.watermark if self.history.last else None
         begin = 0 if not isinstance(first, int) else first + 2 - START_MS
@@ -83,6 +83,12 @@ class RunningJob:
             batch=self._number - 1,
             checkpoint="",
             durations_ms={"waiting": 400.0, "tasks": 500.0, "checkpoint": 80.0, "commit": 20.0},
+            splits={
+                self.epochs.job.vertices[0].operators[0].operator_id: {
+                    f"visits-of-users-{number}": {"next": 7, "lag": lag}
+                    for number, lag in enumerate(lags)
+                }
+            },
         )
         self.history.add(progress, outcome)
 
@@ -248,6 +254,24 @@ def test_the_strip_has_what_the_run_did(opened: Any, job: RunningJob) -> None:
     tab(page, "Timeline")
     assert page.locator("#sheet .track i.running").count() == 2
     assert "parallelism.default" in tab(page, "Configuration")
+
+
+def test_a_source_with_partitions_shows_their_topic_and_lag(opened: Any, job: RunningJob) -> None:
+    page = opened
+    job.run_epoch(100, lags=(1_200, 300))
+    wait_for_epoch(page, 1)
+    row = page.locator(".vertex[data-number='1'] li").first
+    row.get_by_text("visits-of-users \u00b7 2 partitions \u00b7 lag 1,500").wait_for()
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.vertex li .name')].every((name) => name.scrollWidth <= name.clientWidth)"
+    )
+    assert overlapping(vertices(page)) == []
+    page.click(".vertex[data-number='1']")
+    rows = page.locator("#details .splits tbody tr").all_inner_texts()
+    assert [text.split() for text in rows] == [
+        ["visits-of-users-0", "7", "1,200"],
+        ["visits-of-users-1", "7", "300"],
+    ]
 
 
 def test_a_click_twice_cancels_with_the_token_alone(chromium: Any, job: RunningJob) -> None:

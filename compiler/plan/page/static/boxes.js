@@ -12,11 +12,11 @@ function vertexBox(vertex) {
   const title = vertex.operators.map((operator) => operator.name).join(", ");
   const tasks = vertex.parallelism === null ? "auto" : `\u00d7${vertex.parallelism}`;
   const family = familyOf(vertex);
-  const box = element(`div.vertex.${family}`, {
+  const hasState = vertex.operators.some((operator) => operator.state && operator.family !== "source");
+  const box = element(`div.vertex.${family}${hasState ? ".has-state" : ""}`, {
     role: "button", tabindex: 0, "data-number": vertex.number,
     "aria-label": `vertex ${vertex.number}, ${vertex.parallelism === null ? "automatic parallelism" : counted(vertex.parallelism, "task")}: ${title}`,
   });
-  const hasState = vertex.operators.some((operator) => operator.state && operator.family !== "source");
   const facts = [tasks, vertex.operators.length > 1 ? `${vertex.operators.length} ops` : "", hasState ? "state" : ""];
   box.append(
     element("div.top", {},

@@ -67,7 +67,17 @@ function operatorCard(operator, counts) {
       ["uid", operator.uid],
       ["uid hash", operator.uidHash, "dd.mono"],
       ["Id", operator.id, "dd.mono"],
-    ]));
+    ]),
+    operator.splits ? splitsTable(operator.splits) : null);
+}
+
+function splitsTable(splits) {
+  const most = Math.max(1, ...Object.values(splits).map((split) => split.lag ?? 0));
+  return element("table.splits", {},
+    element("thead", {}, element("tr", {}, ["Partition", "", "Next offset", "Lag"].map((title) => element("th", { scope: "col" }, title)))),
+    element("tbody", {}, Object.entries(splits).map(([name, split]) => element("tr", {},
+      element("td", {}, name), element("td.bar", {}, element("i", { "--share": (split.lag ?? 0) / most })),
+      element("td", {}, split.next === undefined ? "" : grouped(split.next)), element("td", {}, split.lag === undefined ? "" : grouped(split.lag))))));
 }
 
 function exchangeCard(plan, exchange, end, choose) {

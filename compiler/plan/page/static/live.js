@@ -28,6 +28,7 @@ function followJob(plan, page, showNumbers) {
   function take(run) {
     tell(run.isOver ? `over ${run.status}` : "running", run.status, liveFacts(run));
     showStates(plan, run);
+    showSplits(plan, run);
     // Vertices that have not begun have no numbers yet.
     if (run.numbers) showNumbers({ ...valueOf("numbers"), ...run.numbers });
     showFlows(plan, run);
@@ -66,6 +67,23 @@ function showStates(plan, run) {
   }
 }
 
+// Of sources with partitions, such as Kafka's: how many there are, and the records that they have left.
+function showSplits(plan, run) {
+  const all = run.epochs.at(-1)?.splits ?? {};
+  for (const vertex of plan.vertices) {
+    for (const operator of vertex.operators) {
+      operator.splits = all[operator.id] ?? null;
+      const row = vertex.box.querySelector(`li[data-node="${operator.node}"]`);
+      if (!operator.splits || !row) continue;
+      const names = Object.keys(operator.splits);
+      const topics = new Set(names.map((name) => name.replace(/-[0-9]+$/, "")));
+      const lag = Object.values(operator.splits).reduce((sum, split) => sum + (split.lag ?? 0), 0);
+      row.querySelector(".kind").textContent = [
+        topics.size === 1 ? [...topics][0] : counted(topics.size, "topic"), counted(names.length, "partition"), `lag ${short(lag)}`].join(" \u00b7 ");
+    }
+  }
+}
+
 // How many records an exchange carries: what its only reader gets, else what its sender emits.
 function showFlows(plan, run) {
   const alone = (side, number) => plan.exchanges.filter((exchange) => exchange[side] === number).length === 1;
@@ -77,7 +95,9 @@ function showFlows(plan, run) {
     exchange.flow = run.isOver ? 0 : Math.min(THICKEST, Math.log10(1 + rate)).toFixed(2);
     exchange.wire?.style.setProperty("--flow", exchange.flow);
     const shown = exchange.label.querySelector(".rate");
-    if (shown) shown.textContent = run.isOver || !rate ? "" : `${short(Math.round(rate))}/s`;
+    if (!shown) continue;
+    shown.textContent = run.isOver || !rate ? "" : `${short(Math.round(rate))}/s`;
+    shown.hidden = run.isOver;
   }
 }
 

@@ -96,10 +96,13 @@ async function showNumbers(plan, page, counts) {
   if (page.chosen?.kind === "vertex") page.choose.vertex(page.chosen.number);
 }
 
+// Numbers and the partitions of sources grow; names that are longer than the widest box are cut.
 const outgrown = (plan) => plan.vertices.some(({ box }) => {
   const numbers = box.querySelector(".numbers");
-  return numbers && numbers.scrollWidth > numbers.clientWidth;
+  const isCut = (name) => name.scrollWidth > name.clientWidth && name.closest(".vertex").offsetWidth < WIDEST;
+  return (numbers && numbers.scrollWidth > numbers.clientWidth) || [...box.querySelectorAll("li.source .name, li.head .name")].some(isCut);
 });
+const WIDEST = 396;
 
 // Opens and closes the panel; what is chosen is marked in the drawing.
 function chooser(plan, page) {

@@ -193,10 +193,11 @@ function keyGroups(vertex, parallelism, subtask) {
 function timelineSheet(plan, run) {
   const spans = Object.entries(run.spans);
   const begin = Math.min(...spans.map(([, [begun]]) => begun));
-  const end = Math.max(run.at, ...spans.map(([, [, ended]]) => ended ?? run.at), begin + 1);
+  const now = run.isOver || !isLive() ? run.at : Date.now();
+  const end = Math.max(now, ...spans.map(([, [, ended]]) => ended ?? now), begin + 1);
   return element("div.timeline", {}, plan.vertices.map((vertex) => {
     const span = run.spans[vertex.id];
-    const [from, to] = span ? [span[0], span[1] ?? run.at] : [begin, begin];
+    const [from, to] = span ? [span[0], span[1] ?? now] : [begin, begin];
     return element("div", {}, element("span.name", { title: vertex.name }, `#${vertex.number} ${vertex.name}`),
       element("span.track", {}, span ? element(`i.${run.states[vertex.id]}`, { "--from": (from - begin) / (end - begin), "--share": (to - from) / (end - begin) }) : null),
       element("span.time", {}, span ? milliseconds(to - from) : "not started"));
