@@ -275,10 +275,13 @@ class JobWatch:
         error = self._error(status)
         if error is None:
             return []
+        title = f"{type(error).__name__}: {error}".splitlines()[0]
         return [
             {
-                "title": f"{type(error).__name__}: {error}".splitlines()[0],
-                "lines": failure_lines(error, _MOST_LINES),
+                "title": title,
+                "lines": [
+                    line for line in failure_lines(error, _MOST_LINES) if not line.endswith(title)
+                ],
                 "vertex": self._failed_vertex(status),
                 "at": max((span[1] or 0 for span in self._spans.values()), default=0) or None,
             }

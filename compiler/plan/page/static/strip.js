@@ -150,7 +150,7 @@ function exceptionsSheet(run, names) {
   return [restarts, ...run.exceptions.map((failure) => element("article.failure", {},
     element("h4", {}, failure.title),
     element("p", {}, [failure.vertex ? `in ${names.get(failure.vertex)}` : "", failure.at ? `${clock(failure.at)} UTC` : ""].filter(Boolean).join(" \u00b7 ")),
-    element("pre", {}, failure.lines.join("\n"))))];
+    failure.lines.length ? element("pre", {}, failure.lines.join("\n")) : null))];
 }
 
 function watermarksSheet(plan, run) {
