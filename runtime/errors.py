@@ -1,14 +1,10 @@
-"""What can go wrong, as one tree of exceptions.
+"""The exceptions of opchain as one tree, names of operators as one line of text, and imports of optional libraries.
 
 `StreamError` is the root, so that a program can catch everything this project raises on purpose. Below
 it, the class says whose move it is: the program's author (`GraphError`, and what a record or key can be
 wrong in), whoever looks after state and checkpoints (`StateError`, `CheckpointError`) or the machines
 (`LostBufferError`, `SpillError`), or us (`InternalError`). Wrong arguments to a single call
 are plain `TypeError` and `ValueError`; an exception from a user's function keeps its own type.
-
-Names that a user gave, where only a line of plain text can stand: in source, file names, and Spark's UI.
-
-Libraries that only some programs need: imported where they are used, missed with a clear error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Spans and points of time, as Flink's API takes them: Duration, Time and Instant.
-
-Which clock a timer follows.
-"""
+"""Duration, Time and Instant of PyFlink, and TimeDomain, the clock that a timer follows."""
 
 from __future__ import annotations
 

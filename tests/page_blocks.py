@@ -4,7 +4,6 @@
 - ``sh`` is run by bash.
 - ``text`` is what the block before it printed; a line ``...`` stands for any number of lines.
 - ``json``, ``toml``, ``yaml`` and the like with a title are files.
-- ``mermaid`` is a picture.
 - `<!-- needs: checkout -->` has the blocks run with a copy of the sources, and a titled block whose file exists is added to it.
 - `<!-- not run: REASON -->` before a block leaves it out; `<!-- needs: spark -->` at any place marks the page.
 """
@@ -21,7 +20,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PICTURES = {"mermaid"}
 _BLOCK = re.compile(
     r"(?:^[ ]*<!-- not run: (?P<reason>[^>]*?) -->\n)?"
     r"^(?P<indent>[ ]*)```(?P<language>\w*)(?P<options>[^\n]*)\n(?P<text>.*?)^(?P=indent)```[ ]*$",
@@ -76,7 +74,7 @@ def run_page(page: Path, folder: Path) -> None:
             shutil.copytree(ROOT / part, folder / part, symlinks=True, ignore=_COMPILED)
     for block in blocks_of(page):
         place = f"{page.relative_to(ROOT)}:{block.line}"
-        if block.not_run is not None or block.language in PICTURES:
+        if block.not_run is not None:
             continue
         if block.title is not None:
             target = folder / block.title

@@ -1,8 +1,6 @@
-"""What an assertion takes: an environment, a program or a plan.
+"""Assertions on which operators share a task, of an environment, a program or a plan.
 
-Finding an operator of a plan by what the user calls it.
-
-Assertions on what shares a task; their messages show the rules and the plan.
+Messages show the rules and the plan.
 """
 
 from __future__ import annotations

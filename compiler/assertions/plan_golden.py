@@ -1,9 +1,4 @@
-"""Golden files: expected text that is stored, compared, and rewritten on request.
-
-Whether to rewrite is a state of the whole test run, set once by `pytest --update-golden`.
-
-A plan compared with a golden file.
-"""
+"""Golden files of plans: stored, compared, and rewritten by `pytest --update-golden`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""What a command says when it cannot do its work: one sentence with the line of the user's program.
+"""Errors of a command: one sentence with the line of the user's program, and the user's part of a traceback.
 
 Every failure of opchain's own commands ends with exit code 2, so that a CI job can tell it from the
 answer 1 of `opchain diff`.
-
-The traceback of a user's error: the frames of the user's files, and what they have called.
 
 Between the line that executes a job and the function that fails lie some twenty frames of opchain; who
 wrote neither is not helped by them.

@@ -1,6 +1,4 @@
-"""Runs a file as Python would: `__main__`, `sys.argv`, `sys.path`; and keeps what it prints apart.
-
-FILE on the command line: a user's program, run as Python would run it, with its jobs captured.
+"""FILE on the command line: a program that runs as under `python FILE`, with its jobs captured and its output kept apart.
 
 `opchain plan clicks.py` runs the file as `__main__`; `clicks.py:build` imports it and calls
 `build(env)` with a fresh environment. Either way no job runs and no Spark starts. What the program

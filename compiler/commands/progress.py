@@ -1,6 +1,4 @@
-"""The last lines of a terminal, which are drawn again and again, and make way for what the program prints.
-
-How far the running job is: rows on a terminal, else lines.
+"""The progress of a running job: rows on a terminal, or lines in the log.
 
 A bounded job has a bar for each stage, and a line in the log for each that is done; an unbounded one a table of
 what its operators did in the last epoch, and a line for each epoch. Without terminal and log standard error gets a

@@ -1,11 +1,7 @@
-"""The modules beside a program, found without running it.
+"""`opchain submit`: runs a program on a cluster, by the spark-submit command that it prints.
 
 What a running program has loaded is sent automatically (runtime.user_modules). In cluster mode the driver is on
 another machine, and spark-submit must bring along what the program will import.
-
-The packages that a program needs on executors: a packed environment, or a folder that pip has filled.
-
-The command line of spark-submit for a program: what it is given, and in which order.
 
 `opchain submit`: a program on a cluster, by the spark-submit command that it prints.
 """

@@ -1,7 +1,4 @@
-"""What a DSL call was given, checked at the call: the message names it, the line, and what fits.
-
-Record types as a program may declare them: taken everywhere PyFlink takes them, needed nowhere.
-"""
+"""Checks of the arguments of a DSL call: the message names the call, its line, and what is accepted."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""An operator with two inputs, added to the program.
-
-Broadcast state: a stream that every subtask sees beside its share of another one.
-
-ConnectedStreams: two streams of different types before one operator.
-"""
+"""ConnectedStreams and BroadcastConnectedStream: two streams of different types before one operator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Window co-groups: `first.co_group(second).where(..).equal_to(..).window(..).apply(..)`.
-
-Window joins: `first.join(second).where(..).equal_to(..).window(..).apply(..)`.
-"""
+"""Window joins and co-groups: `first.join(second).where(..).equal_to(..).window(..).apply(..)`, and `co_group`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""An unbounded stream as a streaming DataFrame: a sink that commits files, and Spark's stream of these files.
+"""A stream as a DataFrame of Spark; of an unbounded stream, a streaming DataFrame over committed files.
 
 The job is a query of its own, as it must be: its epochs end with its own checkpoints, and a query of Spark's
 ends in one sink. So job and queries need not run at the same time, nor in the same program.
-
-A stream as a DataFrame of Spark: the part of the program that leads to it becomes the DataFrame's plan.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""What generates a window: assigner, trigger, evictor, lateness, and where late records go.
-
-WindowedStream: the windows of each key, and what is computed over them.
-
-AllWindowedStream: windows over a whole stream, computed in a single subtask.
-"""
+"""WindowedStream and AllWindowedStream: windows per key, or over a whole stream in a single subtask."""
 
 from __future__ import annotations
 

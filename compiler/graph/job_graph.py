@@ -1,9 +1,7 @@
-"""What the passes find out about chains on the way from the StreamGraph to the JobGraph.
+"""The JobGraph: chains of operators as vertices, and the data sets between them; and what passes find out about chains.
 
 Flink keeps the same in `OperatorChainInfo`, `JobVertexBuildContext` and `NonChainedOutput`. Here each
 is a value that one pass makes and later ones read; stream nodes go by id, a chain by its head's id.
-
-The JobGraph: chains of operators as vertices, and the data sets that are sent between them.
 
 Flink: `JobGraph`, `JobVertex`, `JobEdge`, `IntermediateDataSet`. A vertex holds a *tree* of operators
 with one head; every edge leads from one operator of a chain to the head of another.

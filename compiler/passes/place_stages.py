@@ -1,4 +1,4 @@
-"""Deals the tasks of a stage to slots, which are what Spark runs as tasks.
+"""Places vertices in stages, and the tasks of a stage in slots. A slot is one task of Spark.
 
 As in Flink (`SlotSharingExecutionSlotAllocator`), a slot holds at most one subtask of each vertex of one slot
 sharing group, and a group needs as many slots as its widest vertex has subtasks. So subtask s goes to slot s
@@ -9,8 +9,6 @@ the vertices that should run side by side are put into groups of their own, as t
 
 In batch mode Flink numbers its default group by regions, whose slots later regions take over; here the name
 alone counts.
-
-Places vertices in stages: as early as they can, or later where less has to be carried along.
 
 A buffer for a later stage than the next passes through as opaque bytes. So a vertex with fewer inputs
 than outputs, above all a source, is moved to just before its first consumer; one with fewer outputs

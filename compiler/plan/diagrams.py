@@ -1,7 +1,4 @@
-"""Graphs as Graphviz drawings, a vertex being a box around its operators. Try `dot -Tsvg`.
-
-Graphs as Mermaid flowcharts, which Markdown on GitHub and GitLab draw.
-"""
+"""Graphs as Graphviz drawings (`dot -Tsvg`) and as Mermaid flowcharts."""
 
 from __future__ import annotations
 

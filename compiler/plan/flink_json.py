@@ -1,9 +1,7 @@
-"""A plan as Flink's own JSON, which Flink's plan visualizer and web interface read.
+"""Plans and stream graphs as Flink's JSON, which Flink's plan visualizer and web interface read.
 
 Flink: `JsonPlanGenerator.generatePlan`, with the descriptions of
 `StreamingJobGraphGenerator.setVertexDescription`.
-
-A stream graph as Flink's own JSON, which Flink's plan visualizer reads: operators before chaining.
 
 Flink: `JSONGenerator`, behind `StreamExecutionEnvironment.getExecutionPlan`.
 """

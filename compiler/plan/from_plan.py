@@ -1,7 +1,4 @@
-"""Which operators have something in a savepoint, and what: the ones whose operator id must not change.
-
-A compiled plan as the model that is printed and saved.
-"""
+"""A compiled plan as the model that is printed and saved, with the operators whose state a savepoint holds."""
 
 from __future__ import annotations
 

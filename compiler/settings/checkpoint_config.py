@@ -1,12 +1,6 @@
-"""What a checkpoint promises.
-
-What becomes of the checkpoints when a job is cancelled.
-
-The configuration keys behind CheckpointConfig, with Flink's defaults.
+"""CheckpointConfig, its configuration keys, and the enums that it uses.
 
 Flink: CheckpointingOptions.
-
-The settings of checkpoints, as the user sets them on the environment.
 """
 
 from __future__ import annotations

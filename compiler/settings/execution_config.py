@@ -1,9 +1,4 @@
-"""How a job treats its input: as a stream, or as a whole.
-
-When a task with several inputs may start.
-
-How a program runs, as the user sets it on the environment.
-"""
+"""ExecutionConfig, RuntimeExecutionMode, and when a task with several inputs starts."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""The configuration keys behind ExecutionConfig, with Flink's defaults.
+"""The configuration keys of ExecutionConfig and of the environment's setters, with Flink's defaults.
 
 Flink: PipelineOptions, and the few keys of CoreOptions, ExecutionOptions, MetricOptions and
 TaskManagerOptions that an ExecutionConfig also holds.
-
-The configuration keys behind the environment's own setters, with Flink's defaults.
 
 Flink: PipelineOptions, ExecutionOptions, CheckpointingOptions and StateChangelogOptions.
 """

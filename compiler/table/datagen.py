@@ -1,12 +1,10 @@
-"""The connector `datagen`: rows that are made up, column by column.
+"""The connector `datagen`: generated rows, with a generator per column.
 
 Its options are Flink's: `rows-per-second` (10,000 where none is given), `number-of-rows` (no end), and for
 each column `fields.NAME.kind` (`random` or `sequence`), `.min`, `.max`, `.length`, `.null-rate`, `.start`,
 `.end`. Where Flink draws other numbers in every run, here the same rows come in each.
 
 Flink: `DataGenTableSourceFactory`, `RandomGeneratorVisitor`, `SequenceGeneratorVisitor`.
-
-The connector `datagen` as a format of Spark's reader, with its own options.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A number of bytes, as Flink's configuration and slot sharing groups give it.
-
-Configuration options: a key, the type of its value, and a default.
-"""
+"""Configuration options (a key, the type of its value, and a default), and memory sizes as Flink writes them."""
 
 from __future__ import annotations
 

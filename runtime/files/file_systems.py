@@ -1,8 +1,4 @@
-"""Where files lie: on the machine's own disks, or wherever fsspec reaches.
-
-Files on the machine's own disks.
-
-Files of other machines: object stores, HDFS, SFTP and whatever else fsspec reaches.
+"""File systems: local disks, and through fsspec object stores, HDFS, SFTP and others.
 
 Credentials and options come from fsspec's own configuration (its `conf` folder, or variables such as
 FSSPEC_S3_KEY), which executors must have too.

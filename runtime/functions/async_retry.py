@@ -1,7 +1,4 @@
-"""Ready-made predicates for retry strategies.
-
-When a failed or fruitless async call is made again.
-"""
+"""Retry strategies of async calls, and ready-made predicates for them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Rolling aggregates of one field: sum, min, max, min_by, max_by.
-
-Some fields of a record, as a tuple.
-"""
+"""Aggregations of one field (sum, min, max, min_by, max_by), and projections to some fields."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Functions that decide where a record goes.
-
-A record together with its key.
-"""
+"""Functions that extract a key or choose a partition, and records with their key."""
 
 from __future__ import annotations
 

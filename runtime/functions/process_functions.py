@@ -1,13 +1,7 @@
-"""The clocks and timers that a function sees.
-
-Which process functions set timers that give results: those with an `on_timer` of their own.
-
-Process functions: records with their timestamps, clocks, timers, and side outputs.
+"""Process functions: records with their timestamps, clocks, timers, side outputs and broadcast state.
 
 Each method emits by yielding: `yield value` to the main output, `yield tag, value` with an OutputTag
 to a side output. A method that yields nothing may return None. A context is valid during the call only.
-
-Process functions of a stream connected to a broadcast one, with broadcast state.
 """
 
 from __future__ import annotations

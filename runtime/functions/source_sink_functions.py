@@ -1,8 +1,6 @@
-"""Legacy sources and sinks, written by subclassing.
+"""SourceFunction and SinkFunction, the legacy sources and sinks. A SinkFunction may commit as a Sink does.
 
 Flink: `SourceFunction` and `SinkFunction` of its `legacy` packages. PyFlink only wraps Java ones.
-
-SinkFunctions for `add_sink` that write and commit as a Sink does.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""The kinds of state as a function sees them: per key, or per subtask where made by an operator store.
-
-Where a function gets its states from.
-
-Functions that take part in checkpoints.
-"""
+"""State as a function sees it (per key, or per subtask), the stores that give it, and CheckpointedFunction."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""Windows: the buckets that records are grouped into.
+"""Windows, and their bytes in Flink's formats: big-endian 64-bit numbers.
 
 Windows are keys of state and of timers: they are never changed, equal by value, hash the same in every
 process, and sort, so that whatever goes through several windows goes in a fixed order.
-
-Windows as bytes, in Flink's formats: big-endian 64-bit numbers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a stage is called wherever it is shown: in Spark's UI, in errors, on the terminal.
+"""How far a bounded job is.
 
-How far a bounded job has come: asked by who shows it, and only then.
+Nothing is computed until somebody asks. A stage has one name in Spark's UI, in errors and on the terminal.
 
 A run answers from any thread while the job runs and afterwards. Nobody is called back, so a job that nobody
 watches pays for the numbers of each finished task.

@@ -1,7 +1,4 @@
-"""What a job counted, by vertex and operator: what `JobExecutionResult.metrics` is.
-
-What the tasks of an unbounded job have counted over all epochs of this run so far.
-"""
+"""The metrics of a job by vertex and operator (`JobExecutionResult.metrics`), and the sums over the epochs of an unbounded job."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""How unevenly subtasks share the work.
-
-One value of a metric from those of its subtasks.
-
-One operator, over all its subtasks.
-"""
+"""The metrics of one operator over all its subtasks: one value per metric, and how evenly subtasks share the work."""
 
 from __future__ import annotations
 

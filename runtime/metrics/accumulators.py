@@ -1,10 +1,8 @@
-"""Values that the subtasks of a job build up together, and the driver merges at its end.
+"""Accumulators: subtasks add to them, and the driver merges them by name when the job ends.
 
 Flink: `org.apache.flink.api.common.accumulators`, with its class names. A function adds its
 accumulators in `open` by `runtime_context.add_accumulator(name, accumulator)`;
 `JobExecutionResult.get_accumulator_result(name)` gives the merged value.
-
-One value for each name of an accumulator, over all operators and subtasks of a job.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Flink's names of what operators and tasks count. Flink: `MetricNames`.
-
-Where functions register their metrics: one group for each operator and subtask.
-"""
+"""Metric groups, one per operator and subtask, where functions register metrics; and Flink's names of built-in metrics."""
 
 from __future__ import annotations
 

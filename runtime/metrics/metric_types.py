@@ -1,15 +1,4 @@
-"""What all metrics have in common.
-
-Values of metrics as JSON knows them.
-
-Counts up and down.
-
-Asks for a value when somebody looks.
-
-Measures how many events come per second.
-
-Sum, count, least and greatest of values.
-"""
+"""The kinds of metrics: counters, gauges, meters and distributions, with values that JSON can express."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from opchain.runtime.mailbox.processing_time_service import ProcessingTimeService
     from opchain.runtime.metrics.metric_group import MetricGroup
     from opchain.runtime.program.vertex_program import VertexProgram
+    from opchain.runtime.state.operator_state import SubtaskStateStore
     from opchain.runtime.watermarks.alignment import AlignmentGroup
 
 
@@ -45,16 +46,25 @@ class TaskInfo:
 class OperatorContext:
     """The services of one operator.
 
-    `keyed_state` is the operator's KeyedStateBackend, `timers` are its TimerServices; both None for an
-    operator without key. `operator_state` is its SubtaskStateStore; `restored_checkpoint_id` the number
-    of the checkpoint that its state was restored from, if there is one. `mailbox` runs commands in the
-    task's thread, at this operator's priority. With `runs_in_epochs` the clock shows the time of the epoch,
-    while latency markers go by `marker_time`, the machine's.
-    `acknowledge(item)` hands a picklable item to the driver, exactly once. `feed` is what the engine brings a fed source, `schema` and `send_batch(batch)` are an Arrow
-    sink's: the JSON text of its schema, and where its batches go. `make_writer(where)` is there for a
-    sink whose writer the engine brings.
-    `input_clock_ns` is there in an unbounded job that runs in this process: the machine's clock in
-    nanoseconds, without the time that the task was back-pressured. `alignment` has such a job's alignment groups.
+    Attributes:
+        task: The subtask that the operator runs in.
+        runtime_context: What the operator's function sees.
+        processing_time: The clock and timers. With `runs_in_epochs` the clock shows one time throughout an epoch.
+        marker_time: The machine's clock, for latency markers.
+        mailbox: Runs commands in the task's thread, at this operator's priority.
+        acknowledge: `acknowledge(item)` hands a picklable item to the driver, exactly once.
+        operator_state: State of the subtask.
+        keyed_state: The operator's KeyedStateBackend; None for an operator without key.
+        timers: Its TimerServices; None for an operator without key.
+        feed: The records that the engine brings to a fed source.
+        schema: The schema of an Arrow sink as JSON.
+        send_batch: Takes the batches of an Arrow sink, as bytes.
+        make_writer: `make_writer(where)` gives the writer of a sink whose writer the engine brings.
+        restored_checkpoint_id: The checkpoint that the state was restored from, if there is one.
+        runs_in_epochs: Whether the job is unbounded and runs on Spark.
+        input_clock_ns: In an unbounded job in this process: the machine's clock in nanoseconds, without the time of
+            back pressure.
+        alignment: The watermark alignment groups of such a job.
     """
 
     task: TaskInfo
@@ -62,13 +72,14 @@ class OperatorContext:
     processing_time: ProcessingTimeService
     marker_time: ProcessingTimeService
     mailbox: MailboxExecutor
-    acknowledge: Any
+    acknowledge: Callable[..., None]
+    operator_state: SubtaskStateStore
     keyed_state: Any = None
     timers: Any = None
-    operator_state: Any = None
+
     feed: Any = None
     schema: str | None = None
-    send_batch: Any = None
+    send_batch: Callable[[bytes], None] | None = None
     make_writer: Any = None
     restored_checkpoint_id: int | None = None
     runs_in_epochs: bool = False

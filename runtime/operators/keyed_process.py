@@ -1,6 +1,4 @@
-"""The TimerService that a process function on a keyed stream sees.
-
-Process functions on keyed streams: keyed state, timers, side outputs.
+"""Process functions on keyed streams: keyed state, the TimerService, timers and side outputs.
 
 As in Flink, what `on_timer` yields carries the timer's time where the timer was one of event time, and no
 timestamp where it was one of processing time (what goes to side outputs carries the timer's time in

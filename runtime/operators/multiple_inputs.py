@@ -1,7 +1,4 @@
-"""Two connected streams through one function: CoMap, CoFlatMap.
-
-An operator with any number of inputs.
-"""
+"""Operators with several inputs: CoMap, CoFlatMap, and any number of inputs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What a CheckpointedFunction gets: where its state is, and which checkpoint is being taken.
-
-The contract of an operator on an executor, and of the output that it emits into.
+"""The contract of an operator on an executor, of the output that it emits into, and the contexts of a CheckpointedFunction.
 
 Flink: `StreamOperator`, `Output`. An operator takes elements in `process_element`, and pushes what it
 emits into its `output`; which operators and exchanges are downstream is the chain's business (see

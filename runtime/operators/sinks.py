@@ -38,6 +38,7 @@ class SinkWriterOperator(StreamOperator):
         elif isinstance(self.sink, ArrowSink):
             schema = self.context.schema
             assert schema is not None, f"nobody resolved the schema of {where}"
+            assert self.context.send_batch is not None, f"nobody takes the batches of {where}"
             self.writer = self.sink.arrow_writer(schema, where, self.context.send_batch)
         else:
             self.writer = self.sink.create_writer(self.context.runtime_context)

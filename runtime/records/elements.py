@@ -1,9 +1,7 @@
-"""What is sent through a stream: batches of records, and the marks between them.
+"""Elements of a stream: batches of records, watermarks, barriers and markers; and the buffer, the unit of an exchange.
 
 Flink: `StreamElement` and its kinds, and the events `CheckpointBarrier` and `EndOfData`. Flink has an
 element per record; here the unit is a batch, so that nothing is allocated per record.
-
-The unit of an exchange: a buffer of stream elements from one channel to one task.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""A garbage collector that doesn't visit every batch of records.
-
-Keeps Python's garbage collector away while state is written or read in bulk.
+"""Control of Python's garbage collector: it skips batches of records, and pauses while state is written or read in bulk.
 
 Snapshots and restores make many objects that live until the end, and no cycles. Each batch of them has the
 collector look at more of what the process holds: with a million keys, a restore took four times as

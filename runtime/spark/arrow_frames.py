@@ -1,6 +1,4 @@
-"""What Arrow sinks sent, among all that leaves the last stage of a job.
-
-Sinks that are DataFrames of Spark: written once all tasks of a job have succeeded.
+"""Arrow sinks: DataFrames of Spark from the last stage of a job, written once all tasks have succeeded.
 
 The frames of the last stage stay with the executors, in memory and on disk, while the driver reads what is
 for it; then each sink's batches are written from there by Spark's own writers, which let nothing be seen

@@ -1,7 +1,4 @@
-"""Whatever Spark can read, as a source: a format of Spark's, a package's, or a Python Data Source.
-
-Whatever Spark can write, as a sink.
-"""
+"""Sources and sinks of every format that Spark reads and writes: built in, of a package, or a Python Data Source."""
 
 from __future__ import annotations
 

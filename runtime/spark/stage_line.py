@@ -1,11 +1,9 @@
-"""Slot sharing groups with resources, as ResourceProfiles of Spark's stages.
+"""A job's stages as one line of RDDs (`mapPartitions`, a shuffle, `mapPartitions`, ...), with ResourceProfiles for slot sharing groups.
 
 A stage asks for the most that any of its vertices asks for. A slot is a Spark task: its cores are the
 task's CPUs, its memory is what the executor must have beside its JVM, since tasks live in Python processes.
 Spark schedules by stage on YARN, Kubernetes and standalone clusters, with dynamic allocation; where it does
 not, the job runs with the executors there are, and says so.
-
-A job's stages as one line of RDDs: `mapPartitions`, a shuffle, `mapPartitions`, a shuffle, ...
 """
 
 from __future__ import annotations

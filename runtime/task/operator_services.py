@@ -1,9 +1,4 @@
-"""The metric group of an operator on a subtask, with Flink's scope and variables.
-
-The RuntimeContext that functions get on an executor.
-
-Makes the services of an operator: its state, its timers, its clock, its runtime context.
-"""
+"""The services of an operator on a subtask: state, timers, clock, RuntimeContext, and metric group with Flink's scope."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Reads off what a task has counted, once, when it has processed everything.
-
-What a task tells the driver, on the data path: so it arrives once, from the attempt that counts.
+"""The report of a task to the driver: what it counted, sent with its output, so it arrives once, from the attempt that counts.
 
 Every task ends with one TaskReport. It is sent like any buffer, to the target DRIVER, and Spark's
 retries decide which attempt's report the driver sees: no accumulators, nothing counted twice.

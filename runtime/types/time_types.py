@@ -1,7 +1,4 @@
-"""Types of dates and times of day: those of java.sql and those of java.time.
-
-The type of decimals of a known precision and scale.
-"""
+"""Types of dates and times (java.sql and java.time), and of decimals with precision and scale."""
 # ruff: noqa: N802 - the names of the factories are PyFlink's
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""Types of records: the root of them, and the basic ones.
+"""TypeInformation, the basic types, and serializers that users write.
 
 A program may name a type wherever PyFlink takes one. Records are Python objects whatever is named;
 a type decides how keys are hashed (see `java_class`), how formats read and write fields, and what the
 plan shows.
-
-Serializers that users write for the state and records of a type.
-
-Things that know the type of the records they give.
 """
 # ruff: noqa: N802 - the names of the factories are PyFlink's
 

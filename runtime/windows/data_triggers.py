@@ -1,7 +1,4 @@
-"""Triggers that follow the elements themselves: how many there are, how far apart.
-
-Triggers that change what another trigger says.
-"""
+"""Triggers that look at elements (their number, their distance), and triggers that wrap another trigger."""
 # ruff: noqa: ARG002 - the arguments are the trigger contract's
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""The window that holds everything, and the triggers made for it.
-
-Windows of a number of records, as PyFlink has them.
+"""The global window with its triggers, and count windows.
 
 A record's windows follow from how many came before it under its key, a number that the assigner keeps
 in state. So unlike Flink's count windows in Java, a window is complete when it fires: the first window

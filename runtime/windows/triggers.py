@@ -1,9 +1,4 @@
-"""What a trigger is: it decides when a window fires.
-
-The triggers themselves are in time_triggers, data_triggers, wrapping_triggers and global_windows.
-
-Triggers that follow a clock.
-"""
+"""The contract of a trigger, which decides when a window fires, and the triggers that follow a clock."""
 # ruff: noqa: ARG002 - the arguments are the trigger contract's
 
 from __future__ import annotations

@@ -62,6 +62,19 @@ def test_an_extension_needs_as_few_files_as_the_page_says() -> None:
     }
 
 
+def test_pictures_are_drawn_from_their_source() -> None:
+    """`npx @mermaid-js/mermaid-cli -i NAME.mmd -o NAME.svg` draws them; the docs load no script for it."""
+    sources = sorted((DOCS / "images").glob("*.mmd"))
+    assert sources
+    for source in sources:
+        picture = re.sub(r"<[^>]+>", " ", source.with_suffix(".svg").read_text("utf-8"))
+        words = set(re.findall(r"[a-zA-Z]{4,}", picture))
+        text = re.sub(
+            r"flowchart|sequenceDiagram|participant|subgraph", "", source.read_text("utf-8")
+        )
+        assert set(re.findall(r"[a-zA-Z]{4,}", text)) <= words, source.name
+
+
 def test_links_between_pages_lead_to_files() -> None:
     generated = {"reference/api.md"}
     for page in [*DOCS.rglob("*.md"), ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md"]:

@@ -1,10 +1,6 @@
-"""What waits in an async wait operator: records whose calls are under way, and marks between them.
+"""The elements that wait in an async wait operator: in order, or unordered between two watermarks.
 
 Flink: `StreamElementQueue` and its entries. Everything here happens in the task's thread.
-
-The queue that keeps everything in order.
-
-The queue that lets results out as they come, but none past a watermark.
 """
 
 from __future__ import annotations

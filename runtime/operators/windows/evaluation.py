@@ -1,9 +1,7 @@
-"""What assigners, evictors and process window functions work with.
+"""Firing of a window: the context of assigners, evictors and window functions, the call of the function, and its results.
 
 Flink: `WindowOperator.WindowContext`, `PerWindowStateStore` and `MergingWindowStateStore`,
 `WindowAssignerContext`, `EvictingWindowOperator.EvictorContext`.
-
-What happens when a window fires: its function is called, and what it gives is emitted.
 
 Flink: the `InternalWindowFunction` family, and `WindowOperator.emitWindowContents`. Results carry the
 last timestamp of the window.

@@ -1,15 +1,13 @@
-"""Windows that merge: which ones a key has in flight, and under which window the contents of each lie.
+"""The window operators for windows that merge.
+
+One is for event-time sessions with the default trigger, and is faster.
 
 When sessions [0, 5) and [3, 9) become [0, 9), the records of the first stay where they are: its
 window is the *state window* of the merged one, and only the other's records move there.
 
 Flink: `MergingWindowSet`.
 
-The window operator for windows that merge, such as sessions.
-
 Flink: the same `WindowOperator`, where its assigner is a `MergingWindowAssigner`.
-
-Event-time sessions with the default trigger: most records begin a session, or lengthen one.
 
 Then the session's window is replaced by a longer one, with the timers of that, and the record goes where
 the others are. The general MergingWindowOperator asks the assigner to compare all windows, and the

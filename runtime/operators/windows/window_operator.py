@@ -1,16 +1,6 @@
-"""What is late: when a window is over for good, and when a record that no window took is counted.
+"""The window operator for any assigner, trigger and evictor, and what all window operators share: lateness and trigger contexts.
 
-Flink: `WindowOperator.cleanupTime`, `isWindowLate`, `isElementLate`.
-
-What the window operators have in common: functions, lateness, where late records go.
-
-What a trigger works with: the clocks, timers and state of the window at hand.
-
-Flink: `WindowOperator.Context`.
-
-The window operator for any assigner, trigger and evictor.
-
-Flink: `WindowOperator` and `EvictingWindowOperator`.
+Flink: `WindowOperator` with its `Context`, `cleanupTime`, `isWindowLate` and `isElementLate`; `EvictingWindowOperator`.
 """
 
 from __future__ import annotations

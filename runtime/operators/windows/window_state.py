@@ -1,9 +1,7 @@
-"""What a window keeps of its records: one reduced value, one accumulator, or all of them.
+"""The contents of a window in the state backend (a reduced value, an accumulator or all records), one namespace per window.
 
 Flink: the state descriptor that `WindowOperatorBuilder` chooses, and the wrappers around the window
 function (`InternalSingleValue...`, `InternalIterable...`, `InternalAggregate...`) that go with it.
-
-The contents of a key's windows in the state backend, one window (a namespace) at a time.
 
 Flink: the `window-contents` state of `WindowOperator`, and that of `EvictingWindowOperator`.
 """

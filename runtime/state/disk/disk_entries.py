@@ -1,10 +1,8 @@
-"""State keys as bytes: equal bytes for equal state keys, and for no others.
+"""A state in one namespace in a TableStore, used like a dictionary; and state keys as bytes that are equal for equal keys only.
 
 A database on disk knows keys by their bytes. A pickle is no such thing: it depends on which parts of a key are
 one object. Keys of plain classes, and tuples of them, can be read from their bytes, too; a TypedKey can't, as
 its identity has less than the key.
-
-One state in one namespace on disk, used like the dictionary that the hash map backend has there.
 
 So states, operators and generated code work on either. What was used lately is at hand as objects, the same ones each
 time, and is pickled when it is written back: when there is too much of it, and before it is iterated. Whoever changes

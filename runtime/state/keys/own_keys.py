@@ -1,6 +1,4 @@
-"""From a declared key type to the hasher of the Java class it stands for.
-
-Finds records that are in the wrong subtask, where no exchange has put them into the right one.
+"""Hashers of declared key types, and the check for records in the wrong subtask where no exchange put them into the right one.
 
 A stream that is reinterpreted as keyed must be partitioned as `key_by` would have done it. Where it is not,
 a key's records would be spread over subtasks, each with state of its own, and lost from it at the next

@@ -1,4 +1,4 @@
-"""Timers of one clock, waiting: a set of (time, namespace, key), given out in order.
+"""The timers of one clock: a set of (time, namespace, key), fired in order, and its changes as bytes per key group.
 
 The earliest comes first. Among equal times the namespace that was registered first at that time comes
 first, and within a namespace the key; so timers without namespaces come in the order of registration.
@@ -11,8 +11,6 @@ entry. Deleting is a look-up, too: times without timers leave the heap when they
 when they are the most of it.
 
 What is added and removed can be noted, for checkpoints that keep changes alone: see timer_changes.
-
-Which timers came and went since the last snapshot, as bytes per key group.
 
 The frame of a key group (see keyed_frames) is a pickle of (2, number, {name: (event changes, processing
 changes)}); changes of a service and clock are (dropped, removed, added):
