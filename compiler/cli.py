@@ -142,7 +142,7 @@ EXAMPLES = {
     ),
     "lint": (
         "opchain lint job.py",
-        "opchain lint job.py --ignore not-deterministic --format sarif",
+        "opchain lint job.py --ignore not-deterministic --format sarif --sample keys.txt",
     ),
     "port": ("opchain port job.py", "opchain port --write job.py"),
     "dev kafka": ("opchain dev kafka", "opchain dev kafka --topic orders:4 --port 19092"),

@@ -27,6 +27,7 @@ import networkx as nx
 
 from opchain.compiler.graph.partitioner import PartitionerKind
 from opchain.compiler.graph.plan import made
+from opchain.runtime.errors import KeyTypeError
 from opchain.runtime.functions.callables import CallableFunction
 from opchain.runtime.functions.function import Function
 from opchain.runtime.program.operator_specs import (
@@ -47,10 +48,14 @@ from opchain.runtime.program.operator_specs import (
     TwoPhaseSinkSpec,
     WindowSpec,
 )
+from opchain.runtime.state.keys.key_groups import default_max_parallelism
+from opchain.runtime.state.keys.key_router import KeyRouter
+from opchain.runtime.state.keys.own_keys import hasher_of_type
+from opchain.runtime.state.keys.pyflink_keys import pyflink_hasher
 from opchain.runtime.watermarks.strategy import NoWatermarks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from opchain.compiler.graph.call_site import CallSite
     from opchain.compiler.graph.plan import Plan
@@ -432,3 +437,42 @@ def findings_sarif(findings: list[Finding], version: str) -> str:
     run = {"tool": {"driver": driver}, "results": results}
     schema = "https://json.schemastore.org/sarif-2.1.0.json"
     return json.dumps({"$schema": schema, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+class KeySkew(NamedTuple):
+    """How a sample of keys falls on the subtasks of one keyed operator; `problem` if its key type refuses a key."""
+
+    label: str
+    records: tuple[int, ...]
+    problem: str | None = None
+
+    def __str__(self) -> str:
+        if self.problem is not None:
+            return f"{self.label}: the sample does not fit its keys: {self.problem}"
+        total = sum(self.records)
+        shares = ", ".join(
+            f"{number}: {count / total:.0%}" for number, count in enumerate(self.records)
+        )
+        times = max(self.records) * len(self.records) / total
+        return f"{self.label}: records by subtask {shares}; the busiest has {times:.1f} times its share"
+
+
+def key_skew(plan: Plan, keys: Sequence[Any]) -> list[KeySkew]:
+    """The skew of each keyed operator, if records came with these keys; none without keys."""
+    found = []
+    for node in made(plan.stream_graph).nodes():
+        key_by = next((each for each in node.key_bys if each is not None), None)
+        if key_by is None or not keys:
+            continue
+        size = max(node.parallelism, 1)
+        groups = node.max_parallelism
+        groups = groups if groups > 0 else default_max_parallelism(size)
+        hasher = pyflink_hasher(key_by.key_type, hasher_of_type(key_by.key_type))
+        try:
+            channels = KeyRouter(groups, size, hasher).route(list(keys))
+        except (KeyTypeError, TypeError, ValueError) as error:
+            found.append(KeySkew(node.label, (), str(error)))
+            continue
+        counts = Counter(channels)
+        found.append(KeySkew(node.label, tuple(counts[channel] for channel in range(size))))
+    return found

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from importlib.metadata import version
+from pathlib import Path
 
 import click
 
 from opchain.compiler.commands.failures import clear_errors
-from opchain.compiler.commands.output import answer
+from opchain.compiler.commands.output import answer, note
 from opchain.compiler.commands.program_arguments import (
     PASSES_ARGUMENTS_ON,
     Request,
@@ -17,7 +18,8 @@ from opchain.compiler.commands.program_arguments import (
     takes_program,
 )
 from opchain.compiler.commands.program_command import ProgramCommand
-from opchain.compiler.lint import LINT_RULES, findings_sarif, findings_text, lint
+from opchain.compiler.commands.state import literal
+from opchain.compiler.lint import LINT_RULES, findings_sarif, findings_text, key_skew, lint
 from opchain.compiler.passes.pipeline import compile_program
 
 
@@ -43,8 +45,17 @@ from opchain.compiler.passes.pipeline import compile_program
     metavar="RULE",
     help="Leave a rule out; may be repeated. Rules: " + ", ".join(r.name for r in LINT_RULES) + ".",
 )
+@click.option(
+    "--sample",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="KEYS",
+    help="A file with the key of a record on each line (a Python literal, else text): shows how they fall on the "
+    "subtasks of each keyed operator.",
+)
 @takes_program
-def lint_command(file: str, form: str, ignore: tuple[str, ...], request: Request) -> None:
+def lint_command(
+    file: str, form: str, ignore: tuple[str, ...], sample: Path | None, request: Request
+) -> None:
     """Looks for mistakes in the program FILE: each with its line, the reason, and what to change.
 
     Exits with 1 if it finds any. FILE and ARGUMENTS are those of 'opchain plan'.
@@ -53,6 +64,10 @@ def lint_command(file: str, form: str, ignore: tuple[str, ...], request: Request
     with clear_errors():
         plan = compile_program(program, "stream-graph")
     findings = lint(plan, ignore)
+    if sample is not None:
+        keys = [literal(line) for line in sample.read_text("utf-8").splitlines() if line]
+        for skew in key_skew(plan, keys):
+            note(str(skew))
     if form == "json":
         rows = [{**asdict(finding), "call_site": str(finding.call_site)} for finding in findings]
         answer(json.dumps(rows, indent=2) + "\n")

@@ -41,3 +41,35 @@ def test_findings_as_json_and_sarif(write: Any, run: Any) -> None:
     assert (row["rule"], row["call_site"]) == ("not-deterministic", "clicks.py:6")
     sarif = json.loads(run("lint", "clicks.py", "--format", "sarif").stdout)
     assert len(sarif["runs"][0]["results"]) == 1
+
+
+KEYED = """
+from opchain import StreamExecutionEnvironment, Types
+
+env = StreamExecutionEnvironment.get_execution_environment()
+env.set_parallelism(4)
+numbers = env.from_sequence(1, 9)
+numbers.key_by(lambda value: value % 10, Types.LONG()).reduce(max).name("largest").uid("l").print()
+"""
+
+
+def test_a_sample_of_keys_shows_the_skew(write: Any, run: Any) -> None:
+    write(KEYED)
+    write("\n".join(["7"] * 90 + [str(key) for key in range(10)]), "keys.txt")
+    done = run("lint", "clicks.py", "--sample", "keys.txt")
+    (line,) = [line for line in done.stderr.splitlines() if "'largest'" in line]
+    assert "the busiest has 3." in line
+    shares = [
+        int(part.partition(": ")[2].partition("%")[0])
+        for part in line.split("subtask ")[1].split(";")[0].split(", ")
+    ]
+    assert len(shares) == 4
+    assert max(shares) >= 90
+    write("\n".join(map(str, range(1000))), "keys.txt")
+    even = run("lint", "clicks.py", "--sample", "keys.txt")
+    assert "the busiest has 1." in even.stderr
+    write("word\n", "keys.txt")
+    assert (
+        "the sample does not fit its keys"
+        in run("lint", "clicks.py", "--sample", "keys.txt").stderr
+    )
