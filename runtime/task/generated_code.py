@@ -27,7 +27,7 @@ from opchain.runtime.records.columns import Columns
 from opchain.runtime.records.record_copy import FROZEN, private
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, MutableMapping, Sequence
 
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.task.operator_chain import OperatorChain
@@ -199,6 +199,20 @@ def _spaces(function: Any, names: tuple[str, ...]) -> list[tuple[Any, str]]:
     return found
 
 
+def _state_table(
+    operator: Any, name: str, kind: str
+) -> Callable[[], MutableMapping[Any, Any] | None]:
+    """What finds the dictionary behind an attribute of an operator's function, which holds a state of a kind."""
+
+    def found() -> MutableMapping[Any, Any] | None:
+        entries: MutableMapping[Any, Any] | None = operator.context.keyed_state.plain_entries(
+            vars(operator.function).get(name), kind
+        )
+        return entries
+
+    return found
+
+
 class Watched:
     """The global names that generated code has read ahead of time, and whether they still mean the same.
 
@@ -282,6 +296,9 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "plain_keys": lambda chain, index: chain.operators[index].context.keyed_state.identity.plain,
     "identify": lambda chain, index: chain.operators[index].context.keyed_state.identity.of,
     "table": lambda chain, index: chain.operators[index].table,
+    "state_table": lambda chain, index, name, kind: _state_table(
+        chain.operators[index], name, kind
+    ),
     "sums": lambda chain, index, layout: chain.operators[index].keep_sums(layout),
     "output_key": lambda chain, number: chain.pending[number].select_key,
     "values": lambda chain, number: chain.pending[number].values,

@@ -23,6 +23,10 @@ from opchain.compiler.codegen.rules.plain_keys import plain_keys
 from opchain.compiler.codegen.rules.read_fields import read_fields
 from opchain.compiler.codegen.rules.read_json import read_json
 from opchain.compiler.codegen.rules.send_fields import nothing_is_sent_twice, send_fields
+from opchain.compiler.codegen.rules.state_tables import (
+    every_table_is_looked_for,
+    state_tables,
+)
 from opchain.compiler.codegen.rules.take_apart import take_apart
 from opchain.compiler.codegen.rules.times_in_records import times_in_records
 from opchain.compiler.codegen.rules.use_arrays import use_arrays
@@ -67,6 +71,7 @@ RULES: tuple[Rule, ...] = (
     Rule(forward_names),
     Rule(send_fields, nothing_is_sent_twice),
     Rule(use_arrays),
+    Rule(state_tables, every_table_is_looked_for),
     Rule(count_once, nothing_is_counted_by_record, inlines=False),
     Rule(extend_lists, inlines=False),
     Rule(whole_text),

@@ -301,6 +301,13 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
 
     # Tables and keys
 
+    def plain_entries(self, state: Any, kind: str) -> MutableMapping[Any, Any] | None:
+        """See KeyedStateBackend."""
+        if self._is_watched or state.__class__ is not _PLAIN.get(kind):
+            return None
+        entries: MutableMapping[Any, Any] | None = state.entries_of(self)
+        return entries
+
     def table(self, name: str, namespace: Any = VOID) -> MutableMapping[Any, Any]:
         """See KeyedStateBackend."""
         table = self._tables.get(name)
@@ -493,6 +500,9 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
             self._touched[state_key] = None
         elif table.touched is not None:
             table.touched.note(namespace, state_key)
+
+
+_PLAIN = {kind: STATES[f"{kind.capitalize()}StateDescriptor"] for kind in ("value", "list", "map")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from opchain.runtime.state.keyed.keyed_backend import VOID
 from opchain.runtime.types.type_variables import IN_contra, K, OUT_co, T, V
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, MutableMapping
 
     from opchain.runtime.functions.state_descriptors import (
         AggregatingStateDescriptor,
@@ -57,6 +57,11 @@ class HashMapState:
         if not self._entries:
             table.leave(left)
         self._entries = table.space(namespace)
+
+    def entries_of(self, backend: KeyedStateBackend) -> MutableMapping[Any, Any] | None:
+        """The dictionary, if the state is one of that backend's and not in a namespace."""
+        is_plain = self._backend is backend and self._namespace is VOID
+        return self._entries if is_plain else None
 
     def clear(self) -> None:
         """Removes what is kept under the current key and namespace."""

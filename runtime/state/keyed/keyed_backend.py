@@ -172,6 +172,14 @@ class KeyedStateBackend(KeyedStateStore):
     def get_partitioned_state(self, namespace: Any, descriptor: StateDescriptor[Any]) -> Any:
         """`namespaced_state`, in this namespace: valid until the next call for the same name."""
 
+    def plain_entries(self, state: Any, kind: str) -> MutableMapping[Any, Any] | None:  # noqa: ARG002
+        """The dictionary from state keys to contents of a "value", "list" or "map" state, for who needs nothing else.
+
+        None where a call of the state does more than look something up: with a time to live, while changes are
+        tracked, while the end of each key is awaited, or on disk.
+        """
+        return None
+
     @abstractmethod
     def table(self, name: str, namespace: Any = VOID) -> MutableMapping[Any, Any]:
         """The dictionary of a state in a namespace, made on first use; keys are state keys."""

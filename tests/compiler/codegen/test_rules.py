@@ -143,7 +143,12 @@ def arithmetic(env: Any) -> None:
     seen(env.from_sequence(5, 9).filter(lambda x: x > 6).map(lambda x: (x // 2, 1)), "pairs")
 
 
-PROGRAMS = (classes, sums, windows, parsed, declared, arithmetic)
+def states(env: Any) -> None:
+    rows = env.from_sequence(0, 60).map(lambda x: (x % 5, x))
+    seen(rows.key_by(lambda row: row[0]).process(Counting()), "counted")
+
+
+PROGRAMS = (classes, sums, windows, parsed, declared, arithmetic, states)
 
 
 @pytest.mark.parametrize("draw", PROGRAMS)

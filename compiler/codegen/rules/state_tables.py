@@ -1,0 +1,377 @@
+"""State handles of inlined functions become the tables that they stand for.
+
+    set_key_0(field_0)
+    count_0 = self_0.seen.value()             count_0 = table_0_seen.get(field_0)
+    if count_0 is None:                       if count_0 is None:
+        count_0 = 0                               count_0 = 0
+    self_0.seen.update((count_0, 1))          table_0_seen[field_0] = (count_0, 1)
+
+Value, list and map states that `open` gets from its context. A batch looks once whether each of them is a plain
+dictionary: without a time to live, without tracked changes, in memory. If not, a copy of the function with the calls
+takes the batch. The current key is set where something else may ask for it.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.analysis import types_of
+from opchain.compiler.codegen.function_source import BUILTINS, Refused, definition_of
+from opchain.compiler.codegen.rules.plain_keys import key_program
+from opchain.compiler.codegen.static_types import type_of
+from opchain.runtime.program.vertex_program import NO_OPERATOR
+from opchain.runtime.state.keys.key_identity import key_identity
+
+if TYPE_CHECKING:
+    from opchain.compiler.codegen.form import Form, Function
+
+    Lines = list[ast.stmt]
+
+_GETTERS = {"get_state": "value", "get_list_state": "list", "get_map_state": "map"}
+_EXPRESSIONS = {
+    ("value", "value", 0): "table.get(key)",
+    ("list", "get", 0): "[*table.get(key, ())]",
+    ("map", "get", 1): "table[key].get(first) if key in table else None",
+    ("map", "contains", 1): "key in table and first in table[key]",
+    ("map", "keys", 0): "iter(list(table.get(key, ())))",
+    ("map", "values", 0): "iter(list(table.get(key, {}).values()))",
+    ("map", "items", 0): "iter(list(table.get(key, {}).items()))",
+    ("map", "is_empty", 0): "key not in table",
+}
+_CLEAR = "table.pop(key, None)"
+_STATEMENTS = {
+    ("value", "clear", 0): _CLEAR,
+    ("list", "clear", 0): _CLEAR,
+    ("map", "clear", 0): _CLEAR,
+    ("value", "update", 1): f"if first is None:\n    {_CLEAR}\nelse:\n    table[key] = first",
+    ("list", "add", 1): (
+        "held = table.get(key)\n"
+        "if held is None:\n    table[key] = [first]\nelse:\n    held.append(first)"
+    ),
+    ("list", "update", 1): (
+        f"held = list(first)\nif held:\n    table[key] = held\nelse:\n    {_CLEAR}"
+    ),
+    ("map", "put", 2): (
+        "held = table.get(key)\n"
+        "if held is None:\n    table[key] = {first: second}\nelse:\n    held[first] = second"
+    ),
+    ("map", "remove", 1): (
+        "held = table.get(key)\n"
+        f"if held is not None:\n    held.pop(first, None)\n    if not held:\n        {_CLEAR}"
+    ),
+}
+"""What the methods of hash_map_states do, by kind, method and number of arguments."""
+
+_BUILTINS = BUILTINS | {"iter"}
+_NEVER_NONE = (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.JoinedStr, ast.Compare)
+_HARMLESS = (
+    "append_",
+    "as_declared_",
+    "as_timestamp_",
+    "emit_",
+    "identify_",
+    "is_tagged",
+    "private",
+)
+_METHODS = frozenset(
+    {
+        *("add", "append", "copy", "count", "discard", "endswith", "extend", "format", "get"),
+        *("index", "insert", "items", "join", "keys", "lower", "pop", "replace", "setdefault"),
+        *("sort", "split", "startswith", "strip", "update", "upper", "values"),
+    }
+)
+"""Methods of containers and texts: they don't ask for the current key."""
+
+
+def state_tables(form: Form) -> None:
+    """Rewrites the functions over batches of keyed process functions, and of rich functions on keyed streams."""
+    for function in form.batch_functions():
+        if not function.name.startswith("process_"):
+            continue
+        loops = [item for item in function.body if isinstance(item, ast.For)]
+        if len(loops) == 1:
+            _States(form, function, loops[0]).run()
+
+
+def every_table_is_looked_for(form: Form) -> None:
+    """A function that reads a table of a state has a guard that looks for it, and another one for when it has none."""
+    for function in form.functions:
+        guarded = {
+            node.target.id
+            for guard in function.guards
+            for node in ast.walk(guard)
+            if isinstance(node, ast.NamedExpr)
+        }
+        for statement in function.body:
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Name) and f"{node.id}_found" in form.names.bindings:
+                    assert node.id in guarded, f"{function.name}: {node.id}"
+                    assert function.fallback is not None, function.name
+
+
+class _States:
+    def __init__(self, form: Form, function: Function, loop: ast.For) -> None:
+        self.form = form
+        self.function = function
+        self.loop = loop
+
+    def run(self) -> None:
+        """Looks for the statement that sets the key, and rewrites what is behind it."""
+        for position, statement in enumerate(self.loop.body):
+            called = statement.value if isinstance(statement, ast.Expr) else None
+            if (
+                isinstance(called, ast.Call)
+                and isinstance(called.func, ast.Name)
+                and called.func.id.startswith("set_key_")
+                and isinstance(called.args[0], ast.Name)
+            ):
+                self._rewrite(position, called.args[0].id)
+                return
+
+    def _rewrite(self, position: int, key: str) -> None:
+        set_key, rest = self.loop.body[position], self.loop.body[position + 1 :]
+        index = f.operator_of(set_key)
+        owner, context = f"self_{index}", f"context_{index}"
+        kinds = {
+            name: kind
+            for name, kind in _kinds(self.form.program.operators[index].spec).items()
+            if _is_only_called(self.loop.body, owner, name)
+        }
+        used = [name for name in kinds if any(_calls(rest, owner, name))]
+        if not used:
+            return
+        plain = copy.deepcopy(self.function)
+        number = self.function.name.rpartition("_")[2]
+        plain.name = f"calls_{number}"
+        types = types_of(self.function, self.form)
+        before: Lines = []
+        program = key_program(self.form, index)
+        if program is None or types.get(key) not in key_identity(program.hasher).plain:
+            kept = f"kept_key_{index}"
+            known = self.form.names.bind(f"plain_keys_{index}", "plain_keys", index)
+            identify = self.form.names.bind(f"identify_{index}", "identify", index)
+            text = f"{kept} = {key} if {key}.__class__ in {known} else {identify}({key})"
+            before, state_key = f.statements(text, index), kept
+        else:
+            state_key = key
+        for name in used:
+            table = f"table_{index}_{name}"
+            found = self.form.names.bind(f"{table}_found", "state_table", index, name, kinds[name])
+            self.function.guards.insert(0, f.expression(f"({table} := {found}()) is not None"))
+            lookups = _LookUps(owner, name, kinds[name], table, state_key, f"held_{index}_{name}")
+            rest = lookups.block(rest, types)
+        block = _with_key(rest, set_key, _handles(rest, {owner, context}))
+        if block[0] is not set_key:
+            last = f"if values:\n    {ast.unparse(set_key)}"
+            self.function.after += f.statements(last, NO_OPERATOR)
+        self.loop.body = [*self.loop.body[:position], *before, *block]
+        self.function.fallback = plain.name
+        self.form.functions.insert(self.form.functions.index(self.function) + 1, plain)
+        self.form.remark(index, f"looks up in tables: {', '.join(map(repr, sorted(used)))}")
+
+
+def _kinds(spec: object) -> dict[str, str]:
+    """The states that `open` gets, each by one assignment, and their kinds."""
+    function = getattr(spec, "function", None)
+    kind = type(function)
+    if function is None or any("__getattribute__" in vars(base) for base in kind.__mro__[:-1]):
+        return {}
+    try:
+        definition = definition_of(getattr(kind, "open", None))
+    except Refused:
+        return {}
+    found: dict[str, list[str]] = {}
+    own, context = (*definition.parameters, "", "")[:2]
+    for statement in definition.body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Assign):
+                for item in node.targets:
+                    if isinstance(item, ast.Attribute) and ast.unparse(item.value) == own:
+                        found.setdefault(item.attr, []).append(_getter(node.value, context))
+    return {
+        name: getters[0]
+        for name, getters in found.items()
+        if len(getters) == 1 and getters[0] and name.isascii() and not hasattr(kind, name)
+    }
+
+
+def _getter(value: ast.expr, context: str) -> str:
+    called = value.func if isinstance(value, ast.Call) else None
+    if isinstance(called, ast.Attribute) and ast.unparse(called.value) == context:
+        return _GETTERS.get(called.attr, "")
+    return ""
+
+
+def _is_only_called(block: Lines, owner: str, name: str) -> bool:
+    """Whether an attribute is read for its methods only, and never set."""
+    nodes = [node for statement in block for node in ast.walk(statement)]
+    reads = [
+        node
+        for node in nodes
+        if isinstance(node, ast.Attribute)
+        and node.attr == name
+        and isinstance(node.value, ast.Name)
+        and node.value.id == owner
+    ]
+    return len(reads) == len(list(_calls(block, owner, name)))
+
+
+def _calls(block: Lines, owner: str, name: str) -> list[ast.Call]:
+    return [
+        node
+        for statement in block
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Call) and _method(node, owner, name)
+    ]
+
+
+def _method(call: ast.Call, owner: str, name: str) -> str:
+    """The method of `owner.name` that is called."""
+    called = call.func
+    if (
+        isinstance(called, ast.Attribute)
+        and isinstance(called.value, ast.Attribute)
+        and called.value.attr == name
+        and isinstance(called.value.value, ast.Name)
+        and called.value.value.id == owner
+        and not call.keywords
+    ):
+        return called.attr
+    return ""
+
+
+class _LookUps(ast.NodeTransformer):
+    """Replaces the calls of one state's methods."""
+
+    def __init__(self, owner: str, name: str, kind: str, table: str, key: str, held: str) -> None:
+        self._owner = owner
+        self._name = name
+        self._kind = kind
+        self._held = held
+        self._parts: dict[str, ast.expr] = {
+            "table": f.name(table),
+            "key": f.name(key),
+            "held": f.name(held),
+        }
+
+    def block(self, block: Lines, types: dict[str, Any]) -> Lines:
+        """The block with statements and expressions replaced."""
+        done = f.rewritten(block, lambda statement: self._statement(statement, types))
+        return [self.visit(statement) for statement in done]
+
+    def _statement(self, statement: ast.stmt, types: dict[str, Any]) -> Lines | None:
+        call = statement.value if isinstance(statement, (ast.Expr, ast.Assign)) else None
+        method = _method(call, self._owner, self._name) if isinstance(call, ast.Call) else ""
+        if not method:
+            return None
+        assert isinstance(call, ast.Call)
+        if isinstance(statement, ast.Assign):
+            return self._with_arguments_before(statement, call)
+        text = _STATEMENTS.get((self._kind, method, len(call.args)))
+        if text is None or any(isinstance(item, ast.Starred) for item in call.args):
+            return None
+        operator = f.operator_of(statement)
+        if method == "update" and self._kind == "value" and _is_never_none(call.args[0], types):
+            text = "table[key] = first"
+        lines: Lines = []
+        parts = dict(self._parts)
+        is_used_once = text == "table[key] = first"
+        for part, argument in zip(("first", "second"), call.args, strict=False):
+            parts[part] = argument
+            if not (is_used_once or _is_simple(argument)):
+                variable = f"{self._held}_{part}"
+                lines.append(f.let(variable, argument, operator))
+                parts[part] = f.name(variable)
+        lines += f.statements(text, operator, **parts)
+        comment = f.comment_of(statement)
+        place = next((n.user_line for n in ast.walk(call) if hasattr(n, "user_line")), None)
+        for line in f.all_statements(lines):
+            line.user_line = place  # type: ignore[attr-defined]
+        return f.with_comment(lines, comment)
+
+    def _with_arguments_before(self, statement: ast.Assign, call: ast.Call) -> Lines:
+        """`x = state.get(f(y))`, whose look-up stands for a value that is computed whatever it finds."""
+        lines: Lines = []
+        for position, argument in enumerate(call.args):
+            if not _is_simple(argument) and not isinstance(argument, ast.Starred):
+                variable = f"{self._held}_argument"
+                lines.append(f.let(variable, argument, f.operator_of(statement)))
+                call.args[position] = f.name(variable)
+        return [*f.with_comment(lines, f.comment_of(statement)), statement]
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        method = _method(node, self._owner, self._name)
+        text = _EXPRESSIONS.get((self._kind, method, len(node.args)))
+        if text is None or not all(map(_is_simple, node.args)):
+            return node
+        first = dict(zip(("first",), node.args, strict=False))
+        found = f.expression(text, **self._parts, **first)
+        for item in ast.walk(node):
+            if hasattr(item, "user_line"):
+                found.user_line = item.user_line  # type: ignore[attr-defined]
+                break
+        return found
+
+
+def _is_simple(node: ast.expr) -> bool:
+    """Whether an expression has its value however often it is computed, or not at all."""
+    if isinstance(node, ast.Tuple):
+        return all(map(_is_simple, node.elts))
+    return isinstance(node, (ast.Name, ast.Constant))
+
+
+def _is_never_none(node: ast.expr, types: dict[str, Any]) -> bool:
+    if isinstance(node, ast.Constant):
+        return node.value is not None
+    return isinstance(node, _NEVER_NONE) or type_of(node, types) not in (None, type(None))
+
+
+def _handles(block: Lines, handles: set[str]) -> set[str]:
+    """Variables that may hold the function, its context, or something that these gave."""
+    for statement in f.all_statements(block):
+        if isinstance(statement, ast.Assign) and any(
+            f.reads(statement.value, name) for name in handles
+        ):
+            handles = handles | set(f.stores([statement]))
+    return handles
+
+
+def _with_key(block: Lines, set_key: ast.stmt, handles: set[str]) -> Lines:
+    """A block that sets the current key where something may ask for it: at its start, or in branches."""
+    operator = f.operator_of(set_key)
+    needy = [item for item in block if _asks(item, operator, handles)]
+    if not all(isinstance(item, ast.If) and not _asks_itself(item, handles) for item in needy):
+        return [set_key, *block]
+    for item in needy:
+        for inner in f.blocks(item):
+            inner[:] = _with_key(inner, copy.deepcopy(set_key), handles)
+    return block
+
+
+def _asks(statement: ast.stmt, operator: int, handles: set[str]) -> bool:
+    """Whether a statement, or one within it, may ask for the current key of the operator."""
+    return any(
+        _asks_itself(item, handles)
+        for item in f.all_statements([statement])
+        if f.operator_of(item) == operator
+    )
+
+
+def _asks_itself(statement: ast.stmt, handles: set[str]) -> bool:
+    """Whether an expression of a statement calls what is not known, or gives a handle away."""
+    for call in (node for part in f.own_expressions(statement) for node in ast.walk(part)):
+        if not isinstance(call, ast.Call):
+            continue
+        called = call.func
+        if any(f.reads(call, name) for name in handles):
+            return True
+        if isinstance(called, ast.Name):
+            if called.id not in _BUILTINS and not called.id.startswith(_HARMLESS):
+                return True
+        elif not (isinstance(called, ast.Attribute) and called.attr in _METHODS):
+            return True
+    return False

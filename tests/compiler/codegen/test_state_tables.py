@@ -1,0 +1,190 @@
+"""Calls of state handles become look-ups, and nothing else can be seen of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from forms import failure_of, job_of, run_form, seen
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from opchain.common import Time, Types
+from opchain.datastream import KeyedProcessFunction
+from opchain.datastream.functions import FlatMapFunction
+from opchain.datastream.state import (
+    ListStateDescriptor,
+    MapStateDescriptor,
+    StateTtlConfig,
+    ValueStateDescriptor,
+)
+from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
+
+
+class Everything(KeyedProcessFunction[Any, Any, Any]):
+    """A record is (key, what to do, a number)."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.last = runtime_context.get_state(ValueStateDescriptor("last", Types.LONG()))
+        self.many = runtime_context.get_list_state(ListStateDescriptor("many", Types.LONG()))
+        self.by_name = runtime_context.get_map_state(
+            MapStateDescriptor("by_name", Types.LONG(), Types.LONG())
+        )
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        what, number = value[1], value[2]
+        if what == 0:
+            self.last.update(number if number % 3 else None)
+        elif what == 1:
+            self.many.add(number)
+        elif what == 2:
+            self.by_name.put(number % 3, number)
+        elif what == 3:
+            self.last.clear()
+            self.many.clear()
+        elif what == 4:
+            self.by_name.remove(number % 3)
+        elif what == 5:
+            self.many.update([item for item in self.many.get() if item % 2])
+        elif what == 6:
+            self.many.add(len(self.many.get()))
+            self.by_name.clear()
+        elif what == 7:
+            ctx.timer_service().register_event_time_timer(number)
+        found = self.by_name.get(number % 3)
+        yield (
+            value,
+            found,
+            self.last.value(),
+            self.many.get(),
+            self.by_name.contains(1),
+            self.by_name.is_empty(),
+            list(self.by_name.keys()),
+            list(self.by_name.values()),
+            list(self.by_name.items()),
+        )
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        yield timestamp, ctx.get_current_key(), self.last.value(), self.many.get()
+
+
+class First(FlatMapFunction[Any, Any]):
+    def open(self, runtime_context: Any) -> None:
+        self.seen = runtime_context.get_state(ValueStateDescriptor("seen", Types.BOOLEAN()))
+
+    def flat_map(self, value: Any) -> Any:
+        if self.seen.value() is None:
+            self.seen.update(True)
+            yield value
+
+
+class FirstOfAnHour(First):
+    def open(self, runtime_context: Any) -> None:
+        descriptor = ValueStateDescriptor("seen", Types.BOOLEAN())
+        descriptor.enable_time_to_live(StateTtlConfig.new_builder(Time.hours(1)).build())
+        self.seen = runtime_context.get_state(descriptor)
+
+
+def by_key(function: Any, records: list[Any]) -> Any:
+    def draw(env: Any) -> None:
+        keyed = env.from_collection(records).key_by(lambda record: record[0])
+        method = keyed.process if isinstance(function, KeyedProcessFunction) else keyed.flat_map
+        seen(method(function), "results")
+
+    return draw
+
+
+KEYS = st.sampled_from(["a", "b", 1, 1.0, True, None, 0.0, -0.0, (1, "x")])
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.lists(st.tuples(KEYS, st.integers(0, 7), st.integers(0, 9)), max_size=30))
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_every_method_does_the_same_in_each_form(mode: str, records: list[Any]) -> None:
+    draw = by_key(Everything(), records)
+    interpreted = run_form(draw, "interpreted", mode=mode, batch_size=5)
+    inlined = run_form(draw, "inlined", mode=mode, batch_size=5)
+    assert repr(inlined.subtasks("results")) == repr(interpreted.subtasks("results"))
+    assert inlined.counters() == interpreted.counters()
+
+
+def fast_source(function: Any, records: Any = (("a", 1, 2),)) -> str:
+    source = job_of(by_key(function, list(records))).vertices[-1].source
+    assert source is not None
+    return source.split("def calls_0")[0]
+
+
+def test_handles_become_tables_and_the_key_is_set_where_it_is_asked_for() -> None:
+    source = fast_source(Everything())
+    assert "self_0" not in source
+    branch = source.index("if what_0 == 7:")
+    assert source.index("set_key_0(key_0)") > branch
+    source = fast_source(First())
+    assert "table_0_seen[kept_key_0] = True" in source
+    assert source.count("set_key_0(key_0)") == 1
+    assert source.index("set_key_0(key_0)") > source.index("if values:")
+
+
+@pytest.mark.parametrize(("function", "lookups"), [(First(), True), (FirstOfAnHour(), False)])
+def test_a_state_that_does_more_than_look_up_keeps_its_calls(
+    function: Any, lookups: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[bool] = []
+    plain_entries = HashMapKeyedStateBackend.plain_entries
+
+    def noted(self: Any, state: Any, kind: str) -> Any:
+        entries = plain_entries(self, state, kind)
+        found.append(entries is not None)
+        return entries
+
+    monkeypatch.setattr(HashMapKeyedStateBackend, "plain_entries", noted)
+    records = [("a", 1), ("b", 2), ("a", 3)]
+    assert run_form(by_key(function, records)).records("results") == records[:2]
+    assert set(found) == {lookups}
+
+
+def test_a_backend_that_tracks_changes_gives_no_entries() -> None:
+    backend = HashMapKeyedStateBackend()
+    state = backend.get_state(ValueStateDescriptor("seen", Types.BOOLEAN()))
+    backend.set_current_key("a")
+    state.update(True)
+    assert backend.plain_entries(state, "value") == {"a": True}
+    assert backend.plain_entries(state, "list") is None
+    assert HashMapKeyedStateBackend().plain_entries(state, "value") is None
+    backend.track_changes()
+    assert backend.plain_entries(state, "value") is None
+
+
+class Handed(First):
+    """Gives its state away, so that its calls stay."""
+
+    def flat_map(self, value: Any) -> Any:
+        state = self.seen
+        if state.value() is None:
+            state.update(True)
+            yield value
+
+
+class Replaced(First):
+    def flat_map(self, value: Any) -> Any:
+        self.seen.update(True)
+        self.seen = None  # type: ignore[assignment]
+        yield value
+
+
+@pytest.mark.parametrize("function", [Handed(), Replaced()])
+def test_states_that_are_used_otherwise_keep_their_calls(function: Any) -> None:
+    assert "table_0_seen" not in fast_source(function)
+
+
+def test_an_error_names_the_line_of_the_call() -> None:
+    class Unhashable(Everything):
+        def process_element(self, value: Any, ctx: Any) -> Any:
+            self.by_name.put([], value)  # type: ignore[arg-type]
+            yield value
+
+    errors = [
+        failure_of(by_key(Unhashable(), [("a", 1, 2)]), form) for form in ("interpreted", "inlined")
+    ]
+    assert {type(error) for error in errors} == {TypeError}
+    assert {str(error) for error in errors} == {"unhashable type: 'list'"}
