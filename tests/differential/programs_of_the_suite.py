@@ -731,7 +731,7 @@ SHAPES: list[tuple[int, Callable[[Program], None]]] = [
     (4, sources),
 ]
 
-RANDOM_PROGRAMS = 1100
+RANDOM_PROGRAMS = 1160
 
 
 def random_program(seed: int) -> Program:
