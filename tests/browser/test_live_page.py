@@ -186,6 +186,10 @@ def test_boxes_grow_with_their_numbers_and_keep_apart(opened: Any, job: RunningJ
     after = vertices(page)
     assert overlapping(after) == []
     assert [box.right - box.left for box in after] != [box.right - box.left for box in before]
+    page.wait_for_function(
+        """() => [...document.querySelectorAll('.vertex')]
+          .every((box) => box.getBoundingClientRect().right <= innerWidth)"""
+    )
 
 
 def test_an_open_panel_follows(opened: Any, job: RunningJob) -> None:

@@ -92,6 +92,7 @@ async function showNumbers(plan, page, counts) {
     page.isDrawing = true;
     await page.draw?.();
     page.isDrawing = false;
+    page.port?.resize(); // a drawing that was seen whole is seen whole again
   }
   if (page.chosen?.kind === "vertex") page.choose.vertex(page.chosen.number);
 }
