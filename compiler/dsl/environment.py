@@ -769,6 +769,18 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         """Starts what was drawn, and hands back a client to watch it, cancel it or wait for it."""
         return self._submitted(job_name, "execute_async")
 
+    def execute_part(self, first: int, job_name: str) -> JobClient:
+        """Starts what was registered from a position on as a job of its own; the rest stays registered.
+
+        Flink: what `TableEnvironment.executeSql` does with INSERT.
+        """
+        rest, part = self._transformations[:first], self._transformations[first:]
+        self._transformations[:] = part
+        try:
+            return self._submitted(job_name, "execute_sql")
+        finally:
+            self._transformations[:] = rest
+
     def close(self) -> None:
         """Does nothing: an environment holds no resources. Flink drops cached streams here."""
 

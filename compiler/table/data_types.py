@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.table.refusals import refuses
 
@@ -25,8 +25,6 @@ class DataType:
     name: str
     parameters: tuple[int, ...] = ()
     is_nullable: bool = True
-    is_column: ClassVar[bool] = True
-    """Whether tables have columns of it; files and rows have fields of other types too."""
 
     def __str__(self) -> str:
         parameters = f"({', '.join(map(str, self.parameters))})" if self.parameters else ""
@@ -63,8 +61,6 @@ class DecimalType(DataType):
 class BytesType(DataType):
     """Bytes of any number."""
 
-    is_column = False
-
     def type_information(self) -> TypeInformation[Any]:
         """An array of bytes."""
         from opchain.runtime.types.types import Types  # noqa: PLC0415 - as above
@@ -76,14 +72,11 @@ class BytesType(DataType):
 class TimeType(DataType):
     """DATE, TIME, TIMESTAMP or TIMESTAMP_LTZ."""
 
-    is_column = False
-
 
 @dataclass(frozen=True)
 class ArrayType(DataType):
     """Lists of one type."""
 
-    is_column = False
     element_type: DataType = field(kw_only=True)
 
     def __str__(self) -> str:
@@ -100,7 +93,6 @@ class ArrayType(DataType):
 class MapType(DataType):
     """Dicts with one type of keys and one of values."""
 
-    is_column = False
     key_type: DataType = field(kw_only=True)
     value_type: DataType = field(kw_only=True)
 
@@ -126,7 +118,6 @@ class RowField:
 class RowType(DataType):
     """Rows of named fields."""
 
-    is_column = False
     fields: tuple[RowField, ...] = field(kw_only=True)
 
     def __str__(self) -> str:
@@ -158,11 +149,38 @@ _TYPE_INFORMATION = {
     "FLOAT": "FLOAT",
     "DOUBLE": "DOUBLE",
 }
-_COLUMN_TYPES = frozenset(_TYPE_INFORMATION) - {"DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ"}
-_NUMBER_OF_PARAMETERS = {"CHAR": 1, "VARCHAR": 1, "DECIMAL": 2}
-_ALSO_CALLED = {"INTEGER": "INT"}
-_SQL_TYPE = re.compile(r"\s*([A-Z]+)\s*(?:\(([\d\s,]*)\))?\s*(NOT NULL|NULL)?\s*", re.IGNORECASE)
-_MISSING = "columns are CHAR, VARCHAR, STRING, BOOLEAN, DECIMAL or numbers"
+_NUMBER_OF_PARAMETERS = {
+    "CHAR": 1,
+    "VARCHAR": 1,
+    "DECIMAL": 2,
+    "TIME": 1,
+    "TIMESTAMP": 1,
+    "TIMESTAMP_LTZ": 1,
+}
+_DEFAULTS = {"DECIMAL": (10, 0), "TIME": (0,), "TIMESTAMP": (6,), "TIMESTAMP_LTZ": (6,)}
+_ALSO_CALLED = {
+    "INTEGER": "INT",
+    "TEXT": "STRING",
+    "DOUBLE PRECISION": "DOUBLE",
+    "DEC": "DECIMAL",
+    "NUMERIC": "DECIMAL",
+    "TIMESTAMP WITHOUT TIME ZONE": "TIMESTAMP",
+    "TIMESTAMPLTZ": "TIMESTAMP_LTZ",
+    "TIMESTAMP WITH LOCAL TIME ZONE": "TIMESTAMP_LTZ",
+}
+_SQL_TYPE = re.compile(
+    r"\s*([A-Z_]+(?:\s+PRECISION)?)\s*(?:\(([\d\s,]*)\))?\s*"
+    r"(?:WITHOUT\s+TIME\s+ZONE\s*)?(NOT NULL|NULL)?\s*",
+    re.IGNORECASE,
+)
+_NESTED = re.compile(
+    r"\s*(ARRAY|MAP|ROW)\s*<(.*)>\s*(NOT NULL|NULL)?\s*", re.IGNORECASE | re.DOTALL
+)
+_FIELD = re.compile(r"(?:`([^`]+)`|(\w+))\s+(.*)", re.DOTALL)
+_MISSING = (
+    "columns are CHAR, VARCHAR, STRING, BOOLEAN, DECIMAL, numbers, BYTES, DATE, TIME, TIMESTAMP, TIMESTAMP_LTZ, ARRAY, "
+    "MAP or ROW"
+)
 
 
 def _simple(name: str) -> Callable[..., DataType]:
@@ -171,6 +189,13 @@ def _simple(name: str) -> Callable[..., DataType]:
 
     of.__doc__ = f"SQL's {name}."
     return of
+
+
+_CLASSES: dict[str, type[DataType]] = {
+    "DECIMAL": DecimalType,
+    "BYTES": BytesType,
+    **dict.fromkeys(("DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ"), TimeType),
+}
 
 
 class DataTypes:
@@ -202,39 +227,39 @@ class DataTypes:
 
     @staticmethod
     def BYTES(nullable: bool = True) -> DataType:  # noqa: N802 - PyFlink's name
-        """Bytes of any number; a field's type only."""
+        """Bytes of any number."""
         return BytesType("BYTES", (), nullable)
 
     @staticmethod
     def DATE(nullable: bool = True) -> DataType:  # noqa: N802 - PyFlink's name
-        """Dates; a field's type only."""
+        """Dates."""
         return TimeType("DATE", (), nullable)
 
     @staticmethod
     def TIME(precision: int = 0, nullable: bool = True) -> DataType:  # noqa: N802 - PyFlink's name
-        """Times of day; a field's type only."""
+        """Times of day."""
         return TimeType("TIME", (precision,), nullable)
 
     @staticmethod
     def TIMESTAMP(precision: int = 6, nullable: bool = True) -> DataType:  # noqa: N802 - PyFlink's name
-        """Datetimes without a zone; a field's type only."""
+        """Datetimes without a zone."""
         return TimeType("TIMESTAMP", (precision,), nullable)
 
     @staticmethod
     def TIMESTAMP_LTZ(precision: int = 6, nullable: bool = True) -> DataType:  # noqa: N802 - PyFlink's name
-        """Instants; a field's type only."""
+        """Instants."""
         return TimeType("TIMESTAMP_LTZ", (precision,), nullable)
 
     @staticmethod
     def ARRAY(element_type: DataType, nullable: bool = True) -> DataType:  # noqa: N802 - PyFlink's name
-        """Lists; a field's type only."""
+        """Lists."""
         return ArrayType("ARRAY", (), nullable, element_type=_checked(element_type, "ARRAY"))
 
     @staticmethod
     def MAP(  # noqa: N802 - PyFlink's name
         key_type: DataType, value_type: DataType, nullable: bool = True
     ) -> DataType:
-        """Dicts; a field's type only."""
+        """Dicts."""
         key, value = _checked(key_type, "MAP"), _checked(value_type, "MAP")
         return MapType("MAP", (), nullable, key_type=key, value_type=value)
 
@@ -272,18 +297,51 @@ def data_type_of(text: str) -> DataType:
 
     >>> data_type_of("decimal(10, 2) not null")
     DecimalType(name='DECIMAL', parameters=(10, 2), is_nullable=False)
+    >>> print(data_type_of("ROW<a INT, b ARRAY<STRING>>"))
+    ROW<`a` INT, `b` ARRAY<STRING>>
 
     Raises:
         ValueError: It names no supported type, or has another number of parameters than the type.
     """
+    match = _NESTED.fullmatch(text)
+    if match is not None:
+        return _nested(match[1].upper(), _split(match[2]), (match[3] or "").upper() != "NOT NULL")
+    text = re.sub(r"(?i)^\s*TIMESTAMP(.*)WITH LOCAL TIME ZONE", r"TIMESTAMP_LTZ\1", text)
     match = _SQL_TYPE.fullmatch(text)
-    name = "" if match is None else match[1].upper()
+    name = "" if match is None else " ".join(match[1].upper().split())
     name = _ALSO_CALLED.get(name, name)
-    if match is None or name not in _COLUMN_TYPES:
+    if match is None or (name not in _TYPE_INFORMATION and name != "BYTES"):
         raise ValueError(f"'{text}' is not a supported column type; {_MISSING}")
     parameters = tuple(int(each) for each in (match[2] or "").split(",") if each.strip())
-    if len(parameters) != _NUMBER_OF_PARAMETERS.get(name, 0):
-        wanted = _NUMBER_OF_PARAMETERS.get(name, 0)
+    wanted = _NUMBER_OF_PARAMETERS.get(name, 0)
+    if name in _DEFAULTS and len(parameters) < len(_DEFAULTS[name]):
+        parameters += _DEFAULTS[name][len(parameters) :]
+    elif len(parameters) != wanted:
         raise ValueError(f"'{text}' has {len(parameters)} parameters; a {name} has {wanted}")
-    of = DecimalType if name == "DECIMAL" else DataType
+    of = _CLASSES.get(name, DataType)
     return of(name, parameters, (match[3] or "").upper() != "NOT NULL")
+
+
+def _nested(name: str, parts: list[str], nullable: bool) -> DataType:
+    if name == "ARRAY":
+        return DataTypes.ARRAY(data_type_of(parts[0]), nullable)
+    if name == "MAP":
+        return DataTypes.MAP(data_type_of(parts[0]), data_type_of(parts[1]), nullable)
+    fields = []
+    for part in parts:
+        match = _FIELD.fullmatch(part)
+        if match is None:
+            raise ValueError(f"'{part}' is not a field of a ROW; write a name and a type")
+        fields.append(RowField(match[1] or match[2], data_type_of(match[3])))
+    return DataTypes.ROW(fields, nullable)
+
+
+def _split(text: str) -> list[str]:
+    """Parts between commas that are outside of brackets."""
+    parts, depth, begin = [], 0, 0
+    for place, character in enumerate(text):
+        depth += (character in "<(") - (character in ">)")
+        if character == "," and not depth:
+            parts.append(text[begin:place].strip())
+            begin = place + 1
+    return [*parts, text[begin:].strip()]

@@ -110,6 +110,11 @@ class _Options:
             largest_decimal = decimal.Decimal(10**precision - 1).scaleb(-scale)
             bounds = self._bounds(name, -largest_decimal, largest_decimal, decimal.Decimal)
             return RandomDecimal(seed, *bounds, scale)
+        if of not in _LARGEST_FLOAT:
+            raise UnsupportedFeatureError(
+                f"datagen: the column '{name}' is {data_type}, which can't be generated; declare a BIGINT, and compute "
+                "the column from it"
+            )
         largest_float = _LARGEST_FLOAT[of]
         return RandomFloat(seed, *self._bounds(name, -largest_float, largest_float, float))
 

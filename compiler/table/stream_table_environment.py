@@ -1,24 +1,56 @@
-"""StreamTableEnvironment: where described tables become streams."""
+"""StreamTableEnvironment: tables as a front door to connectors, and SQL of columns and scalar expressions.
+
+A statement compiles to calls of the DataStream API: a table is a source, a view is a map and a filter, INSERT INTO is a
+sink. Queries over bounded tables that need more than that run in Spark SQL.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.dsl.argument_checks import at_call, checked
+from opchain.compiler.dsl.data_stream import DataStream
 from opchain.compiler.dsl.environment import StreamExecutionEnvironment
-from opchain.compiler.table.datagen import datagen_source
+from opchain.compiler.dsl.stream_dataframe import never_ends
+from opchain.compiler.table import sql
+from opchain.compiler.table.connectors import (
+    KNOWN,
+    row_type,
+    table_source,
+    unknown_connector,
+    wire_value,
+    write_table,
+)
+from opchain.compiler.table.data_types import DataType, data_type_of
+from opchain.compiler.table.expressions import Column, Compiler, Typed, by_position, cast, parsed
 from opchain.compiler.table.refusals import refused, refuses
-from opchain.compiler.table.table import Table
+from opchain.compiler.table.table_descriptor import Schema
+from opchain.compiler.table.table import Table, TableResult
 from opchain.compiler.table.table_descriptor import TableDescriptor
-from opchain.runtime.errors import GraphError
+from opchain.runtime.errors import GraphError, UnsupportedFeatureError
+from opchain.runtime.functions.sql import EventTime, RowExpression, RowPredicate, RowProjection
 from opchain.runtime.watermarks.strategy import WatermarkStrategy
 
 if TYPE_CHECKING:
-    from opchain.compiler.dsl.data_stream import DataStream
-    from opchain.runtime.types.row import Row
+    from collections.abc import Sequence
 
-_SOURCES = {"datagen": datagen_source}
-"""The connectors of tables that can be read."""
+    from opchain.runtime.types.row import Row
+    from opchain.runtime.types.type_information import TypeInformation
+
+_MORE_THAN_SCALAR = (
+    *("joins", "laterals", "group", "having", "qualify", "windows", "distinct", "order", "sort"),
+    *("limit", "offset", "cluster", "distribute", "match", "pivots"),
+)
+_INSTEAD = {
+    "group": "key_by(...).window(...).aggregate(...), or key_by(...).reduce(...)",
+    "joins": "stream.join(...).where(...).equal_to(...).window(...), or interval_join",
+    "laterals": "flat_map(...)",
+    "distinct": "key_by(...).process(...) with a ValueState that remembers the key",
+    "order": "key_by(...).process(...) with event-time timers",
+    "limit": "a bounded source, or filter(...)",
+}
+_NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE")
+_TEXTS = ("CHAR", "VARCHAR", "STRING")
 
 
 class StreamTableEnvironment:
@@ -28,6 +60,7 @@ class StreamTableEnvironment:
         self._environment = stream_execution_environment
         self._tables: dict[str, Table] = {}
         self._anonymous = 0
+        self._sources: dict[str, DataStream[Any]] | None = None
 
     @staticmethod
     def create(
@@ -49,27 +82,56 @@ class StreamTableEnvironment:
         checked(stream_execution_environment, StreamExecutionEnvironment, call, "the environment")
         return StreamTableEnvironment(stream_execution_environment)
 
+    # Tables and views
+
     def create_temporary_table(self, path: str, descriptor: TableDescriptor) -> None:
         """Keeps a described table under a name.
 
         Raises:
             GraphError: There is a table of this name, or it has no columns.
-            UnsupportedFeatureError: No table of this connector can be read.
+            UnsupportedFeatureError: There is no such connector.
         """
         call = "create_temporary_table"
         checked(path, str, call, "the table's name")
         checked(descriptor, TableDescriptor, call, "the descriptor")
-        if path in self._tables:
-            raise GraphError(f"{at_call(call)}: there is a table '{path}' already")
-        self._tables[path] = _checked_table(path, descriptor, call)
+        self._add(self._described(path, descriptor, call), call)
+
+    create_table = create_temporary_table
+
+    def create_temporary_view(
+        self, view_path: str, table_or_data_stream: Table | DataStream[Any], *fields_or_schema: Any
+    ) -> None:
+        """Keeps a query or a stream under a name; a schema declares the stream's columns.
+
+        Raises:
+            GraphError: There is a table of this name, or the columns of the stream are unknown.
+        """
+        call = "create_temporary_view"
+        found: Any = table_or_data_stream
+        if isinstance(found, DataStream):
+            found = self.from_data_stream(found, *fields_or_schema)
+        checked(found, Table, call, "the view")
+        self._add(Table(view_path, None, found.columns, found.stream, self), call)
+
+    create_view = create_temporary_view
 
     def drop_temporary_table(self, table_path: str) -> bool:
-        """Forgets a table; False where there is none."""
+        """Forgets a table or a view; False where there is none."""
         return self._tables.pop(table_path, None) is not None
+
+    drop_temporary_view = drop_table = drop_view = drop_temporary_table
 
     def list_temporary_tables(self) -> list[str]:
         """The names of the tables, in order."""
         return sorted(self._tables)
+
+    list_tables = list_temporary_tables
+
+    def list_temporary_views(self) -> list[str]:
+        """The names of the views, in order."""
+        return sorted(path for path, table in self._tables.items() if table.descriptor is None)
+
+    list_views = list_temporary_views
 
     def from_path(self, path: str) -> Table:
         """A table by its name.
@@ -90,68 +152,690 @@ class StreamTableEnvironment:
         call = "from_descriptor"
         checked(descriptor, TableDescriptor, call, "the descriptor")
         self._anonymous += 1
-        return _checked_table(
+        return self._described(
             f"*anonymous_{descriptor.connector}${self._anonymous}*", descriptor, call
         )
 
-    def to_data_stream(self, table: Table) -> DataStream[Row]:
+    def from_data_stream(self, data_stream: DataStream[Any], *fields_or_schema: Any) -> Table:
+        """A stream as a table: a column for each field of its declared type, or as a Schema says.
+
+        Raises:
+            GraphError: The stream has no declared type, and there is no schema.
+        """
+        call = "from_data_stream"
+        checked(data_stream, DataStream, call, "the stream")
+        schema = fields_or_schema[0] if fields_or_schema else None
+        if schema is not None and (len(fields_or_schema) > 1 or not isinstance(schema, Schema)):
+            raise refused(call, "pass a Schema instead of expressions")
+        columns, is_atomic = _columns_of(data_stream, schema, call)
+        stream = data_stream
+        if is_atomic:
+            stream = stream.map(
+                RowProjection("(row,)", columns[0].name, [columns[0].name]), row_type(columns)
+            )
+        name = data_stream.transformation.name
+        if schema is None or not (schema.computed or schema.time):
+            return Table(name, None, columns, lambda: stream, self)
+        values = by_position(columns)
+        every, texts = _declared(schema, values, f"the schema of '{name}'")
+        strategy = _strategy(schema, texts, name)
+        projection = _projection(every, [texts[each.name] for each in every])
+        changed = stream.map(projection, row_type(every)) if schema.computed else stream
+        if strategy is not None:
+            changed = changed.assign_timestamps_and_watermarks(
+                _strategy(schema, by_position(every), name) or strategy
+            )
+        return Table(name, None, every, lambda: changed, self)
+
+    def to_data_stream(self, table: Table, target_data_type: Any = None) -> DataStream[Row]:
         """The table's rows, as Row objects with the columns' names.
 
         Raises:
             ValueError: The connector's options make no sense.
         """
+        call = "to_data_stream"
+        checked(table, Table, call, "the table")
+        if target_data_type is not None:
+            raise refused(call, "CAST the columns in the query")
+        assert table.stream is not None
+        try:
+            return table.stream()
+        except ValueError as error:
+            raise ValueError(f"{at_call(call)}, table '{table.path}': {error}") from None
+
+    # SQL
+
+    def execute_sql(self, stmt: str) -> TableResult:
+        """Runs a statement: CREATE, DROP, INSERT INTO, SELECT, SET, SHOW TABLES or DESCRIBE.
+
+        INSERT INTO and SELECT start a job of their own. Needs sqlglot: `pip install 'opchain[sql]'`.
+
+        Raises:
+            GraphError: The statement is wrong.
+            UnsupportedFeatureError: It needs more than columns, scalar expressions and WHERE of an unbounded table.
+        """
+        statement = sql.statement_of(checked(stmt, str, "execute_sql", "the statement"))
+        if isinstance(statement, sql.CreateTable):
+            self._create(statement)
+        elif isinstance(statement, sql.CreateView):
+            if not (statement.if_not_exists and statement.path in self._tables):
+                self.create_temporary_view(statement.path, self.table_of(statement.query))
+        elif isinstance(statement, sql.Drop):
+            if not self.drop_temporary_table(statement.path) and not statement.if_exists:
+                raise GraphError(f"{at_call('execute_sql')}: there is no table '{statement.path}'")
+        elif isinstance(statement, sql.Insert):
+            statements = StatementSet(self)
+            statements.add(statement)
+            return statements.execute()
+        elif isinstance(statement, sql.Select):
+            return self.result_of(self.table_of(statement.query))
+        elif isinstance(statement, sql.Set):
+            self._environment.get_configuration().set_string(statement.key, statement.value)
+        else:
+            return self._shown(statement)
+        return TableResult()
+
+    def sql_query(self, query: str) -> Table:
+        """The result of a query, as a table.
+
+        Raises:
+            GraphError: The query is wrong.
+            UnsupportedFeatureError: It needs more than columns, scalar expressions and WHERE of an unbounded table.
+        """
+        statement = sql.statement_of(checked(query, str, "sql_query", "the query"))
+        if not isinstance(statement, sql.Select):
+            raise GraphError(
+                f"{at_call('sql_query')} takes a SELECT; use execute_sql() for other statements"
+            )
+        return self.table_of(statement.query)
+
+    def create_statement_set(self) -> StatementSet:
+        """Several INSERT INTO that become one job."""
+        return StatementSet(self)
+
+    def get_config(self) -> Any:
+        """The settings of the stream environment."""
+        return self._environment.get_configuration()
+
+    def result_of(self, table: Table) -> TableResult:
+        """Runs a query as a job of its own."""
+        first = len(self._environment.get_transformations())
+        stream = self.to_data_stream(table)
+        rows = stream.collect_async()
+        client = self._environment.execute_part(first, "collect")
+        return TableResult(table.columns, rows, client)
+
+    def _shown(self, statement: sql.Show) -> TableResult:
+        from opchain.runtime.types.row import Row  # noqa: PLC0415 - mostly unused
+
+        text = data_type_of("STRING")
+        if statement.path is None:
+            rows = [Row(path) for path in self.list_temporary_tables()]
+            return TableResult((Column("table name", text),), iter(rows))
+        columns = self.from_path(statement.path).columns
+        rows = [Row(name, str(data_type)) for name, data_type in columns]
+        return TableResult((Column("name", text), Column("type", text)), iter(rows))
+
+    def _create(self, statement: sql.CreateTable) -> None:
+        descriptor = statement.descriptor
+        if statement.like is not None:
+            like = self.from_path(statement.like).descriptor
+            if like is None or like.schema is None:
+                raise GraphError(
+                    f"table '{statement.path}': '{statement.like}' is a view; LIKE takes a table"
+                )
+            own = (
+                descriptor.schema
+                if descriptor.schema and descriptor.schema.columns
+                else like.schema
+            )
+            options = {**(like.options if not descriptor.connector else {}), **descriptor.options}
+            descriptor = TableDescriptor(descriptor.connector or like.connector, own, options)
+        if not (statement.if_not_exists and statement.path in self._tables):
+            self._add(self._described(statement.path, descriptor, "execute_sql"), "execute_sql")
+
+    def _add(self, table: Table, call: str) -> None:
+        if table.path in self._tables:
+            raise GraphError(f"{at_call(call)}: there is a table '{table.path}' already")
+        self._tables[table.path] = table
+
+    def _described(self, path: str, descriptor: TableDescriptor, call: str) -> Table:
+        if descriptor.connector not in KNOWN:
+            raise unknown_connector(descriptor.connector, sorted(KNOWN), "read or written")
+        schema = descriptor.schema
+        if schema is None or not (schema.columns or schema.metadata):
+            raise GraphError(
+                f"{at_call(call)}: the table '{path}' has no columns; give it a schema"
+            )
+        values = {
+            name: wire_value(place, name, data_type, descriptor)
+            for place, (name, data_type) in enumerate(schema.columns)
+        }
+        first = len(schema.columns)
+        values |= {
+            each.name: Typed(f"row[{first + place}]", each.data_type)
+            for place, each in enumerate(schema.metadata)
+        }
+        columns, texts = _declared(schema, values, f"table '{path}'")
+        return Table(
+            path, descriptor, columns, lambda: self._read(path, descriptor, columns, texts), self
+        )
+
+    def _read(
+        self,
+        path: str,
+        descriptor: TableDescriptor,
+        columns: tuple[Column, ...],
+        values: dict[str, Typed],
+    ) -> DataStream[Row]:
         from opchain.runtime.types.types import Types  # noqa: PLC0415 - loaded when a stream is made
 
-        checked(table, Table, "to_data_stream", "the table")
-        descriptor = table.descriptor
+        if self._sources is not None and path in self._sources:
+            return self._sources[path]
         assert descriptor.schema is not None
-        names, types = zip(*descriptor.schema.columns, strict=True)
-        try:
-            source = _SOURCES[descriptor.connector](descriptor)
-        except ValueError as error:
-            raise ValueError(
-                f"{at_call('to_data_stream')}, table '{table.path}': {error}"
-            ) from None
-        return self._environment.from_source(
-            source,
-            WatermarkStrategy.no_watermarks(),
-            table.path,
-            Types.ROW_NAMED(list(names), [each.type_information() for each in types]),
+        source = table_source(descriptor, path)
+        strategy = _strategy(descriptor.schema, values, path) or WatermarkStrategy.no_watermarks()
+        of = Types.ROW_NAMED(source.names, source.types) if source.gives_rows else None
+        stream: DataStream[Any] = self._environment.from_source(source.source, strategy, path, of)
+        plain = [f"row[{place}]" for place in range(len(columns))]
+        if [values[each.name].text for each in columns] != plain:
+            stream = stream.map(
+                _projection(columns, [values[each.name] for each in columns]), row_type(columns)
+            )
+        if self._sources is not None:
+            self._sources[path] = stream
+        return stream
+
+    # Queries
+
+    def table_of(self, tree: Any) -> Table:
+        """The result of a parsed query."""
+        tables = self._tables_of(tree)
+        columns = self._columns_of_query(tree)
+        if columns is None:
+            return self._by_spark(tree, tables)
+        self._anonymous += 1
+        return Table(f"query${self._anonymous}", None, columns, lambda: self._stream_of(tree), self)
+
+    def _columns_of_query(self, tree: Any) -> tuple[Column, ...] | None:
+        """The columns of a query that streams can compute; None if it needs Spark SQL."""
+        kind = type(tree).__name__
+        if kind == "Subquery" and tree.this is not None:
+            return self._columns_of_query(tree.this)
+        if kind == "Values":
+            return tuple(Column(name, typed.data_type) for name, typed in _values(tree)[0])
+        if kind == "Union" and not tree.args.get("distinct") and not tree.args.get("order"):
+            left, right = self._columns_of_query(tree.left), self._columns_of_query(tree.right)
+            return None if left is None or right is None else left
+        if not _is_scalar(tree):
+            return None
+        below = self._from(tree)
+        if below is None:
+            return None
+        return tuple(
+            Column(name, typed.data_type) for name, typed in _selected(tree, below[0], below[1])
         )
+
+    def _from(self, tree: Any) -> tuple[tuple[Column, ...], list[str]] | None:
+        """The columns below a SELECT, and the names of their table."""
+        source = _source_of(tree)
+        if source is None:
+            return (), []
+        names = [source.alias_or_name]
+        if type(source).__name__ == "Table":
+            return self.from_path(_path_of(source)).columns, names
+        columns = self._columns_of_query(
+            source.this if type(source).__name__ == "Subquery" else source
+        )
+        return None if columns is None else (columns, names)
+
+    def _stream_of(self, tree: Any) -> DataStream[Any]:
+        kind = type(tree).__name__
+        if kind == "Subquery":
+            return self._stream_of(tree.this)
+        if kind == "Union":
+            return self._stream_of(tree.left).union(self._stream_of(tree.right))
+        if kind == "Values":
+            return self._constant(_values(tree))
+        source = _source_of(tree)
+        below = self._from(tree)
+        assert below is not None
+        columns, names = below
+        selected = _selected(tree, columns, names)
+        if source is None:
+            return self._constant([selected])
+        if type(source).__name__ == "Table":
+            stream = self.to_data_stream(self.from_path(_path_of(source)))
+        else:
+            stream = self._stream_of(source)
+        where = tree.args.get("where")
+        if where is not None:
+            test = Compiler(by_position(columns), names, "WHERE").compile(where.this)
+            shown = where.this.sql(dialect="flink")
+            stream = stream.filter(RowPredicate(test.text, shown)).name(f"where {shown}")
+        if [(name, typed.text) for name, typed in selected] != [
+            (each.name, f"row[{place}]") for place, each in enumerate(columns)
+        ]:
+            result = [Column(name, typed.data_type) for name, typed in selected]
+            stream = stream.map(
+                _projection(result, [typed for _, typed in selected]), row_type(result)
+            ).name(f"select {', '.join(name for name, _ in selected)}")
+        return stream
+
+    def _constant(self, rows: Sequence[Sequence[tuple[str, Typed]]]) -> DataStream[Any]:
+        columns = [Column(name, typed.data_type) for name, typed in rows[0]]
+        values = [
+            RowProjection(
+                f"({''.join(f'{typed.text}, ' for _, typed in row)})",
+                "VALUES",
+                [c.name for c in columns],
+            )(())
+            for row in rows
+        ]
+        return self._environment.from_collection(values, row_type(columns)).name("VALUES")
+
+    def _by_spark(self, tree: Any, tables: Sequence[str]) -> Table:
+        """A query over bounded tables, in Spark SQL."""
+        streams = {path: self.to_data_stream(self.from_path(path)) for path in tables}
+        for path, stream in streams.items():
+            if never_ends(stream.transformation):
+                part, instead = _unbounded_part(tree)
+                raise UnsupportedFeatureError(
+                    f"{at_call('sql_query')}: {part} over the unbounded table '{path}' is not supported: results would "
+                    f"change with each row. Convert the table with to_data_stream(), and use {instead} of the "
+                    "DataStream API"
+                )
+        renamed = tree.copy()
+        frames = {path: stream.to_dataframe() for path, stream in streams.items()}
+        names = {}
+        for path, frame in frames.items():
+            self._anonymous += 1
+            names[path] = f"opchain_{self._anonymous}"
+            frame.createOrReplaceTempView(names[path])
+        for table in renamed.find_all(type_of_table()):
+            if _path_of(table) in names:
+                alias = table.alias_or_name
+                table.set("this", parsed(names[_path_of(table)], "a name").this)
+                table.set("alias", alias)
+        if not frames:
+            raise UnsupportedFeatureError(f"{at_call('sql_query')}: the query reads no table")
+        session = next(iter(frames.values())).sparkSession
+        frame = session.sql(renamed.sql(dialect="spark"))
+        stream = self._environment.from_dataframe(frame, source_name="Spark SQL")
+        columns, _ = _columns_of(stream, None, "sql_query")
+        return Table("Spark SQL", None, columns, lambda: stream, self)
+
+    def _tables_of(self, tree: Any) -> list[str]:
+        defined = {each.alias for each in tree.find_all(type_of_cte())}
+        paths = [_path_of(each) for each in tree.find_all(type_of_table())]
+        found = list(dict.fromkeys(path for path in paths if path not in defined))
+        for path in found:
+            self.from_path(path)
+        return found
+
+    def write(self, path: str, columns: Sequence[str], table: Table) -> None:
+        """Draws INSERT INTO.
+
+        Raises:
+            GraphError: The columns do not fit.
+        """
+        sink = self.from_path(path)
+        if sink.descriptor is None or sink.descriptor.schema is None:
+            raise GraphError(f"INSERT INTO {path}: '{path}' is a view; insert into a table")
+        wanted = [Column(*each) for each in sink.descriptor.schema.columns]
+        written = [each.name for each in sink.descriptor.schema.metadata if not each.is_virtual]
+        if written:
+            raise UnsupportedFeatureError(
+                f"INSERT INTO {path}: the metadata column '{written[0]}' can't be written; declare it VIRTUAL, or use "
+                "a KafkaSink with a record serializer"
+            )
+        given = [Typed(f"row[{place}]", each.data_type) for place, each in enumerate(table.columns)]
+        names = list(columns) or [each.name for each in wanted]
+        if len(names) != len(table.columns):
+            raise GraphError(
+                f"INSERT INTO {path}: the query has {len(table.columns)} columns "
+                f"({', '.join(each.name for each in table.columns)}), and the table expects {len(names)} "
+                f"({', '.join(names)})"
+            )
+        values = dict(zip(names, given, strict=True))
+        texts: dict[str, Typed] = {}
+        for name, data_type in wanted:
+            value = values.pop(name, Typed("None", data_type))
+            if not _fits(value.data_type, data_type):
+                raise GraphError(
+                    f"INSERT INTO {path}: column '{name}' is {data_type}, and the query gives {value.data_type}; "
+                    f"write CAST(... AS {data_type.nullable()})"
+                )
+            texts[name] = (
+                cast(value, data_type) if value.data_type.name != data_type.name else value
+            )
+        if values:
+            raise GraphError(f"INSERT INTO {path}: there is no column '{min(values)}' to write")
+        stream = self.to_data_stream(table)
+        if [each.text for each in texts.values()] != [
+            f"row[{n}]" for n in range(len(table.columns))
+        ] or [each.name for each in table.columns] != [each.name for each in wanted]:
+            stream = stream.map(_projection(wanted, list(texts.values())), row_type(wanted))
+        write_table(stream, sink.descriptor, path)
+
+    def shares_sources(self) -> None:
+        """Reads a table once for all statements from now on, until `run`."""
+        self._sources = {}
+
+    def run(self, first: int, name: str) -> TableResult:
+        """Runs what was drawn since a position."""
+        self._sources = None
+        return TableResult(client=self._environment.execute_part(first, name))
+
+    @property
+    def stream_environment(self) -> StreamExecutionEnvironment:
+        """The environment of the streams."""
+        return self._environment
+
+
+class StatementSet:
+    """Several INSERT INTO that become one job; a table that they share is read once. Flink: StatementSet."""
+
+    def __init__(self, tables: StreamTableEnvironment) -> None:
+        self._tables = tables
+        self._inserts: list[tuple[str, Sequence[str], Table]] = []
+
+    def add_insert_sql(self, stmt: str) -> StatementSet:
+        """Adds an INSERT INTO."""
+        statement = sql.statement_of(checked(stmt, str, "add_insert_sql", "the statement"))
+        if not isinstance(statement, sql.Insert):
+            raise GraphError(f"{at_call('add_insert_sql')} takes INSERT INTO")
+        self.add(statement)
+        return self
+
+    def add_insert(
+        self,
+        target_path_or_descriptor: str | TableDescriptor,
+        table: Table,
+        overwrite: bool = False,
+    ) -> StatementSet:
+        """Adds the rows of a table."""
+        if overwrite:
+            raise refused("add_insert", "sinks append; delete old files before the job")
+        target = target_path_or_descriptor
+        if isinstance(target, TableDescriptor):
+            described = self._tables.from_descriptor(target)
+            self._tables.create_temporary_table(described.path, target)
+            target = described.path
+        self._inserts.append((target, (), table))
+        return self
+
+    def add(self, statement: sql.Insert) -> None:
+        """Adds a parsed INSERT INTO."""
+        self._inserts.append(
+            (statement.path, statement.columns, self._tables.table_of(statement.query))
+        )
+
+    def attach_as_datastream(self) -> None:
+        """Makes the inserts part of the program, which `env.execute()` runs."""
+        self._tables.shares_sources()
+        for insert in self._inserts:
+            self._tables.write(*insert)
+        self._inserts = []
+
+    def execute(self) -> TableResult:
+        """Runs the inserts as one job.
+
+        Raises:
+            GraphError: There are none.
+        """
+        if not self._inserts:
+            raise GraphError(
+                f"{at_call('execute')}: the statement set is empty; add_insert_sql() first"
+            )
+        name = "insert-into_" + ",".join(
+            f"default_catalog.default_database.{path}" for path, _, _ in self._inserts
+        )
+        first = len(self._tables.stream_environment.get_transformations())
+        self.attach_as_datastream()
+        return self._tables.run(first, name)
+
+
+def type_of_table() -> Any:
+    """Sqlglot's class of tables."""
+    return _class("Table")
+
+
+def type_of_cte() -> Any:
+    """Sqlglot's class of WITH."""
+    return _class("CTE")
+
+
+def _class(name: str) -> Any:
+    from opchain.compiler.table.expressions import sqlglot  # noqa: PLC0415 - loaded when it is needed
+
+    return getattr(sqlglot().exp, name)
+
+
+def _path_of(table: Any) -> str:
+    parts = [part.name for part in table.parts]
+    return ".".join(parts[2:] if parts[:2] == ["default_catalog", "default_database"] else parts)
+
+
+def _source_of(tree: Any) -> Any:
+    found = tree.args.get("from_") or tree.args.get("from")
+    return None if found is None else found.this
+
+
+def _is_scalar(tree: Any) -> bool:
+    if type(tree).__name__ != "Select" or tree.args.get("with_") or tree.args.get("with"):
+        return False
+    if any(tree.args.get(each) for each in _MORE_THAN_SCALAR):
+        return False
+    return not any(
+        each.find(
+            _class("AggFunc"),
+            _class("Window"),
+            _class("Subquery"),
+            _class("Select"),
+            _class("Explode"),
+        )
+        for each in [
+            *tree.expressions,
+            *([tree.args["where"].this] if tree.args.get("where") else []),
+        ]
+    )
+
+
+def _unbounded_part(tree: Any) -> tuple[str, str]:
+    for name, instead in _INSTEAD.items():
+        if any(select.args.get(name) for select in tree.find_all(_class("Select"))):
+            return {"group": "GROUP BY", "joins": "JOIN", "order": "ORDER BY"}.get(
+                name, name.upper()
+            ), instead
+    if tree.find(_class("AggFunc")):
+        return "aggregation", _INSTEAD["group"]
+    return "this query", "map(), filter() and process()"
+
+
+def _selected(
+    tree: Any, columns: Sequence[Column], names: Sequence[str]
+) -> list[tuple[str, Typed]]:
+    """The columns of a SELECT: names and expressions."""
+    values = by_position(columns)
+    compiler = Compiler(values, names, "SELECT")
+    found: list[tuple[str, Typed]] = []
+    for number, each in enumerate(tree.expressions):
+        if each.is_star:
+            found += values.items()
+        else:
+            name = each.alias_or_name
+            found.append(
+                (name if name and name != "*" else f"EXPR${number}", compiler.compile(each))
+            )
+    return _distinct(found)
+
+
+def _distinct(selected: Sequence[tuple[str, Typed]]) -> list[tuple[str, Typed]]:
+    """As in Flink, a name that comes a second time gets a number."""
+    used: set[str] = set()
+    found = []
+    for name, typed in selected:
+        numbered, number = name, 0
+        while numbered in used:
+            numbered, number = f"{name}{number}", number + 1
+        used.add(numbered)
+        found.append((numbered, typed))
+    return found
+
+
+def _values(tree: Any) -> list[list[tuple[str, Typed]]]:
+    compiler = Compiler({}, (), "VALUES")
+    return [
+        [
+            (f"EXPR${number}", compiler.compile(each))
+            for number, each in enumerate(
+                row.expressions if type(row).__name__ == "Tuple" else [row.this]
+            )
+        ]
+        for row in tree.expressions
+    ]
+
+
+def _projection(columns: Sequence[Column], values: Sequence[Typed]) -> RowProjection:
+    texts = "".join(f"{each.text}, " for each in values)
+    names = [each.name for each in columns]
+    return RowProjection(f"({texts})", ", ".join(names), names)
+
+
+def _declared(
+    schema: Schema, values: dict[str, Typed], where: str
+) -> tuple[tuple[Column, ...], dict[str, Typed]]:
+    """All columns in their order, with what computes them."""
+    values = dict(values)
+    for name, expression in schema.computed:
+        compiler = Compiler(values, (), f"{where}, column '{name}'")
+        values[name] = compiler.compile(parsed(expression, f"{where}: the column '{name}'"))
+    order = schema.order or tuple(values)
+    return tuple(Column(name, values[name].data_type) for name in order), values
+
+
+def _strategy(schema: Schema, values: dict[str, Typed], path: str) -> WatermarkStrategy[Any] | None:
+    """WATERMARK FOR as a strategy of the source: each split has a watermark of its own.
+
+    Raises:
+        GraphError: The column is no TIMESTAMP.
+        UnsupportedFeatureError: The expression is not `column - INTERVAL ...`.
+    """
+    from opchain.runtime.time import Duration  # noqa: PLC0415 - mostly unused
+
+    if schema.time is None:
+        return None
+    column, expression = schema.time
+    value = values.get(column)
+    if value is None or not value.data_type.name.startswith("TIMESTAMP"):
+        found = "missing" if value is None else str(value.data_type)
+        raise GraphError(
+            f"table '{path}': WATERMARK FOR {column} needs a column of type TIMESTAMP(3) or TIMESTAMP_LTZ(3), and it is "
+            f"{found}; compute one: ts AS TO_TIMESTAMP_LTZ(millis, 3)"
+        )
+    tree = parsed(expression, f"table '{path}': the watermark")
+    delay_ms = 0
+    if (
+        type(tree).__name__ == "Sub"
+        and type(tree.expression).__name__ == "Interval"
+        and tree.this.name == column
+    ):
+        compiled = Compiler(values, (), f"table '{path}'").compile(tree.expression)
+        delay_ms = RowExpression(f"{compiled.text}.total_seconds()", expression)(()) * 1000
+    elif not (type(tree).__name__ == "Column" and tree.name == column):
+        raise UnsupportedFeatureError(
+            f"table '{path}': WATERMARK FOR {column} AS {expression} is not supported; write {column} - INTERVAL '5' "
+            "SECOND, or use assign_timestamps_and_watermarks() with a generator of your own"
+        )
+    # Flink's watermark is the expression itself; a strategy's is one millisecond less.
+    lateness = Duration.of_millis(max(0, int(delay_ms) - 1))
+    assigner: Any = EventTime(value.text, column)
+    return WatermarkStrategy.for_bounded_out_of_orderness(lateness).with_timestamp_assigner(
+        assigner
+    )
+
+
+def _fits(given: DataType, wanted: DataType) -> bool:
+    """Whether Flink writes a value without CAST."""
+    if given.name == wanted.name or (given.name in _TEXTS and wanted.name in _TEXTS):
+        return True
+    if given.name in _NUMBERS and wanted.name in _NUMBERS:
+        return _NUMBERS.index(given.name) <= _NUMBERS.index(wanted.name)
+    return given.name.startswith("TIMESTAMP") and wanted.name.startswith("TIMESTAMP")
+
+
+def _columns_of(
+    stream: DataStream[Any], schema: Schema | None, call: str
+) -> tuple[tuple[Column, ...], bool]:
+    """The columns of a stream, and whether its records are single values."""
+    from opchain.runtime.types.record_types import RowTypeInfo, TupleTypeInfo  # noqa: PLC0415 - likewise
+
+    of = stream.get_type()
+    if isinstance(of, RowTypeInfo):
+        names, types, is_atomic = list(of.field_names or ()), list(of.field_types), False
+    elif isinstance(of, TupleTypeInfo):
+        types, is_atomic = list(of.field_types), False
+        names = [f"f{number}" for number in range(len(types))]
+    else:
+        names, types, is_atomic = ["f0"], [of], True
+    if schema is not None and schema.columns:
+        return tuple(Column(*each) for each in schema.columns), is_atomic
+    found = [_data_type(each) for each in types]
+    if None in found:
+        unknown = names[found.index(None)]
+        raise GraphError(
+            f"{at_call(call)}: the type of the column '{unknown}' of '{stream.transformation.name}' "
+            f"({stream.transformation.call_site}) is unknown; declare output_type=Types.ROW_NAMED([...], [...]) on the "
+            "operator, or pass a Schema"
+        )
+    return tuple(
+        Column(name, of) for name, of in zip(names, found, strict=True) if of is not None
+    ), is_atomic
+
+
+def _data_type(of: TypeInformation[Any]) -> DataType | None:
+    for text in (
+        *("STRING", "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE"),
+        *("TIME", "TIMESTAMP(3)", "TIMESTAMP_LTZ(3)", "BYTES"),
+    ):
+        data_type = data_type_of(text)
+        if data_type.type_information() == of:
+            return data_type
+    if "BigDecimal" in repr(of):
+        return data_type_of("DECIMAL(38, 18)")
+    return None
 
 
 for _name in (
-    *("create_table", "create_view", "create_temporary_view", "create_catalog", "use_catalog"),
-    *("register_catalog", "get_catalog", "use_database", "load_module", "unload_module"),
+    *("create_catalog", "use_catalog", "register_catalog", "get_catalog", "use_database"),
+    *("load_module", "unload_module", "use_modules"),
     *("create_temporary_function", "create_temporary_system_function", "drop_function"),
     *("create_java_function", "create_java_temporary_function", "drop_temporary_function"),
-    *("create_java_temporary_system_function", "drop_temporary_system_function", "use_modules"),
-    *("sql_query", "execute_sql", "explain_sql", "create_statement_set", "compile_plan_sql"),
-    *("load_plan", "execute_plan", "from_elements", "from_pandas", "from_data_stream"),
+    *("create_java_temporary_system_function", "drop_temporary_system_function"),
+    *(
+        "explain_sql",
+        "compile_plan_sql",
+        "load_plan",
+        "execute_plan",
+        "from_elements",
+        "from_pandas",
+    ),
     *("from_changelog_stream", "to_changelog_stream", "to_append_stream", "to_retract_stream"),
-    *("get_config", "add_python_file", "set_python_requirements", "add_python_archive"),
-    *("list_tables", "list_views", "list_catalogs", "list_databases", "list_functions"),
-    *("drop_table", "drop_view", "drop_temporary_view", "create_model", "create_temporary_model"),
+    *("add_python_file", "set_python_requirements", "add_python_archive"),
+    *(
+        "list_catalogs",
+        "list_databases",
+        "list_functions",
+        "create_model",
+        "create_temporary_model",
+    ),
 ):
     setattr(
         StreamTableEnvironment,
         _name,
         refuses(
             f"StreamTableEnvironment.{_name}",
-            "describe tables with a TableDescriptor, and compute with the DataStream API",
+            "describe tables with CREATE TABLE, and compute with SQL's scalar functions or the DataStream API",
         ),
     )
-
-
-def _checked_table(path: str, descriptor: TableDescriptor, call: str) -> Table:
-    if descriptor.connector not in _SOURCES:
-        readable = ", ".join(map(repr, _SOURCES))
-        raise refused(
-            call,
-            f"no table of the connector '{descriptor.connector}' can be read; supported "
-            f"connectors: {readable}; otherwise use a "
-            "Source and from_source()",
-        )
-    if descriptor.schema is None or not descriptor.schema.columns:
-        raise GraphError(f"{at_call(call)}: the table '{path}' has no columns; give it a schema")
-    return Table(path, descriptor)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.compiler.dsl.argument_checks import at_call, checked
 from opchain.compiler.table.data_types import DataType, data_type_of
-from opchain.compiler.table.refusals import refused, refuses
+from opchain.compiler.table.refusals import refuses
 from opchain.runtime.configuration.options import ConfigOption
 from opchain.runtime.configuration.text import to_text
 
@@ -15,11 +15,41 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
+class MetadataColumn(NamedTuple):
+    """A column that the connector fills: `key` is the connector's name for it."""
+
+    name: str
+    data_type: DataType
+    key: str
+    is_virtual: bool
+
+
+class Watermark(NamedTuple):
+    """WATERMARK FOR column AS expression."""
+
+    column: str
+    expression: str
+
+
 @dataclass(frozen=True)
 class Schema:
-    """Columns by name, each with its type."""
+    """Columns by name, each with its type.
+
+    Attributes:
+        columns: The physical columns: what the connector reads and writes.
+        computed: Names of computed columns, and their expressions in SQL.
+        metadata: Metadata columns.
+        order: The names of all columns as they were declared.
+        time: The watermark, or None.
+        keys: The primary key, for connectors that update rows.
+    """
 
     columns: tuple[tuple[str, DataType], ...]
+    computed: tuple[tuple[str, str], ...] = ()
+    metadata: tuple[MetadataColumn, ...] = ()
+    order: tuple[str, ...] = ()
+    time: Watermark | None = None
+    keys: tuple[str, ...] = ()
 
     @staticmethod
     def new_builder() -> Schema.Builder:
@@ -27,34 +57,89 @@ class Schema:
         return Schema.Builder()
 
     def __str__(self) -> str:
-        lines = ",\n".join(f"  `{name}` {data_type}" for name, data_type in self.columns)
-        return f"(\n{lines}\n)"
+        types = dict(self.columns)
+        computed = dict(self.computed)
+        metadata = {each.name: each for each in self.metadata}
+        lines = []
+        for name in self.order or types:
+            if name in types:
+                lines.append(f"  `{name}` {types[name]}")
+            elif name in computed:
+                lines.append(f"  `{name}` AS [{computed[name]}]")
+            else:
+                found = metadata[name]
+                virtual = " VIRTUAL" if found.is_virtual else ""
+                lines.append(f"  `{name}` {found.data_type} METADATA FROM '{found.key}'{virtual}")
+        if self.time is not None:
+            lines.append(f"  WATERMARK FOR `{self.time.column}` AS [{self.time.expression}]")
+        if self.keys:
+            lines.append(
+                f"  PRIMARY KEY ({', '.join(f'`{key}`' for key in self.keys)}) NOT ENFORCED"
+            )
+        return "(\n{}\n)".format(",\n".join(lines))
 
     class Builder:
         """Gathers columns; the methods give it back."""
 
         def __init__(self) -> None:
             self._columns: dict[str, DataType] = {}
+            self._computed: dict[str, str] = {}
+            self._metadata: dict[str, MetadataColumn] = {}
+            self._order: list[str] = []
+            self._time: Watermark | None = None
+            self._keys: tuple[str, ...] = ()
 
         def column(self, column_name: str, data_type: DataType | str) -> Schema.Builder:
-            """Adds a column; its type may be SQL's text of it.
+            """Adds a physical column; its type may be SQL's text of it.
 
             Raises:
                 ValueError: There is a column of this name, or the text names no supported type.
             """
             call = "Schema.Builder.column"
-            checked(column_name, str, call, "the column's name")
-            checked(data_type, (DataType, str), call, "the column's type")
-            if column_name in self._columns:
-                raise ValueError(f"{at_call(call)}: there are two columns '{column_name}'")
-            if isinstance(data_type, str):
-                data_type = data_type_of(data_type)
-            if not data_type.is_column:
-                raise refused(
-                    f"{call}('{column_name}', {data_type})",
-                    "columns are CHAR, VARCHAR, STRING, BOOLEAN, DECIMAL or numbers",
-                )
-            self._columns[column_name] = data_type
+            self._add(column_name, call)
+            self._columns[column_name] = _type(data_type, call)
+            return self
+
+        def column_by_expression(self, column_name: str, expr: str) -> Schema.Builder:
+            """Adds a column that is computed from others; the expression is SQL's text.
+
+            Raises:
+                ValueError: There is a column of this name.
+            """
+            call = "Schema.Builder.column_by_expression"
+            self._add(column_name, call)
+            self._computed[column_name] = checked(expr, str, call, "the expression")
+            return self
+
+        def column_by_metadata(
+            self,
+            column_name: str,
+            data_type: DataType | str,
+            metadata_key: str | None = None,
+            is_virtual: bool = False,
+        ) -> Schema.Builder:
+            """Adds a column that the connector fills, such as the offset of a Kafka message.
+
+            Raises:
+                ValueError: There is a column of this name, or the text names no supported type.
+            """
+            call = "Schema.Builder.column_by_metadata"
+            self._add(column_name, call)
+            self._metadata[column_name] = MetadataColumn(
+                column_name, _type(data_type, call), metadata_key or column_name, is_virtual
+            )
+            return self
+
+        def watermark(self, column_name: str, watermark_expr: str) -> Schema.Builder:
+            """Declares the event time: a TIMESTAMP column, and `column - INTERVAL '5' SECOND`."""
+            call = "Schema.Builder.watermark"
+            checked(watermark_expr, str, call, "the expression")
+            self._time = Watermark(column_name, watermark_expr)
+            return self
+
+        def primary_key(self, *column_names: str) -> Schema.Builder:
+            """Declares the key; JDBC tables update the row with this key."""
+            self._keys = column_names
             return self
 
         def from_fields(
@@ -75,26 +160,38 @@ class Schema:
             return self
 
         def from_schema(self, unresolved_schema: Schema) -> Schema.Builder:
-            """Adds the columns of another schema."""
+            """Adds the columns of another schema, its watermark and its key."""
             checked(unresolved_schema, Schema, "Schema.Builder.from_schema", "the schema")
-            for name, data_type in unresolved_schema.columns:
-                self.column(name, data_type)
+            given = unresolved_schema
+            self._columns |= given.columns
+            self._computed |= given.computed
+            self._metadata |= {each.name: each for each in given.metadata}
+            self._order += given.order or [name for name, _ in given.columns]
+            self._time, self._keys = given.time, given.keys
             return self
 
         def build(self) -> Schema:
             """The schema."""
-            return Schema(tuple(self._columns.items()))
+            only_physical = not self._computed and not self._metadata
+            return Schema(
+                tuple(self._columns.items()),
+                tuple(self._computed.items()),
+                tuple(self._metadata.values()),
+                () if only_physical else tuple(self._order),
+                self._time,
+                self._keys,
+            )
+
+        def _add(self, name: str, call: str) -> None:
+            checked(name, str, call, "the column's name")
+            if name in self._order:
+                raise ValueError(f"{at_call(call)}: there are two columns '{name}'")
+            self._order.append(name)
 
 
-for _name in ("column_by_expression", "column_by_metadata", "watermark", "primary_key"):
-    setattr(
-        Schema.Builder,
-        _name,
-        refuses(
-            f"Schema.Builder.{_name}",
-            "a schema has physical columns alone; compute, assign timestamps and keys on the stream",
-        ),
-    )
+def _type(data_type: DataType | str, call: str) -> DataType:
+    checked(data_type, (DataType, str), call, "the column's type")
+    return data_type_of(data_type) if isinstance(data_type, str) else data_type
 
 
 @dataclass(frozen=True)
@@ -148,6 +245,12 @@ class TableDescriptor:
             self._descriptor = replace(self._descriptor, options=options)
             return self
 
+        def format(self, format: str) -> TableDescriptor.Builder:  # noqa: A002 - PyFlink's name
+            """Sets the format: json, csv or avro."""
+            return self.option(
+                "format", checked(format, str, "TableDescriptor.Builder.format", "the format")
+            )
+
         def comment(self, comment: str) -> TableDescriptor.Builder:
             """Says what the table is for."""
             self._descriptor = replace(self._descriptor, comment=comment)
@@ -158,8 +261,5 @@ class TableDescriptor:
             return self._descriptor
 
 
-for _name, _instead in (
-    ("format", "read files with a FileSource and parse the lines with map()"),
-    ("partitioned_by", "a FileSink writes buckets"),
-):
+for _name, _instead in (("partitioned_by", "a FileSink writes buckets"),):
     setattr(TableDescriptor.Builder, _name, refuses(f"TableDescriptor.Builder.{_name}", _instead))

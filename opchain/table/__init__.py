@@ -1,4 +1,4 @@
-"""Tables that become streams. PyFlink: pyflink.table, of which there is no more than this.
+"""Tables as a front door to connectors. PyFlink: pyflink.table, of which there is no more than this.
 
 Every name is loaded when it is first asked for.
 """
@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from opchain.compiler.table.data_types import DataTypes
-    from opchain.compiler.table.stream_table_environment import StreamTableEnvironment
-    from opchain.compiler.table.table import Table
-    from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
+    from opchain.compiler.table.table_descriptor import Schema
+    from opchain.compiler.table.stream_table_environment import (
+        StatementSet,
+        StreamTableEnvironment,
+    )
+    from opchain.compiler.table.table import Table, TableResult
+    from opchain.compiler.table.table_descriptor import TableDescriptor
     from opchain.runtime.types.row import Row, RowKind
 
 __all__ = [
@@ -20,9 +24,11 @@ __all__ = [
     "Row",
     "RowKind",
     "Schema",
+    "StatementSet",
     "StreamTableEnvironment",
     "Table",
     "TableDescriptor",
+    "TableResult",
 ]
 
 _MODULE_OF = {
@@ -30,9 +36,11 @@ _MODULE_OF = {
     "Row": "opchain.runtime.types.row",
     "RowKind": "opchain.runtime.types.row",
     "Schema": "opchain.compiler.table.table_descriptor",
+    "StatementSet": "opchain.compiler.table.stream_table_environment",
     "StreamTableEnvironment": "opchain.compiler.table.stream_table_environment",
     "Table": "opchain.compiler.table.table",
     "TableDescriptor": "opchain.compiler.table.table_descriptor",
+    "TableResult": "opchain.compiler.table.table",
 }
 
 

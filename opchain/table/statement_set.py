@@ -1,5 +1,8 @@
-"""Names of the Table API, which opchain refuses where they are used. PyFlink: pyflink.table.statement_set."""
+"""StatementSet; opchain refuses the other names where they are used. PyFlink: pyflink.table.statement_set."""
 
+from opchain.compiler.table.stream_table_environment import StatementSet
 from opchain.reexports import reexports
+
+__all__ = ["StatementSet"]
 
 __getattr__ = reexports(__name__)

@@ -1,5 +1,8 @@
-"""Names of the Table API, which opchain refuses where they are used. PyFlink: pyflink.table.table_result."""
+"""TableResult; opchain refuses the other names where they are used. PyFlink: pyflink.table.table_result."""
 
+from opchain.compiler.table.table import TableResult
 from opchain.reexports import reexports
+
+__all__ = ["TableResult"]
 
 __getattr__ = reexports(__name__)

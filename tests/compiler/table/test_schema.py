@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from opchain.compiler.table.data_types import DataTypes
 from opchain.compiler.table.table_descriptor import Schema
-from opchain.runtime.errors import UnsupportedFeatureError
 
 
 def test_columns_keep_their_order() -> None:
@@ -37,20 +34,21 @@ def test_wrong_columns_are_refused() -> None:
         builder.from_fields(["b"], ["INT", "INT"])
 
 
-@pytest.mark.parametrize(
-    ("method", "arguments"),
-    [
-        ("column_by_expression", ("a", "b + 1")),
-        ("column_by_metadata", ("a", "STRING")),
-        ("watermark", ("a", "a - INTERVAL '1' SECOND")),
-        ("primary_key", ("a",)),
-    ],
-)
-def test_what_streams_do_themselves_is_refused(method: str, arguments: tuple[Any, ...]) -> None:
-    with pytest.raises(UnsupportedFeatureError, match=rf"Schema\.Builder\.{method}\(\) \(test_"):
-        getattr(Schema.new_builder(), method)(*arguments)
-
-
-def test_a_column_of_a_field_type_is_refused() -> None:
-    with pytest.raises(UnsupportedFeatureError, match=r"column\('day', DATE\)"):
-        Schema.new_builder().column("day", DataTypes.DATE())
+def test_all_kinds_of_columns_are_shown() -> None:
+    schema = (
+        Schema.new_builder()
+        .column("ms", "BIGINT")
+        .column_by_expression("ts", "TO_TIMESTAMP_LTZ(ms, 3)")
+        .column_by_metadata("at", DataTypes.BIGINT(), "offset", is_virtual=True)
+        .watermark("ts", "ts - INTERVAL '1' SECOND")
+        .primary_key("ms")
+        .build()
+    )
+    assert str(schema).splitlines()[1:-1] == [
+        "  `ms` BIGINT,",
+        "  `ts` AS [TO_TIMESTAMP_LTZ(ms, 3)],",
+        "  `at` BIGINT METADATA FROM 'offset' VIRTUAL,",
+        "  WATERMARK FOR `ts` AS [ts - INTERVAL '1' SECOND],",
+        "  PRIMARY KEY (`ms`) NOT ENFORCED",
+    ]
+    assert Schema.new_builder().from_schema(schema).build() == schema

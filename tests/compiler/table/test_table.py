@@ -13,7 +13,7 @@ def test_a_table_knows_its_columns() -> None:
     assert table.get_schema() == schema
 
 
-@pytest.mark.parametrize("method", ["select", "where", "execute", "to_pandas", "group_by"])
+@pytest.mark.parametrize("method", ["select", "where", "to_pandas", "group_by"])
 def test_computing_with_tables_is_refused_by_name(method: str) -> None:
     table = Table("source", TableDescriptor.for_connector("datagen").build())
     with pytest.raises(

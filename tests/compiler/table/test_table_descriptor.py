@@ -34,9 +34,8 @@ def test_building_on_changes_nothing_that_was_built() -> None:
     assert built.options == {"a": "1"}
 
 
-def test_formats_and_partitions_are_refused() -> None:
+def test_a_format_is_an_option_and_partitions_are_refused() -> None:
     builder = TableDescriptor.for_connector("filesystem")
-    with pytest.raises(UnsupportedFeatureError, match=r"Builder\.format\(\)"):
-        builder.format("json")  # type: ignore[attr-defined]
+    assert builder.format("json").build().options == {"format": "json"}
     with pytest.raises(UnsupportedFeatureError, match=r"Builder\.partitioned_by\(\)"):
         builder.partitioned_by("day")  # type: ignore[attr-defined]

@@ -1,0 +1,648 @@
+"""The connectors of tables: a described table as a source of rows, and as a sink of rows."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from opchain.compiler.table.datagen import datagen_source
+from opchain.compiler.table.expressions import Column, Typed, cast
+from opchain.compiler.table.refusals import refused
+from opchain.runtime.errors import GraphError
+from opchain.runtime.functions.sql import RowExpression, RowProjection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from opchain.compiler.dsl.data_stream import DataStream
+    from opchain.compiler.table.data_types import DataType
+    from opchain.compiler.table.table_descriptor import TableDescriptor
+    from opchain.runtime.functions.source import Source
+    from opchain.runtime.types.record_types import RowTypeInfo
+
+_AS_TEXT = ("TIMESTAMP", "TIMESTAMP_LTZ", "DATE", "TIME")
+"""In JSON and CSV these are texts in SQL's form, as in Flink's formats of tables."""
+
+_STARTS = {
+    "earliest-offset": "earliest",
+    "latest-offset": "latest",
+    "group-offsets": "committed_offsets",
+}
+_KAFKA_METADATA = {
+    "topic": "message.topic",
+    "partition": "message.partition",
+    "offset": "message.offset",
+    "timestamp": "message.timestamp",
+    "headers": "dict(message.headers)",
+}
+
+
+class TableSource(NamedTuple):
+    """A source of rows of a table's physical columns, and then its metadata columns.
+
+    In JSON and CSV the values of some types are texts: see `wire_value`.
+    """
+
+    source: Source[Any]
+    names: list[str]
+    types: list[Any]
+    gives_rows: bool = True
+
+
+class Options:
+    """The options of one table; those that are left when all are read are mistakes."""
+
+    def __init__(self, descriptor: TableDescriptor, path: str) -> None:
+        self.connector = descriptor.connector
+        self.path = path
+        self._left = dict(descriptor.options)
+
+    def take(self, *names: str, default: str | None = None) -> str | None:
+        """The value of an option, which may have several names."""
+        found = [self._left.pop(name) for name in names if name in self._left]
+        return found[0] if found else default
+
+    def need(self, *names: str) -> str:
+        """The value of an option.
+
+        Raises:
+            GraphError: It is missing.
+        """
+        found = self.take(*names)
+        if found is None:
+            raise GraphError(
+                f"table '{self.path}': the connector '{self.connector}' needs the option '{names[0]}'; add it to WITH (...)"
+            )
+        return found
+
+    def flag(self, name: str) -> bool:
+        """Whether an option is 'true'."""
+        return str(self.take(name, default="false")).lower() == "true"
+
+    def below(self, prefix: str) -> dict[str, str]:
+        """The options that begin with a prefix, without it."""
+        names = [name for name in self._left if name.startswith(prefix)]
+        return {name[len(prefix) :]: self._left.pop(name) for name in names}
+
+    def drop(self, *prefixes: str) -> None:
+        """Leaves out options for the other direction."""
+        for prefix in prefixes:
+            self.below(prefix)
+
+    def finish(self) -> None:
+        """Refuses what nobody has read.
+
+        Raises:
+            GraphError: There is such an option.
+        """
+        if self._left:
+            raise GraphError(
+                f"table '{self.path}': the connector '{self.connector}' does not know the option '{min(self._left)}'; "
+                "remove it, or correct its name"
+            )
+
+
+def table_source(descriptor: TableDescriptor, path: str) -> TableSource:
+    """What reads a table.
+
+    Raises:
+        GraphError: An option is missing, unknown or wrong.
+        UnsupportedFeatureError: No table of this connector can be read.
+    """
+    make = _SOURCES.get(descriptor.connector)
+    if make is None:
+        raise unknown_connector(descriptor.connector, _SOURCES, "read")
+    return make(descriptor, Options(descriptor, path))
+
+
+def write_table(stream: DataStream[Any], descriptor: TableDescriptor, path: str) -> None:
+    """Ends a stream of rows of a table's physical columns in the table.
+
+    Raises:
+        GraphError: An option is missing, unknown or wrong.
+        UnsupportedFeatureError: No table of this connector can be written.
+    """
+    write = _SINKS.get(descriptor.connector)
+    if write is None:
+        raise unknown_connector(descriptor.connector, _SINKS, "written")
+    options = Options(descriptor, path)
+    parallelism = options.take("sink.parallelism")
+    end = write(stream, descriptor, options)
+    end.name(path)
+    if parallelism is not None:
+        end.set_parallelism(int(parallelism))
+
+
+def unknown_connector(connector: str, known: Any, what: str) -> Exception:
+    """The error for a connector that is missing, with the reason if it is known."""
+    reason = _REFUSED.get(connector, f"no table of the connector '{connector}' can be {what}")
+    return refused(
+        f"the connector '{connector}'",
+        f"{reason}; supported connectors: {', '.join(map(repr, known))}",
+    )
+
+
+def row_type(columns: Sequence[Column]) -> RowTypeInfo:
+    """The type of a table's rows."""
+    from opchain.runtime.types.types import Types  # noqa: PLC0415 - loaded when a stream is made
+
+    return Types.ROW_NAMED(
+        [each.name for each in columns], [_type_of(each.data_type) for each in columns]
+    )
+
+
+def _type_of(data_type: DataType) -> Any:
+    from opchain.runtime.types.types import Types  # noqa: PLC0415 - likewise
+
+    # An aware datetime; PyFlink's Instant can't be computed with.
+    return (
+        Types.SQL_TIMESTAMP() if data_type.name == "TIMESTAMP_LTZ" else data_type.type_information()
+    )
+
+
+def _columns(descriptor: TableDescriptor) -> list[Column]:
+    assert descriptor.schema is not None
+    return [Column(*each) for each in descriptor.schema.columns]
+
+
+def _wire_type(columns: Sequence[Column]) -> RowTypeInfo:
+    """The type of rows as JSON and CSV hold them."""
+    from opchain.runtime.types.types import Types  # noqa: PLC0415 - likewise
+
+    types = [
+        Types.STRING()
+        if each.data_type.name in _AS_TEXT
+        else Types.BIG_DEC()
+        if each.data_type.name == "DECIMAL"
+        else _type_of(each.data_type)
+        for each in columns
+    ]
+    return Types.ROW_NAMED([each.name for each in columns], types)
+
+
+_AVRO_TYPES = {
+    **dict.fromkeys(("CHAR", "VARCHAR", "STRING"), "string"),
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INT"), "int"),
+    "BIGINT": "long",
+    "FLOAT": "float",
+    "DOUBLE": "double",
+    "BOOLEAN": "boolean",
+    "BYTES": "bytes",
+}
+
+
+def _avro_schema(columns: Sequence[Column]) -> Any:
+    """The schema that Flink derives of a table.
+
+    Raises:
+        GraphError: Avro has no type for a column here.
+    """
+    from opchain.runtime.formats.avro_schema import AvroSchema  # noqa: PLC0415 - likewise
+
+    fields = []
+    for name, data_type in columns:
+        of = _AVRO_TYPES.get(data_type.name)
+        if of is None:
+            raise GraphError(
+                f"column '{name}': the format 'avro' has no {data_type} here; CAST it to STRING or BIGINT"
+            )
+        fields.append({"name": name, "type": ["null", of] if data_type.is_nullable else of})
+    namespace = "org.apache.flink.avro.generated"
+    return AvroSchema(
+        json.dumps({"type": "record", "name": "record", "namespace": namespace, "fields": fields})
+    )
+
+
+def wire_value(place: int, name: str, data_type: DataType, descriptor: TableDescriptor) -> Typed:
+    """The value of a physical column, from the record that the source gives."""
+    from opchain.compiler.table.data_types import DataTypes  # noqa: PLC0415 - avoids a longer header
+
+    of = descriptor.options.get("format", descriptor.options.get("value.format"))
+    if of == "avro" and descriptor.connector == "filesystem":
+        return Typed(f"row[{name!r}]", data_type)
+    value = Typed(f"row[{place}]", data_type)
+    if of not in ("json", "csv") or (
+        data_type.name not in _AS_TEXT and data_type.name != "DECIMAL"
+    ):
+        return value
+    if data_type.name == "DECIMAL":
+        return Typed(f"as_decimal({value.text}, {data_type.parameters[1]})", data_type)
+    return cast(value._replace(data_type=DataTypes.STRING()), data_type)
+
+
+def to_wire(columns: Sequence[Column]) -> RowProjection | None:
+    """The opposite."""
+    texts = [
+        f"as_text(row[{position}])" if data_type.name in _AS_TEXT else f"row[{position}]"
+        for position, (_, data_type) in enumerate(columns)
+    ]
+    if not any(each.startswith("as_text") for each in texts):
+        return None
+    return _projection(texts, columns, "format")
+
+
+def _projection(texts: Sequence[str], columns: Sequence[Column], shown: str) -> RowProjection:
+    return RowProjection(f"({', '.join(texts)},)", shown, [each.name for each in columns])
+
+
+def _csv_schema(columns: Sequence[Column], options: Options) -> Any:
+    from opchain.runtime.formats.csv_schema import CsvColumn, CsvSchema  # noqa: PLC0415 - likewise
+
+    wire = _wire_type(columns)
+    quote = (
+        None
+        if options.flag("csv.disable-quote-character")
+        else options.take("csv.quote-character", default='"')
+    )
+    return CsvSchema(
+        tuple(
+            CsvColumn(name, of)
+            for name, of in zip(wire.field_names or (), wire.field_types, strict=True)
+        ),
+        column_separator=options.take("csv.field-delimiter", default=",") or ",",
+        quote_char=quote,
+        escape_char=options.take("csv.escape-character"),
+        null_value=options.take("csv.null-literal", default=""),
+        allow_comments=options.flag("csv.allow-comments"),
+    )
+
+
+def _datagen(descriptor: TableDescriptor, options: Options) -> TableSource:  # noqa: ARG001 - it reads its own
+    wire = row_type(_columns(descriptor))
+    return TableSource(
+        datagen_source(descriptor), list(wire.field_names or ()), list(wire.field_types)
+    )
+
+
+def _files(descriptor: TableDescriptor, options: Options) -> TableSource:
+    from opchain.runtime.connectors.file_source import FileSource  # noqa: PLC0415 - likewise
+
+    columns = _columns(descriptor)
+    path, of = options.need("path"), options.need("format")
+    interval = options.take("source.monitor-interval")
+    skips = options.flag(f"{of}.ignore-parse-errors")
+    wire = _wire_type(columns)
+    if of == "json":
+        from opchain.runtime.formats.json_lines import JsonReaderFormat  # noqa: PLC0415 - likewise
+
+        reader: Any = JsonReaderFormat(
+            wire, needs_all_fields=options.flag("json.fail-on-missing-field")
+        )
+        builder: Any = FileSource.for_record_stream_format(reader, path)
+    elif of == "csv":
+        from opchain.runtime.formats.csv_reader import CsvReaderFormat  # noqa: PLC0415 - likewise
+
+        builder = FileSource.for_record_stream_format(
+            CsvReaderFormat.for_schema(_csv_schema(columns, options)), path
+        )
+    elif of == "parquet":
+        from opchain.runtime.formats.parquet_reader import ParquetColumnarRowInputFormat  # noqa: PLC0415
+
+        wire = row_type(columns)
+        builder = FileSource.for_bulk_file_format(ParquetColumnarRowInputFormat(wire), path)
+    elif of == "avro":
+        from opchain.runtime.formats.avro_files import AvroReaders  # noqa: PLC0415 - likewise
+
+        wire = row_type(columns)
+        builder = FileSource.for_record_stream_format(
+            AvroReaders.for_generic_record(_avro_schema(columns)), path
+        )
+    else:
+        raise _unknown_format(options, of, ("json", "csv", "avro", "parquet"))
+    if skips:
+        builder.on_malformed("skip")
+    if interval is not None:
+        from opchain.runtime.time import Duration  # noqa: PLC0415 - likewise
+
+        builder.monitor_continuously(Duration.of_millis(_milliseconds(interval)))
+    options.drop("sink.", "json.", "csv.", "auto-compaction", "partition.")
+    options.finish()
+    return TableSource(
+        builder.build(), list(wire.field_names or ()), list(wire.field_types), of != "avro"
+    )
+
+
+def _write_files(stream: DataStream[Any], descriptor: TableDescriptor, options: Options) -> Any:
+    from opchain.runtime.connectors.file_buckets import BucketAssigner  # noqa: PLC0415 - likewise
+    from opchain.runtime.connectors.file_sink import FileSink  # noqa: PLC0415 - likewise
+
+    columns = _columns(descriptor)
+    path, of = options.need("path"), options.need("format")
+    wire, formatted = _wire_type(columns), to_wire(columns)
+    if of == "json":
+        from opchain.runtime.formats.json_lines import JsonLinesEncoder  # noqa: PLC0415 - likewise
+
+        builder: Any = FileSink.for_row_format(path, JsonLinesEncoder(wire))
+    elif of == "csv":
+        from opchain.runtime.formats.csv_writer import CsvBulkWriters  # noqa: PLC0415 - likewise
+
+        builder = FileSink.for_bulk_format(
+            path, CsvBulkWriters.for_schema(_csv_schema(columns, options))
+        )
+    elif of == "parquet":
+        from opchain.runtime.formats.parquet_writer import ParquetBulkWriters  # noqa: PLC0415 - likewise
+
+        wire, formatted = row_type(columns), None
+        builder = FileSink.for_bulk_format(path, ParquetBulkWriters.for_row_type(wire))
+    elif of == "avro":
+        from opchain.runtime.formats.avro_files import AvroBulkWriters  # noqa: PLC0415 - likewise
+
+        formatted = None
+        stream = stream.map(lambda row: row.as_dict())
+        builder = FileSink.for_bulk_format(
+            path, AvroBulkWriters.for_generic_record(_avro_schema(columns))
+        )
+    else:
+        raise _unknown_format(options, of, ("json", "csv", "avro", "parquet"))
+    options.drop("source.", "json.", "csv.", "parquet.", "sink.rolling-policy.", "auto-compaction")
+    options.finish()
+    if formatted is not None:
+        stream = stream.map(formatted, wire)
+    return stream.sink_to(
+        builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
+    )
+
+
+def _deserializer(columns: Sequence[Column], options: Options) -> Any:
+    """A deserialization schema for the value of a message."""
+    of = options.need("format", "value.format")
+    wire = _wire_type(columns)
+    if of == "json":
+        from opchain.runtime.formats.json_lines import JsonRowDeserializationSchema  # noqa: PLC0415 - likewise
+
+        made = JsonRowDeserializationSchema.builder().type_info(wire)
+        if options.flag("json.fail-on-missing-field"):
+            made.fail_on_missing_field()
+        return made.build()
+    if of == "csv":
+        from opchain.runtime.formats.csv_row import CsvRowDeserializationSchema  # noqa: PLC0415 - likewise
+
+        return CsvRowDeserializationSchema(
+            _csv_schema(columns, options), ignores_parse_errors=False
+        )
+    if of == "avro":
+        from opchain.runtime.formats.avro_files import AvroRowDeserializationSchema  # noqa: PLC0415 - likewise
+
+        return AvroRowDeserializationSchema(avro_schema_string=_avro_schema(columns).text)
+    if of == "raw" and len(columns) == 1:
+        return _RawValue()
+    raise _unknown_format(options, of, ("json", "csv", "avro", "raw (one column)"))
+
+
+class _RawValue:
+    """A message of one column: its text."""
+
+    def open(self) -> None:
+        """Nothing."""
+
+    def deserialize(self, message: bytes) -> tuple[str]:
+        """The text."""
+        return (message.decode(),)
+
+
+class _WithMetadata:
+    """Deserializes a Kafka message and appends what the metadata columns ask for."""
+
+    def __init__(self, schema: Any, metadata: RowExpression) -> None:
+        self.schema = schema
+        self.metadata = metadata
+
+    def __call__(self, message: Any) -> Any:
+        from opchain.runtime.types.row import Row  # noqa: PLC0415 - on executors
+
+        if message.value is None:
+            raise ValueError("the message has no value: it deletes its key")
+        found = self.schema.deserialize(message.value)
+        return None if found is None else Row(*found, *self.metadata(message))
+
+
+def _set_offsets(builder: Any, options: Options) -> None:
+    from opchain.runtime.connectors.kafka.offsets import KafkaOffsetsInitializer  # noqa: PLC0415 - likewise
+
+    mode = options.take("scan.startup.mode", default="group-offsets") or ""
+    if mode == "timestamp":
+        builder.set_starting_offsets(
+            KafkaOffsetsInitializer.timestamp(int(options.need("scan.startup.timestamp-millis")))
+        )
+    elif mode in _STARTS:
+        builder.set_starting_offsets(getattr(KafkaOffsetsInitializer, _STARTS[mode])())
+    else:
+        raise GraphError(
+            f"table '{options.path}': scan.startup.mode is '{mode}'; use {', '.join(_STARTS)} or timestamp"
+        )
+    bounded = options.take("scan.bounded.mode", default="unbounded")
+    if bounded in ("latest-offset", "group-offsets"):
+        builder.set_bounded(getattr(KafkaOffsetsInitializer, _STARTS[bounded])())
+    elif bounded != "unbounded":
+        raise GraphError(
+            f"table '{options.path}': scan.bounded.mode is '{bounded}'; use unbounded, latest-offset or group-offsets"
+        )
+
+
+def _kafka(descriptor: TableDescriptor, options: Options) -> TableSource:
+    from opchain.runtime.connectors.kafka.record import KafkaRecordDeserializationSchema  # noqa: PLC0415
+    from opchain.runtime.connectors.kafka.source import KafkaSource  # noqa: PLC0415 - likewise
+    from opchain.runtime.types.types import Types  # noqa: PLC0415 - likewise
+
+    assert descriptor.schema is not None
+    columns, metadata = _columns(descriptor), descriptor.schema.metadata
+    builder = KafkaSource.builder()
+    topic, pattern = options.take("topic"), options.take("topic-pattern")
+    if pattern is not None:
+        builder.set_topic_pattern(pattern)
+    else:
+        builder.set_topics(*(topic or options.need("topic")).split(";"))
+    for name, value in options.below("properties.").items():
+        builder.set_property(name, value)
+    _set_offsets(builder, options)
+    if options.flag("json.ignore-parse-errors") or options.flag("csv.ignore-parse-errors"):
+        builder.on_malformed("skip")
+    schema = _deserializer(columns, options)
+    wire = _wire_type(columns)
+    names, types = list(wire.field_names or ()), list(wire.field_types)
+    texts = []
+    for each in metadata:
+        found = _KAFKA_METADATA.get(each.key)
+        if found is None:
+            raise GraphError(
+                f"table '{options.path}': the connector 'kafka' has no metadata '{each.key}'; it has "
+                f"{', '.join(_KAFKA_METADATA)}"
+            )
+        if each.key == "timestamp":
+            zone = "_ltz" if each.data_type.name == "TIMESTAMP_LTZ" else ""
+            found = f"from_epoch_ms{zone}({found})" if each.data_type.name != "BIGINT" else found
+        texts.append(found.replace("message", "row"))
+        names.append(each.name)
+        types.append(_type_of(each.data_type))
+    function = _WithMetadata(
+        schema, RowExpression(f"({''.join(f'{each}, ' for each in texts)})", "metadata")
+    )
+    builder.set_deserializer(
+        KafkaRecordDeserializationSchema.of(function, Types.ROW_NAMED(names, types))
+    )
+    options.drop("sink.", "scan.", "json.", "csv.", "key.", "value.")
+    options.finish()
+    return TableSource(builder.build(), names, types)
+
+
+def _write_kafka(stream: DataStream[Any], descriptor: TableDescriptor, options: Options) -> Any:
+    from opchain.runtime.connectors.kafka.serializer import KafkaRecordSerializationSchema  # noqa: PLC0415
+    from opchain.runtime.connectors.kafka.sink import KafkaSink  # noqa: PLC0415 - likewise
+    from opchain.runtime.functions.sink import DeliveryGuarantee  # noqa: PLC0415 - likewise
+
+    columns = _columns(descriptor)
+    wire, formatted = _wire_type(columns), to_wire(columns)
+    of = options.need("format", "value.format")
+    if of == "json":
+        from opchain.runtime.formats.json_lines import JsonRowSerializationSchema  # noqa: PLC0415 - likewise
+
+        schema: Any = JsonRowSerializationSchema.builder().with_type_info(wire).build()
+    elif of == "csv":
+        from opchain.runtime.formats.csv_row import CsvRowSerializationSchema  # noqa: PLC0415 - likewise
+
+        schema = CsvRowSerializationSchema(_csv_schema(columns, options))
+    elif of == "avro":
+        from opchain.runtime.formats.avro_files import AvroRowSerializationSchema  # noqa: PLC0415 - likewise
+
+        formatted = None
+        schema = AvroRowSerializationSchema(avro_schema_string=_avro_schema(columns).text)
+    else:
+        raise _unknown_format(options, of, ("json", "csv", "avro"))
+    record = KafkaRecordSerializationSchema.builder().set_topic(options.need("topic"))
+    builder = KafkaSink.builder().set_record_serializer(
+        record.set_value_serialization_schema(schema).build()
+    )
+    for name, value in options.below("properties.").items():
+        builder.set_property(name, value)
+    guarantee = options.take("sink.delivery-guarantee", default="at-least-once") or ""
+    builder.set_delivery_guarantee(DeliveryGuarantee[guarantee.upper().replace("-", "_")])
+    prefix = options.take("sink.transactional-id-prefix")
+    if prefix is not None:
+        builder.set_transactional_id_prefix(prefix)
+    options.drop("scan.", "json.", "csv.", "sink.", "key.", "value.")
+    options.finish()
+    if formatted is not None:
+        stream = stream.map(formatted, wire)
+    return stream.sink_to(builder.build())
+
+
+def _write_print(stream: DataStream[Any], descriptor: TableDescriptor, options: Options) -> Any:
+    prefix = options.take("print-identifier", default="") or ""
+    to_stderr = options.flag("standard-error")
+    options.finish()
+    from opchain.runtime.types.types import Types  # noqa: PLC0415 - likewise
+
+    found = printers(_columns(descriptor))
+
+    def printed(row: Any) -> str:
+        return f"+I[{', '.join(text(value) for text, value in zip(found, row))}]"  # noqa: B905 - as declared
+
+    texts = stream.map(printed, Types.STRING())
+    return texts.print_to_err(prefix) if to_stderr else texts.print(prefix or None)
+
+
+def printers(columns: Sequence[Column]) -> list[Callable[[Any], str]]:
+    """What prints the values of columns as Flink's `print` does."""
+    from opchain.runtime.types.printed_form import printer_of  # noqa: PLC0415 - likewise
+
+    return [
+        _iso
+        if each.data_type.name.startswith("TIMESTAMP")
+        else printer_of(_type_of(each.data_type))
+        for each in columns
+    ]
+
+
+def _iso(value: Any) -> str:
+    """As Java prints a LocalDateTime."""
+    if value is None:
+        return "null"
+    text: str = value.replace(tzinfo=None).isoformat(
+        timespec="auto" if value.microsecond else "seconds"
+    )
+    text = (
+        text.rstrip("0") if "." in text else text.removesuffix(":00") if value.second == 0 else text
+    )
+    return f"{text}Z" if value.tzinfo else text
+
+
+def _write_nothing(stream: DataStream[Any], descriptor: TableDescriptor, options: Options) -> Any:  # noqa: ARG001
+    from opchain.runtime.connectors.discard import DiscardingSink  # noqa: PLC0415 - likewise
+
+    options.finish()
+    return stream.sink_to(DiscardingSink())
+
+
+def _write_jdbc(stream: DataStream[Any], descriptor: TableDescriptor, options: Options) -> Any:
+    from opchain.runtime.connectors.jdbc.sink import JdbcSink  # noqa: PLC0415 - few tables are written to databases
+
+    assert descriptor.schema is not None
+    columns, keys = _columns(descriptor), descriptor.schema.keys
+    names = [each.name for each in columns]
+    marks = ", ".join("?" for _ in names)
+    sql = f"INSERT INTO {options.need('table-name')} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608 - the program's own
+    if keys:
+        changes = ", ".join(f"{name} = EXCLUDED.{name}" for name in names if name not in keys)
+        sql += f" ON CONFLICT ({', '.join(keys)}) DO " + (
+            f"UPDATE SET {changes}" if changes else "NOTHING"
+        )
+    connection = jdbc_connection(options)
+    options.drop("sink.", "scan.", "lookup.")
+    options.finish()
+    return stream.add_sink(JdbcSink.sink(sql, row_type(columns), connection))
+
+
+def jdbc_connection(options: Options) -> Any:
+    """Where the database of a table is."""
+    from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions  # noqa: PLC0415 - likewise
+
+    builder = JdbcConnectionOptions.JdbcConnectionOptionsBuilder().with_url(options.need("url"))
+    user, password = options.take("username"), options.take("password")
+    options.take("driver")
+    if user is not None:
+        builder.with_user_name(user)
+    if password is not None:
+        builder.with_password(password)
+    return builder.build()
+
+
+def _unknown_format(options: Options, of: str, known: Sequence[str]) -> GraphError:
+    return GraphError(
+        f"table '{options.path}': the connector '{options.connector}' has no format '{of}'; use {', '.join(known)}"
+    )
+
+
+_UNITS = {"ms": 1, "s": 1000, "sec": 1000, "min": 60_000, "h": 3_600_000}
+
+
+def _milliseconds(text: str) -> int:
+    number = "".join(each for each in text if each.isdigit())
+    unit = text[len(number) :].strip()
+    if not number or unit.rstrip("s") + ("s" if unit in ("ms", "s") else "") not in (*_UNITS, ""):
+        raise GraphError(f"'{text}' is not a duration; write '10 s' or '500 ms'")
+    return int(number) * _UNITS.get(unit, _UNITS.get(unit.rstrip("s"), 1))
+
+
+_SOURCES: dict[str, Callable[[TableDescriptor, Options], TableSource]] = {
+    "datagen": _datagen,
+    "filesystem": _files,
+    "kafka": _kafka,
+}
+_SINKS: dict[str, Callable[[DataStream[Any], TableDescriptor, Options], Any]] = {
+    "filesystem": _write_files,
+    "kafka": _write_kafka,
+    "jdbc": _write_jdbc,
+    "print": _write_print,
+    "blackhole": _write_nothing,
+}
+_REFUSED = {
+    "upsert-kafka": "it reads and writes changes of tables, and tables here only append; use 'kafka'",
+    "elasticsearch-7": "use ElasticsearchSink of the DataStream API",
+    "elasticsearch-8": "use ElasticsearchSink of the DataStream API",
+    "opensearch": "use ElasticsearchSink of the DataStream API",
+    "hbase-2.2": "there is no client for Python that is maintained",
+    "kinesis": "write a source with the DataStream API, or read the stream with Spark and from_dataframe()",
+}
+
+KNOWN = frozenset({*_SOURCES, *_SINKS})
+"""Connectors that tables may have."""

@@ -1,0 +1,326 @@
+"""Statements of Flink's SQL: sqlglot splits them into tokens and parses queries; DDL is read from the tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.table.expressions import parsed, sqlglot
+from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
+from opchain.runtime.errors import GraphError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_OPENING, _CLOSING = ("(", "["), (")", "]")
+_GENERIC = ("ARRAY", "MAP", "ROW", "MULTISET", "STRUCT")
+
+
+@dataclass(frozen=True)
+class CreateTable:
+    """CREATE TABLE."""
+
+    path: str
+    descriptor: TableDescriptor
+    if_not_exists: bool
+    like: str | None = None
+
+
+@dataclass(frozen=True)
+class CreateView:
+    """CREATE VIEW."""
+
+    path: str
+    query: Any
+    if_not_exists: bool
+
+
+@dataclass(frozen=True)
+class Drop:
+    """DROP TABLE or DROP VIEW."""
+
+    path: str
+    if_exists: bool
+
+
+@dataclass(frozen=True)
+class Insert:
+    """INSERT INTO."""
+
+    path: str
+    columns: tuple[str, ...]
+    query: Any
+
+
+@dataclass(frozen=True)
+class Select:
+    """A query."""
+
+    query: Any
+
+
+@dataclass(frozen=True)
+class Set:
+    """SET 'key' = 'value'."""
+
+    key: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Show:
+    """SHOW TABLES, SHOW VIEWS, DESCRIBE."""
+
+    path: str | None
+
+
+def statement_of(text: str) -> Any:
+    """One statement.
+
+    Raises:
+        GraphError: It is not a statement, or there are several.
+    """
+    reader = _Reader(text)
+    statement = reader.statement()
+    reader.end()
+    return statement
+
+
+class _Reader:
+    """Reads statements token by token."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text.strip()
+        library = sqlglot()
+        try:
+            self._tokens = library.tokenize(self._text, read="flink")
+        except library.errors.SqlglotError as error:
+            raise GraphError(f"the statement can't be read: {error}") from error
+        self._place = 0
+
+    def is_at_end(self) -> bool:
+        return self._place >= len(self._tokens)
+
+    def end(self) -> None:
+        self.skip(";")
+        if not self.is_at_end():
+            raise self._unexpected("the end of the statement: execute_sql() takes one statement")
+
+    def statement(self) -> Any:
+        for words, read in (
+            (("CREATE",), self._create),
+            (("DROP",), self._drop),
+            (("INSERT",), self._insert),
+            (("SET",), self._set),
+            (("SHOW",), self._show),
+            (("DESCRIBE", "DESC"), lambda: Show(self._name())),
+        ):
+            if any(map(self.skip, words)):
+                return read()
+        if any(map(self._is, ("SELECT", "WITH", "VALUES", "("))):
+            return Select(self._query())
+        raise self._unexpected("CREATE, DROP, INSERT, SELECT, SET, SHOW or DESCRIBE")
+
+    def _create(self) -> Any:
+        self.skip("TEMPORARY")
+        if self.skip("TABLE"):
+            return self._create_table()
+        if self.skip("VIEW"):
+            return self._create_view()
+        raise self._unexpected("TABLE or VIEW: catalogs, databases and functions are not supported")
+
+    def _drop(self) -> Drop:
+        self.skip("TEMPORARY")
+        if not (self.skip("TABLE") or self.skip("VIEW")):
+            raise self._unexpected("TABLE or VIEW")
+        exists = self.skip("IF") and self.skip("EXISTS")
+        return Drop(self._name(), exists)
+
+    def _insert(self) -> Insert:
+        if self.skip("OVERWRITE"):
+            raise GraphError(
+                "INSERT OVERWRITE is not supported: sinks append; delete old files before the job"
+            )
+        self._expect("INTO")
+        path = self._name()
+        columns = tuple(self._names()) if self._is("(") else ()
+        return Insert(path, columns, self._query())
+
+    def _set(self) -> Set:
+        key, _, value = self._string(), self._expect("="), self._string()
+        return Set(key, value)
+
+    def _show(self) -> Show:
+        if not (self.skip("TABLES") or self.skip("VIEWS")):
+            raise self._unexpected("TABLES or VIEWS")
+        return Show(None)
+
+    def _create_table(self) -> CreateTable:
+        exists = self._if_not_exists()
+        path = self._name()
+        schema = self._schema(path) if self._is("(") else Schema(())
+        comment = self._string() if self.skip("COMMENT") else None
+        if self.skip("PARTITIONED"):
+            raise GraphError(
+                f"table '{path}': PARTITIONED BY is not supported; write with a FileSink and a BucketAssigner"
+            )
+        options: dict[str, str] = {}
+        if self.skip("WITH"):
+            self._expect("(")
+            while not self.skip(")"):
+                key, _, value = self._string(), self._expect("="), self._string()
+                options[key] = value
+                self.skip(",")
+        like = None
+        if self.skip("LIKE"):
+            like = self._name()
+            if self._is("("):
+                self._until(())
+        if self._is("AS"):
+            raise GraphError(
+                f"table '{path}': CREATE TABLE AS is not supported; write CREATE TABLE, and then INSERT INTO"
+            )
+        connector = options.pop("connector", "")
+        if not connector and like is None:
+            raise GraphError(
+                f"table '{path}' has no connector; add WITH ('connector' = '...'): catalogs of managed tables are not "
+                "supported"
+            )
+        return CreateTable(path, TableDescriptor(connector, schema, options, comment), exists, like)
+
+    def _schema(self, path: str) -> Schema:
+        builder = Schema.new_builder()
+        self._expect("(")
+        while not self.skip(")"):
+            if self.skip("WATERMARK"):
+                self._expect("FOR")
+                column = self._name()
+                self._expect("AS")
+                builder.watermark(column, self._until((",", ")")))
+            elif self._is("PRIMARY") or self._is("CONSTRAINT"):
+                if self.skip("CONSTRAINT"):
+                    self._name()
+                self._expect("PRIMARY")
+                self.skip("KEY")
+                builder.primary_key(*self._names())
+                self.skip("NOT")
+                self.skip("ENFORCED")
+            else:
+                self._column(builder)
+            if not self.skip(",") and not self._is(")"):
+                raise self._unexpected(f"',' or ')' in the columns of '{path}'")
+        return builder.build()
+
+    def _column(self, builder: Schema.Builder) -> None:
+        name = self._name()
+        if self.skip("AS"):
+            builder.column_by_expression(name, self._until((",", ")", "COMMENT")))
+        else:
+            data_type = self._until((",", ")", "METADATA", "COMMENT", "PRIMARY"))
+            if self.skip("METADATA"):
+                key = self._string() if self.skip("FROM") else None
+                builder.column_by_metadata(name, data_type, key, self.skip("VIRTUAL"))
+            else:
+                builder.column(name, data_type)
+            if self.skip("PRIMARY"):
+                self._expect("KEY")
+                builder.primary_key(name)
+                self.skip("NOT")
+                self.skip("ENFORCED")
+        if self.skip("COMMENT"):
+            self._string()
+
+    def _create_view(self) -> CreateView:
+        exists = self._if_not_exists()
+        path = self._name()
+        if self._is("("):
+            raise GraphError(f"view '{path}': name the columns in the query: SELECT x AS name")
+        self._expect("AS")
+        return CreateView(path, self._query(), exists)
+
+    def _if_not_exists(self) -> bool:
+        return self.skip("IF") and self.skip("NOT") and self.skip("EXISTS")
+
+    def _query(self) -> Any:
+        return parsed(self._until((";",)), "the query")
+
+    # Tokens
+
+    def _is(self, word: str) -> bool:
+        return (
+            not self.is_at_end()
+            and self._tokens[self._place].text.upper() == word
+            and not self._is_quoted()
+        )
+
+    def _is_quoted(self) -> bool:
+        return self._text[self._tokens[self._place].start] in "'`"
+
+    def skip(self, word: str) -> bool:
+        """Whether the next token is a word, which is then read."""
+        # sqlglot reads some pairs of words as one token: PRIMARY KEY.
+        if not self.is_at_end() and self._tokens[self._place].text.upper().startswith(f"{word} "):
+            self._place += 1
+            return True
+        found = self._is(word)
+        self._place += found
+        return found
+
+    def _expect(self, word: str) -> str:
+        if not self.skip(word):
+            raise self._unexpected(word)
+        return word
+
+    def _name(self) -> str:
+        if self.is_at_end():
+            raise self._unexpected("a name")
+        parts = [self._tokens[self._place].text]
+        self._place += 1
+        while self.skip("."):
+            parts.append(self._tokens[self._place].text)
+            self._place += 1
+        return ".".join(parts)
+
+    def _names(self) -> list[str]:
+        self._expect("(")
+        names = []
+        while not self.skip(")"):
+            names.append(self._name())
+            self.skip(",")
+        return names
+
+    def _string(self) -> str:
+        if self.is_at_end() or self._text[self._tokens[self._place].start] != "'":
+            raise self._unexpected("a text in single quotes")
+        self._place += 1
+        return str(self._tokens[self._place - 1].text)
+
+    def _until(self, ends: Sequence[str]) -> str:
+        """The text up to one of some tokens, outside of brackets."""
+        begin, depth, angles = self._place, 0, 0
+        while not self.is_at_end():
+            token = self._tokens[self._place]
+            text = "" if self._is_quoted() else token.text.upper()
+            if not depth and not angles and text.split(" ")[0] in ends:
+                break
+            depth += (text in _OPENING) - (text in _CLOSING)
+            if text == "<" and self._tokens[self._place - 1].text.upper() in _GENERIC:
+                angles += 1
+            elif angles:
+                angles -= text.count(">") if set(text) == {">"} else 0
+                angles += text == "<"
+            self._place += 1
+        if begin == self._place:
+            raise self._unexpected("an expression")
+        first, last = self._tokens[begin], self._tokens[self._place - 1]
+        return self._text[first.start : last.end + 1]
+
+    def _unexpected(self, expected: str) -> GraphError:
+        if self.is_at_end():
+            return GraphError(
+                f"the statement ends where {expected} is expected: {self._text[-60:]!r}"
+            )
+        token = self._tokens[self._place]
+        return GraphError(
+            f"line {token.line} of the statement has {token.text!r}, where {expected} is expected; correct the SQL"
+        )

@@ -1,0 +1,403 @@
+"""SQL's scalar functions on Python values, as Flink's Table API has them. None is NULL.
+
+An expression of SQL is compiled to the text of a Python expression over `row` (compiler/table/expressions.py). Tasks
+get the text, and compile it once. Its names are the functions of this module.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.configuration.text import to_text
+from opchain.runtime.types.row import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - SQL's TIMESTAMP has no zone
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+class RowExpression:
+    """A function of a row that is sent as the text of a Python expression.
+
+    >>> RowExpression("add(row[0], 1)", "int")(Row(41))
+    42
+
+    Args:
+        text: The expression; the program's own, never data.
+        shown: SQL's text, for plans and errors.
+    """
+
+    def __init__(self, text: str, shown: str) -> None:
+        self.text = text
+        self.shown = shown
+        self._function: Callable[[Any], Any] = eval(  # noqa: S307 - compiled from the program's SQL
+            compile(f"lambda row: {text}", f"<{shown}>", "eval"), dict(FUNCTIONS)
+        )
+
+    def __call__(self, row: Any) -> Any:
+        """The value of the expression."""
+        return self._function(row)
+
+    def __repr__(self) -> str:
+        return self.shown
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.text, self.shown)
+
+
+class RowProjection(RowExpression):
+    """Makes a Row of the values of an expression that gives a tuple.
+
+    >>> RowProjection("(row[0], add(row[0], 1))", "a, a + 1", ["a", "b"])(Row(1))
+    Row(a=1, b=2)
+    """
+
+    def __init__(self, text: str, shown: str, names: Sequence[str]) -> None:
+        super().__init__(text, shown)
+        self.names = list(names)
+        self._row = Row(*names)
+
+    def __call__(self, row: Any) -> Row:
+        """The row."""
+        return self._row(*self._function(row))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RowProjection, (self.text, self.shown, self.names)
+
+
+class RowPredicate(RowExpression):
+    """WHERE: only TRUE passes, NULL does not."""
+
+    def __call__(self, row: Any) -> bool:
+        """Whether the row passes."""
+        return self._function(row) is True
+
+
+class EventTime(RowExpression):
+    """The milliseconds of a TIMESTAMP expression: the timestamp assigner of WATERMARK FOR."""
+
+    def __call__(self, value: Any, record_timestamp: int = 0) -> int:  # noqa: ARG002 - the contract
+        """The event time of a row.
+
+        Raises:
+            ValueError: The column is NULL.
+        """
+        found = self._function(value)
+        if found is None:
+            raise ValueError(
+                f"the event time {self.shown} of {value} is NULL; it must have a value"
+            )
+        return epoch_ms(found)
+
+
+def epoch_ms(value: datetime) -> int:
+    """Milliseconds since 1970 of a TIMESTAMP, read as UTC, or of a TIMESTAMP_LTZ."""
+    if value.tzinfo is not None:
+        value = value.astimezone(timezone.utc).replace(tzinfo=None)
+    return (value - _EPOCH) // _MILLISECOND
+
+
+def from_epoch_ms(value: int, *, in_utc: bool = False) -> datetime:
+    """The datetime of milliseconds since 1970."""
+    found = _EPOCH + value * _MILLISECOND
+    return found.replace(tzinfo=timezone.utc) if in_utc else found
+
+
+def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
+    """NULL if an argument is NULL."""
+
+    def call(*arguments: Any) -> Any:
+        return None if None in arguments else function(*arguments)
+
+    return call
+
+
+def _same(a: Any, b: Any) -> tuple[Any, Any]:
+    """Numbers of one class: as in Flink, DECIMAL with DOUBLE is DOUBLE."""
+    if isinstance(a, float) and isinstance(b, Decimal):
+        return a, float(b)
+    if isinstance(b, float) and isinstance(a, Decimal):
+        return float(a), b
+    return a, b
+
+
+def _arithmetic(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return _strict(lambda a, b: apply(*_same(a, b)))
+
+
+def _comparison(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return _strict(apply)
+
+
+def _divide(a: Any, b: Any) -> Any:
+    a, b = _same(a, b)
+    if isinstance(a, int) and isinstance(b, int):
+        quotient = abs(a) // abs(b)
+        return quotient if (a < 0) == (b < 0) else -quotient
+    if isinstance(a, float) or isinstance(b, float):
+        a, b = float(a), float(b)
+        if b == 0:
+            return math.nan if a == 0 or a != a else math.copysign(math.inf, a)  # noqa: PLR0124 - NaN
+    return a / b
+
+
+def _modulo(a: Any, b: Any) -> Any:
+    a, b = _same(a, b)
+    if isinstance(a, float):
+        return math.fmod(a, b)
+    rest = abs(a) % abs(b)
+    return rest if a >= 0 else -rest
+
+
+def _and(*values: Any) -> Any:
+    if False in values:
+        return False
+    return None if None in values else True
+
+
+def _or(*values: Any) -> Any:
+    if True in values:
+        return True
+    return None if None in values else False
+
+
+def _in(value: Any, *choices: Any) -> Any:
+    return None if value is None else _or(*(None if it is None else value == it for it in choices))
+
+
+@lru_cache(maxsize=256)
+def _pattern(like: str, escape: str | None) -> re.Pattern[str]:
+    parts, literal = [], False
+    for character in like:
+        if literal or character not in ("%", "_", escape):
+            parts.append(re.escape(character))
+            literal = False
+        elif character == escape:
+            literal = True
+        else:
+            parts.append(".*" if character == "%" else ".")
+    return re.compile("".join(parts), re.DOTALL)
+
+
+def _like(value: str, pattern: str, escape: str | None = None) -> bool:
+    return _pattern(pattern, escape).fullmatch(value) is not None
+
+
+def _substring(text: str, start: int, length: int | None = None) -> str:
+    if start < 0:
+        start = len(text) + start + 1
+    first = max(0, start - 1)
+    if length is None:
+        return text[first:]
+    return text[first : max(first, start - 1 + length)]
+
+
+def _round(value: Any, digits: int = 0) -> Any:
+    if isinstance(value, int):
+        return value if digits >= 0 else int(round(Decimal(value), digits))
+    rounded = Decimal(repr(value) if isinstance(value, float) else value).quantize(
+        Decimal(1).scaleb(-digits), ROUND_HALF_UP
+    )
+    return float(rounded) if isinstance(value, float) else rounded
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float):
+        return to_text(value)
+    if isinstance(value, datetime):
+        return timestamp_text(value.replace(tzinfo=None))
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+
+
+def timestamp_text(value: datetime) -> str:
+    """`2024-01-02 03:04:05.678`: SQL's text, with milliseconds or microseconds if there are any."""
+    text = f"{value:%Y-%m-%d %H:%M:%S}"
+    if value.microsecond:
+        text += f".{value.microsecond:06d}"
+        text = text.removesuffix("000")
+    return text
+
+
+def timestamp_of(text: str) -> datetime:
+    """A TIMESTAMP from SQL's text or ISO's, without a zone.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    head, point, fraction = text.strip().rstrip("Z").partition(".")
+    found = datetime.fromisoformat(head)  # no zone: SQL's TIMESTAMP has none
+    return found.replace(microsecond=int(fraction[:6].ljust(6, "0"))) if point else found
+
+
+_BOOLEANS = {"TRUE": True, "T": True, "1": True, "FALSE": False, "F": False, "0": False}
+
+
+def _as_boolean(value: Any) -> bool:
+    if isinstance(value, str):
+        found = _BOOLEANS.get(value.strip().upper())
+        if found is None:
+            raise ValueError(f"CAST to BOOLEAN: {value!r} is neither 'true' nor 'false'")
+        return found
+    return bool(value)
+
+
+def _as_integer(value: Any, bits: int) -> int:
+    if isinstance(value, str):
+        value = Decimal(value.strip())
+    number = int(value)
+    half = 1 << (bits - 1)
+    if not -half <= number < half:
+        raise ValueError(f"CAST: {value!r} does not fit into {bits} bits")
+    return number
+
+
+def _as_decimal(value: Any, scale: int) -> Decimal:
+    text = repr(value) if isinstance(value, float) else str(value).strip()
+    return Decimal(text).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
+
+
+def _as_timestamp(value: Any) -> datetime:
+    if isinstance(value, str):
+        return timestamp_of(value)
+    return value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)  # noqa: DTZ001
+
+
+def _as_instant(value: Any) -> datetime:
+    found = _as_timestamp(value)
+    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+
+
+def _as_date(value: Any) -> date:
+    if isinstance(value, str):
+        return date.fromisoformat(value.strip()[:10])
+    return value.date() if isinstance(value, datetime) else value
+
+
+def _as_time(value: Any) -> time:
+    if isinstance(value, str):
+        return time.fromisoformat(value.strip())
+    return value.time() if isinstance(value, datetime) else value
+
+
+def _wrapped(value: int, bits: int) -> int:
+    """Java's overflow."""
+    half = 1 << (bits - 1)
+    return (value + half) % (2 * half) - half if isinstance(value, int) else value
+
+
+def _attempted(action: Callable[[], Any]) -> Any:
+    try:
+        return action()
+    except (ValueError, ArithmeticError, OverflowError):
+        return None
+
+
+_JAVA_DATES = (("yyyy", "%Y"), ("MM", "%m"), ("dd", "%d"), ("HH", "%H"), ("mm", "%M"), ("ss", "%S"))
+
+
+def _strftime(pattern: str) -> str:
+    for java, python in _JAVA_DATES:
+        pattern = pattern.replace(java, python)
+    return pattern.replace("'T'", "T").replace(".SSS", ".%f")
+
+
+def _to_timestamp(text: str, pattern: str | None = None) -> datetime | None:
+    try:
+        if pattern is None:
+            return timestamp_of(text)
+        return datetime.strptime(text, _strftime(pattern))  # noqa: DTZ007 - TIMESTAMP has no zone
+    except ValueError:
+        return None
+
+
+def _to_timestamp_ltz(value: int, precision: int = 3) -> datetime:
+    return from_epoch_ms(value * 1000 if precision == 0 else value, in_utc=True)
+
+
+def _date_format(value: Any, pattern: str) -> str:
+    text = _as_timestamp(value).strftime(_strftime(pattern))
+    return text[:-3] if ".SSS" in pattern else text
+
+
+def _item(container: Any, key: Any) -> Any:
+    """`array[1]` counts from 1, as in SQL; `map['key']` gives NULL where the key is missing."""
+    if isinstance(container, dict):
+        return container.get(key)
+    return container[key - 1] if 0 < key <= len(container) else None
+
+
+_PARTS: dict[str, Callable[[Any], int]] = {
+    "YEAR": operator.attrgetter("year"),
+    "MONTH": operator.attrgetter("month"),
+    "DAY": operator.attrgetter("day"),
+    "HOUR": operator.attrgetter("hour"),
+    "MINUTE": operator.attrgetter("minute"),
+    "SECOND": operator.attrgetter("second"),
+}
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "add": _arithmetic(operator.add),
+    "subtract": _arithmetic(operator.sub),
+    "multiply": _arithmetic(operator.mul),
+    "divide": _strict(_divide),
+    "modulo": _strict(_modulo),
+    "negate": _strict(operator.neg),
+    "wrapped": _strict(_wrapped),
+    "equal": _comparison(operator.eq),
+    "unequal": _comparison(operator.ne),
+    "less": _comparison(operator.lt),
+    "at_most": _comparison(operator.le),
+    "greater": _comparison(operator.gt),
+    "at_least": _comparison(operator.ge),
+    "and_": _and,
+    "or_": _or,
+    "not_": _strict(operator.not_),
+    "in_": _in,
+    "like": _strict(_like),
+    "coalesce": lambda *values: next((value for value in values if value is not None), None),
+    "nullif": lambda a, b: None if a is not None and a == b else a,
+    "upper": _strict(str.upper),
+    "lower": _strict(str.lower),
+    "trim": _strict(lambda text: text.strip(" ")),
+    "length": _strict(len),
+    "concat": _strict(lambda *values: "".join(map(_as_text, values))),
+    "substring": _strict(_substring),
+    "replace": _strict(str.replace),
+    "abs_": _strict(abs),
+    "round_": _strict(_round),
+    "floor_": _strict(lambda value: type(value)(math.floor(value))),
+    "ceil_": _strict(lambda value: type(value)(math.ceil(value))),
+    "item": _strict(_item),
+    "field": _strict(lambda row, name: row[name]),
+    "part": _strict(lambda name, value: _PARTS[name](value)),
+    "to_timestamp": _strict(_to_timestamp),
+    "to_timestamp_ltz": _strict(_to_timestamp_ltz),
+    "to_date": _strict(_as_date),
+    "date_format": _strict(_date_format),
+    "milliseconds": lambda number: timedelta(milliseconds=number),
+    "attempted": _attempted,
+    "as_text": _strict(_as_text),
+    "as_boolean": _strict(_as_boolean),
+    "as_integer": _strict(_as_integer),
+    "as_double": _strict(float),
+    "as_decimal": _strict(_as_decimal),
+    "as_timestamp": _strict(_as_timestamp),
+    "as_instant": _strict(_as_instant),
+    "as_date": _strict(_as_date),
+    "as_time": _strict(_as_time),
+    "from_epoch_ms": _strict(from_epoch_ms),
+    "from_epoch_ms_ltz": _strict(partial(from_epoch_ms, in_utc=True)),
+    "decimal": Decimal,
+    "Row": Row,
+}
+"""What the text of an expression may call."""
