@@ -21,7 +21,13 @@ from opchain.compiler.table.connectors import (
     wire_value,
     write_table,
 )
-from opchain.compiler.table.data_types import DataType, data_type_of
+from opchain.compiler.table.data_types import (
+    ArrayType,
+    DataType,
+    MapType,
+    RowType,
+    data_type_of,
+)
 from opchain.compiler.table.expressions import Column, Compiler, Typed, by_position, cast, parsed
 from opchain.compiler.table.refusals import refused, refuses
 from opchain.compiler.table.table_descriptor import Schema
@@ -446,7 +452,10 @@ class StreamTableEnvironment:
                     "DataStream API"
                 )
         renamed = tree.copy()
-        frames = {path: stream.to_dataframe() for path, stream in streams.items()}
+        frames = {
+            path: stream.to_dataframe(_spark_schema(self.from_path(path).columns))
+            for path, stream in streams.items()
+        }
         names = {}
         for path, frame in frames.items():
             self._anonymous += 1
@@ -462,7 +471,9 @@ class StreamTableEnvironment:
         session = next(iter(frames.values())).sparkSession
         frame = session.sql(renamed.sql(dialect="spark"))
         stream = self._environment.from_dataframe(frame, source_name="Spark SQL")
-        columns, _ = _columns_of(stream, None, "sql_query")
+        columns = tuple(
+            Column(each.name, _type_of_spark(each.dataType.simpleString())) for each in frame.schema
+        )
         return Table("Spark SQL", None, columns, lambda: stream, self)
 
     def _tables_of(self, tree: Any) -> list[str]:
@@ -792,6 +803,42 @@ def _columns_of(
     return tuple(
         Column(name, of) for name, of in zip(names, found, strict=True) if of is not None
     ), is_atomic
+
+
+def _spark_schema(columns: Sequence[Column]) -> str:
+    """The columns as Spark's DDL: Flink's TIMESTAMP has no zone."""
+    return ", ".join(f"`{name}` {_spark_type(data_type)}" for name, data_type in columns)
+
+
+def _spark_type(of: DataType) -> str:
+    if isinstance(of, ArrayType):
+        return f"ARRAY<{_spark_type(of.element_type)}>"
+    if isinstance(of, MapType):
+        return f"MAP<{_spark_type(of.key_type)}, {_spark_type(of.value_type)}>"
+    if isinstance(of, RowType):
+        return f"STRUCT<{', '.join(f'`{each.name}`: {_spark_type(each.data_type)}' for each in of.fields)}>"
+    if of.name == "DECIMAL":
+        return f"DECIMAL({of.parameters[0]}, {of.parameters[1]})"
+    return _SPARK_TYPES.get(of.name, of.name)
+
+
+_SPARK_TYPES = {
+    "TIMESTAMP": "TIMESTAMP_NTZ",
+    "TIMESTAMP_LTZ": "TIMESTAMP",
+    "BYTES": "BINARY",
+    "TIME": "STRING",
+    "CHAR": "STRING",
+    "VARCHAR": "STRING",
+}
+
+
+def _type_of_spark(text: str) -> DataType:
+    """The type of a column of Spark's; a nested one counts as STRING, which only names it in results."""
+    known = {"timestamp_ntz": "TIMESTAMP(6)", "timestamp": "TIMESTAMP_LTZ(6)", "binary": "BYTES"}
+    try:
+        return data_type_of(known.get(text, text))
+    except ValueError:
+        return data_type_of("STRING")
 
 
 def _data_type(of: TypeInformation[Any]) -> DataType | None:

@@ -23,18 +23,30 @@ if TYPE_CHECKING:
     from opchain.datastream.connectors.discard import DiscardingSink
     from opchain.datastream.connectors.file_system import FileSink, FileSource, StreamFormat
     from opchain.datastream.connectors.number_seq import NumberSequenceSource
+    from opchain.datastream.connectors.sinks import (
+        DeltaSink,
+        ElasticsearchSink,
+        HttpSink,
+        IcebergSink,
+        RedisSink,
+    )
 
 __all__ = [
     "CommitSink",
     "Committer",
     "DataGeneratorSource",
     "DeliveryGuarantee",
+    "DeltaSink",
     "DiscardingSink",
+    "ElasticsearchSink",
     "FileSink",
     "FileSource",
+    "HttpSink",
+    "IcebergSink",
     "NumberSequenceSource",
     "OutboxSink",
     "RateLimiterStrategy",
+    "RedisSink",
     "Sink",
     "SinkEpoch",
     "SinkWriter",
@@ -47,12 +59,17 @@ _MODULE_OF = {
     "Committer": "base",
     "DataGeneratorSource": "datagen",
     "DeliveryGuarantee": "base",
+    "DeltaSink": "sinks",
     "DiscardingSink": "discard",
+    "ElasticsearchSink": "sinks",
     "FileSink": "file_system",
     "FileSource": "file_system",
+    "HttpSink": "sinks",
+    "IcebergSink": "sinks",
     "NumberSequenceSource": "number_seq",
     "OutboxSink": "base",
     "RateLimiterStrategy": "datagen",
+    "RedisSink": "sinks",
     "Sink": "base",
     "SinkEpoch": "base",
     "SinkWriter": "base",

@@ -1,0 +1,324 @@
+"""IcebergSink and DeltaSink: rows into tables of data lakes, exactly once. Flink has both as connectors for Java only.
+
+Tasks write Parquet files below the table, where no reader sees them: readers follow the table's metadata. The driver adds
+the files of an epoch in one commit of the table. The same commit notes the epoch under the owner, which contains the
+lineage of the job's checkpoints: in a table property (Iceberg), as the version of an application (Delta). So a repeated
+commit is recognized, and another job with the same epoch numbers is not taken for this one.
+
+Before a file, a task writes an empty *marker* into `.opchain/<owner>`, and the commit deletes it. What has a marker and is
+not part of the table was never committed.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from opchain.runtime.connectors.commit_sink import CommitSink
+from opchain.runtime.connectors.outbox import delete_file
+from opchain.runtime.errors import SinkError, imported, short_repr
+from opchain.runtime.files.file_systems import file_system_of, joined, name_of, qualified_path
+from opchain.runtime.types.row import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from opchain.runtime.connectors.commit_sink import SinkEpoch
+
+_ATTEMPTS = 5
+_MARKERS = ".opchain"
+
+
+class DataFile(NamedTuple):
+    """A staged Parquet file; `path` is relative to the table."""
+
+    path: str
+    size: int
+    rows: int
+
+
+class _LakeSink(CommitSink[Any]):
+    """What both have in common: staged files with markers."""
+
+    batch_size = 100_000
+
+    @abstractmethod
+    def location(self) -> str:
+        """The path or URL of the table."""
+
+    @abstractmethod
+    def arrow_schema(self) -> Any:
+        """The table's schema."""
+
+    @abstractmethod
+    def add(self, owner: str, number: int, files: Sequence[DataFile]) -> None:
+        """Adds files to the table, with the note, in one commit."""
+
+    @abstractmethod
+    def committed_files(self) -> set[str]:
+        """The names of the table's files."""
+
+    def stage(self, owner: str, records: Sequence[Any]) -> DataFile:
+        """Writes a Parquet file below the table.
+
+        Raises:
+            SinkError: A record does not fit the table.
+        """
+        parquet = imported("pyarrow.parquet", "files", type(self).__name__)
+        rows = self._table_of(records)
+        name = f"{uuid.uuid4().hex}.parquet"
+        location = qualified_path(self.location())
+        files = file_system_of(location)
+        marker = joined(location, _MARKERS, owner, name)
+        files.make_folder(marker.rpartition("/")[0])
+        files.touch(marker)
+        path = joined("data", name)
+        files.make_folder(joined(location, "data"))
+        stream = files.create(joined(location, path))
+        parquet.write_table(rows, stream)
+        size = stream.tell()
+        files.complete(stream)
+        return DataFile(path, size, len(records))
+
+    def commit(self, epoch: SinkEpoch, staged: Sequence[DataFile]) -> None:
+        """Adds the files to the table, unless the note says that they were added."""
+        if (self.last_commit(epoch.owner) or 0) < epoch.number:
+            self.add(epoch.owner, epoch.number, staged)
+        folder = self._markers(epoch.owner)
+        for file in staged:
+            delete_file(joined(folder, name_of(file.path)))
+
+    def abort(self, owner: str) -> None:
+        """Deletes files that have a marker and are not part of the table."""
+        folder = self._markers(owner)
+        content = file_system_of(folder).content(folder)
+        if content is None or not content.files:
+            return
+        committed = self.committed_files()
+        for marker in content.files:
+            name = name_of(marker.path)
+            if name not in committed:
+                delete_file(joined(qualified_path(self.location()), "data", name))
+            delete_file(marker.path)
+
+    def _markers(self, owner: str) -> str:
+        return joined(qualified_path(self.location()), _MARKERS, owner)
+
+    def _table_of(self, records: Sequence[Any]) -> Any:
+        pa = imported("pyarrow", "files", type(self).__name__)
+        schema = self.arrow_schema()
+        try:
+            return pa.Table.from_pylist(
+                [_as_dict(record, schema.names) for record in records], schema
+            )
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError) as error:
+            for record in records:
+                try:
+                    pa.Table.from_pylist([_as_dict(record, schema.names)], schema)
+                except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError) as first:  # noqa: PERF203 - rare
+                    raise SinkError(
+                        f"{self!r} can't write the record {short_repr(record)}: {first}; the columns are {schema.names}"
+                    ) from error
+            raise
+
+
+class IcebergSink(_LakeSink):
+    """Appends rows to an Iceberg table that exists and is not partitioned. Ours alone.
+
+    Needs pyiceberg: `pip install 'opchain[iceberg]'`. Records are Rows, dicts or tuples of the table's columns.
+
+    Args:
+        table: The identifier: `namespace.table`.
+        catalog: The catalog's name.
+        properties: The catalog's properties, such as `type` and `uri`; pyiceberg's own configuration if not given.
+            The drivers and all executors must reach it.
+    """
+
+    def __init__(
+        self, table: str, catalog: str = "default", properties: Mapping[str, str] | None = None
+    ) -> None:
+        self.table = table
+        self.catalog = catalog
+        self.properties = dict(properties or {})
+        self._loaded: Any = None
+
+    def __repr__(self) -> str:
+        return f"IcebergSink({self.table!r})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_loaded": None}
+
+    def open(self) -> None:
+        """Loads the table.
+
+        Raises:
+            SinkError: It does not exist, or is partitioned.
+        """
+        catalogs = imported("pyiceberg.catalog", "iceberg", "IcebergSink")
+        errors = imported("pyiceberg.exceptions", "iceberg", "IcebergSink")
+        try:
+            self._loaded = catalogs.load_catalog(self.catalog, **self.properties).load_table(
+                self.table
+            )
+        except errors.NoSuchTableError as error:
+            raise SinkError(
+                f"{self!r}: the catalog '{self.catalog}' has no table '{self.table}'; create it before the job"
+            ) from error
+        if not self._loaded.spec().is_unpartitioned():
+            raise SinkError(
+                f"{self!r}: the table is partitioned, which is not supported; write to one that is not"
+            )
+
+    def location(self) -> str:
+        """Where the table is."""
+        return str(self._loaded.location())
+
+    def arrow_schema(self) -> Any:
+        """The table's schema."""
+        return self._loaded.schema().as_arrow()
+
+    def add(self, owner: str, number: int, files: Sequence[DataFile]) -> None:
+        """Adds files; tries again if another writer was faster."""
+        errors = imported("pyiceberg.exceptions", "iceberg", "IcebergSink")
+        note = {"opchain.owner": owner, "opchain.epoch": str(number)}
+        for attempt in range(_ATTEMPTS):
+            try:
+                with self._loaded.transaction() as transaction:
+                    if files:
+                        paths = [f"{self.location().rstrip('/')}/{file.path}" for file in files]
+                        transaction.add_files(
+                            paths, snapshot_properties=note, check_duplicate_files=False
+                        )
+                    transaction.set_properties({_property(owner): str(number)})
+            except errors.CommitFailedException:  # noqa: PERF203 - rare
+                if attempt + 1 == _ATTEMPTS:
+                    raise
+                self._loaded.refresh()
+            else:
+                return
+
+    def last_commit(self, owner: str) -> int | None:
+        """What the table's property says."""
+        self._loaded.refresh()
+        found = self._loaded.properties.get(_property(owner))
+        return None if found is None else int(found)
+
+    def reset_commits(self, owner: str, number: int) -> None:
+        """Sets the property."""
+        if (self.last_commit(owner) or 0) > number:
+            self.add(owner, number, ())
+
+    def committed_files(self) -> set[str]:
+        """The names of the files of all snapshots that the table still has."""
+        self._loaded.refresh()
+        return {name_of(path) for path in self._loaded.inspect.all_files()["file_path"].to_pylist()}
+
+
+class DeltaSink(_LakeSink):
+    """Appends rows to a Delta table that exists and is not partitioned. Ours alone.
+
+    Needs deltalake: `pip install 'opchain[delta]'`. Records are Rows, dicts or tuples of the table's columns.
+
+    Args:
+        path: The path or URL of the table.
+        storage_options: Options of deltalake, such as credentials. Data files are written through fsspec, which has its
+            own configuration.
+    """
+
+    def __init__(self, path: str, storage_options: Mapping[str, str] | None = None) -> None:
+        self.path = str(path)
+        self.storage_options = dict(storage_options or {})
+
+    def __repr__(self) -> str:
+        return f"DeltaSink({self.path!r})"
+
+    def open(self) -> None:
+        """Loads the table.
+
+        Raises:
+            SinkError: It does not exist, or is partitioned.
+        """
+        table = self._loaded()
+        if table.metadata().partition_columns:
+            raise SinkError(
+                f"{self!r}: the table is partitioned, which is not supported; write to one that is not"
+            )
+
+    def location(self) -> str:
+        """Where the table is."""
+        return self.path
+
+    def arrow_schema(self) -> Any:
+        """The table's schema."""
+        pa = imported("pyarrow", "files", "DeltaSink")
+        return pa.schema(self._loaded().schema().to_arrow())
+
+    def add(self, owner: str, number: int, files: Sequence[DataFile]) -> None:
+        """Adds files, with the version of the application `owner`."""
+        library = imported("deltalake", "delta", "DeltaSink")
+        actions = imported("deltalake.transaction", "delta", "DeltaSink")
+        table = self._loaded()
+        table.create_write_transaction(
+            [
+                actions.AddAction(
+                    file.path,
+                    file.size,
+                    {},
+                    time.time_ns() // 1_000_000,
+                    True,
+                    json.dumps({"numRecords": file.rows}),
+                )
+                for file in files
+            ],
+            "append",
+            table.schema(),
+            [],
+            commit_properties=library.CommitProperties(
+                app_transactions=[library.Transaction(owner, number)], max_commit_retries=_ATTEMPTS
+            ),
+        )
+
+    def last_commit(self, owner: str) -> int | None:
+        """The version of the application."""
+        found = self._loaded().transaction_version(owner)
+        return None if found is None else int(found)
+
+    def reset_commits(self, owner: str, number: int) -> None:
+        """Sets the version back."""
+        if (self.last_commit(owner) or 0) > number:
+            self.add(owner, number, ())
+
+    def committed_files(self) -> set[str]:
+        """The names of the table's files."""
+        return {name_of(path) for path in self._loaded().file_uris()}
+
+    def _loaded(self) -> Any:
+        library = imported("deltalake", "delta", "DeltaSink")
+        errors = imported("deltalake.exceptions", "delta", "DeltaSink")
+        try:
+            return library.DeltaTable(self.path, storage_options=self.storage_options or None)
+        except errors.TableNotFoundError as error:
+            raise SinkError(
+                f"{self!r}: there is no Delta table; create it before the job"
+            ) from error
+
+
+def _property(owner: str) -> str:
+    return f"opchain.committed.{owner}"
+
+
+def _as_dict(record: Any, names: Sequence[str]) -> dict[str, Any]:
+    if isinstance(record, dict):
+        unknown = [name for name in record if name not in names]
+        if unknown:
+            raise ValueError(f"the table has no column '{unknown[0]}'")
+        return record
+    if isinstance(record, Row) and record._fields:
+        return _as_dict(record.as_dict(recursive=True), names)
+    values = list(record)
+    if len(values) != len(names):
+        raise ValueError(f"it has {len(values)} values, and the table has {len(names)} columns")
+    return dict(zip(names, values, strict=True))

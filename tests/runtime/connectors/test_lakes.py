@@ -1,0 +1,108 @@
+"""IcebergSink and DeltaSink, with the real libraries and tables on disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from opchain.common import Configuration, Row
+from opchain.datastream import StreamExecutionEnvironment
+from opchain.runtime.connectors.commit_sink import SinkEpoch
+from opchain.runtime.connectors.lakes import DeltaSink, IcebergSink
+from opchain.runtime.errors import SinkError
+from opchain.testing import SinkConformance
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pa = pytest.importorskip("pyarrow")
+SCHEMA = pa.schema([("v", pa.string())])
+
+
+def catalog_of(target: Path) -> dict[str, str]:
+    return {"type": "sql", "uri": f"sqlite:///{target}/catalog.db", "warehouse": f"file://{target}"}
+
+
+@pytest.mark.slow
+class TestIceberg(SinkConformance):
+    most_failures = 8
+
+    def make_sink(self, target: Path) -> Any:
+        if not target.exists():
+            iceberg_table(target)
+        return IcebergSink("n.t", "lake", catalog_of(target))
+
+    def visible(self, target: Path) -> list[str]:
+        return list(iceberg_table(target).scan().to_arrow()["v"].to_pylist())
+
+    def staged(self, target: Path) -> list[Path]:
+        return [path for path in target.rglob(".opchain/*/*") if path.is_file()]
+
+
+def iceberg_table(target: Path) -> Any:
+    catalogs = pytest.importorskip("pyiceberg.catalog")
+    is_new = not target.exists()
+    target.mkdir(exist_ok=True)
+    catalog = catalogs.load_catalog("lake", **catalog_of(target))
+    try:
+        if is_new:
+            catalog.create_namespace("n")
+            return catalog.create_table("n.t", SCHEMA)
+        return catalog.load_table("n.t")
+    finally:
+        catalog.engine.dispose()
+
+
+@pytest.mark.slow
+class TestDelta(SinkConformance):
+    most_failures = 8
+
+    def make_sink(self, target: Path) -> Any:
+        deltalake = pytest.importorskip("deltalake")
+        if not target.exists():
+            deltalake.DeltaTable.create(str(target), schema=deltalake.Schema.from_arrow(SCHEMA))
+        return DeltaSink(str(target))
+
+    def visible(self, target: Path) -> list[str]:
+        deltalake = pytest.importorskip("deltalake")
+        return list(deltalake.DeltaTable(str(target)).to_pyarrow_table()["v"].to_pylist())
+
+    def staged(self, target: Path) -> list[Path]:
+        return [path for path in target.rglob(".opchain/*/*") if path.is_file()]
+
+
+@pytest.mark.parametrize("suite", [TestIceberg(), TestDelta()], ids=["iceberg", "delta"])
+def test_rows_dicts_and_tuples_of_a_job(suite: Any, tmp_path: Path) -> None:
+    configuration = Configuration().set_string("execution.target", "local")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.from_collection([{"v": "a"}, Row(v="b"), ("c",)]).sink_to(suite.make_sink(tmp_path / "t"))
+    env.execute()
+    assert sorted(suite.visible(tmp_path / "t")) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("suite", [TestIceberg(), TestDelta()], ids=["iceberg", "delta"])
+def test_another_job_with_the_same_epochs_is_not_this_one(suite: Any, tmp_path: Path) -> None:
+    sink = suite.make_sink(tmp_path / "t").opened(None)
+    for owner in ("job1.sink", "job2.sink"):
+        sink.commit(SinkEpoch(owner, 5, "'sink'"), [sink.stage(owner, [{"v": owner}])])
+        sink.commit(SinkEpoch(owner, 5, "'sink'"), [sink.stage(owner, [{"v": "again"}])])
+    assert sorted(suite.visible(tmp_path / "t")) == ["job1.sink", "job2.sink"]
+    assert (sink.last_commit("job1.sink"), sink.last_commit("job3.sink")) == (5, None)
+    sink.reset_commits("job1.sink", 3)
+    assert sink.last_commit("job1.sink") == 3
+
+
+@pytest.mark.parametrize("suite", [TestIceberg(), TestDelta()], ids=["iceberg", "delta"])
+def test_a_record_that_does_not_fit_is_shown(suite: Any, tmp_path: Path) -> None:
+    sink = suite.make_sink(tmp_path / "t").opened(None)
+    with pytest.raises(SinkError, match=r"can't write the record {'w': 1}: .*no column 'w'"):
+        sink.stage("o", [{"v": "a"}, {"w": 1}])
+
+
+def test_a_missing_table_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SinkError, match="there is no Delta table; create it"):
+        DeltaSink(str(tmp_path / "none")).opened(None)
+    iceberg_table(tmp_path / "t")
+    with pytest.raises(SinkError, match=r"has no table 'n\.x'; create it"):
+        IcebergSink("n.x", "lake", catalog_of(tmp_path / "t")).opened(None)
