@@ -592,6 +592,24 @@ def _write_jdbc(stream: DataStream[Any], descriptor: TableDescriptor, options: O
     return stream.add_sink(JdbcSink.sink(sql, row_type(columns), connection))
 
 
+def _jdbc(descriptor: TableDescriptor, options: Options) -> TableSource:
+    from opchain.runtime.connectors.jdbc.source import JdbcSource  # noqa: PLC0415 - likewise
+
+    columns = _columns(descriptor)
+    wire = row_type(columns)
+    query = f"SELECT {', '.join(each.name for each in columns)} FROM {options.need('table-name')}"  # noqa: S608 - the program's own
+    builder = JdbcSource.builder().set_sql(query).set_type_info(wire)
+    column, number = options.take("scan.partition.column"), options.take("scan.partition.num")
+    bounds = [options.take(f"scan.partition.{each}-bound") for each in ("lower", "upper")]
+    if column is not None:
+        given = [None if each is None else int(each) for each in bounds]
+        builder.partition_by(column, *given, partitions=int(number or 0))
+    builder.set_connection_options(jdbc_connection(options))
+    options.drop("sink.", "scan.", "lookup.")
+    options.finish()
+    return TableSource(builder.build(), list(wire.field_names or ()), list(wire.field_types))
+
+
 def jdbc_connection(options: Options) -> Any:
     """Where the database of a table is."""
     from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions  # noqa: PLC0415 - likewise
@@ -626,6 +644,7 @@ def _milliseconds(text: str) -> int:
 _SOURCES: dict[str, Callable[[TableDescriptor, Options], TableSource]] = {
     "datagen": _datagen,
     "filesystem": _files,
+    "jdbc": _jdbc,
     "kafka": _kafka,
 }
 _SINKS: dict[str, Callable[[DataStream[Any], TableDescriptor, Options], Any]] = {

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from opchain.common import Configuration, Types, WatermarkStrategy
+from opchain.datastream import StreamExecutionEnvironment
+from opchain.datastream.connectors.jdbc import JdbcSource
+from opchain.runtime.connectors.jdbc.source import JdbcSourceError
+
+if TYPE_CHECKING:
+    from postgres_server import Server
+
+ORDERS = "SELECT id, name FROM orders WHERE name LIKE 'n%'"
+
+
+@pytest.fixture
+def orders(postgres: Server) -> Server:
+    postgres.run(
+        "CREATE TABLE orders (id int, name text, at timestamp)",
+        "INSERT INTO orders SELECT n, 'n' || n, timestamp '2024-01-01' + n * interval '1 hour' FROM generate_series(1, 100) AS n",
+        "INSERT INTO orders VALUES (NULL, 'null', NULL)",
+    )
+    return postgres
+
+
+def read(builder: Any, parallelism: int = 3) -> list[Any]:
+    configuration = Configuration().set_string("execution.target", "local")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.set_parallelism(parallelism)
+    stream = env.from_source(builder.build(), WatermarkStrategy.no_watermarks(), "orders")
+    with stream.execute_and_collect() as found:
+        return list(found)
+
+
+def builder(server: Server) -> Any:
+    return JdbcSource.builder().set_sql(ORDERS).set_connection_options(server.options)
+
+
+def test_a_query_is_read_once(orders: Server) -> None:
+    rows = read(builder(orders))
+    assert [row.id for row in rows] == [*range(1, 101), None]
+    assert rows[0].name == "n1"
+
+
+@pytest.mark.parametrize("bounds", [(), (10, 20, 4), (1, 100, 7)])
+def test_ranges_of_a_number_give_each_row_once(orders: Server, bounds: tuple[Any, ...]) -> None:
+    rows = read(builder(orders).partition_by("id", *bounds))
+    assert sorted((row.id or 0) for row in rows) == list(range(101))
+
+
+def test_ranges_of_a_time(orders: Server) -> None:
+    of = Types.ROW_NAMED(["n", "t"], [Types.INT(), Types.SQL_TIMESTAMP()])
+    made = builder(orders).set_sql("SELECT id, at FROM orders").set_type_info(of)
+    rows = read(made.partition_by("at", partitions=5))
+    assert sorted((row.n or 0) for row in rows) == list(range(101))
+    found = made.build().planned(3)
+    ranges = [split for subtask in found.splits(3) for split in subtask]
+    assert len(ranges) == 5
+    assert {type(split.low) for split in ranges} == {type(None), datetime}
+
+
+def test_mistakes_are_named(orders: Server) -> None:
+    with pytest.raises(JdbcSourceError, match=r'relation "missing" does not exist'):
+        read(builder(orders).set_sql("SELECT * FROM missing"))
+    two = Types.ROW_NAMED(["a"], [Types.INT()])
+    with pytest.raises(
+        JdbcSourceError, match=r"gives 2 columns \(id, name\), but its type has 1: a"
+    ):
+        read(builder(orders).set_type_info(two))
+    with pytest.raises(ValueError, match="both bounds or none"):
+        builder(orders).partition_by("id", 1)
+    with pytest.raises(ValueError, match="not in order"):
+        builder(orders).partition_by("id", 2, 1)
+    with pytest.raises(TypeError, match="numbers or datetimes"):
+        builder(orders).partition_by("id", "a", "b")
+    with pytest.raises(ValueError, match=r"set_sql\(\) and set_connection_options"):
+        JdbcSource.builder().build()
