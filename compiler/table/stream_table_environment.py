@@ -30,9 +30,8 @@ from opchain.compiler.table.data_types import (
 )
 from opchain.compiler.table.expressions import Column, Compiler, Typed, by_position, cast, parsed
 from opchain.compiler.table.refusals import refused, refuses
-from opchain.compiler.table.table_descriptor import Schema
 from opchain.compiler.table.table import Table, TableResult
-from opchain.compiler.table.table_descriptor import TableDescriptor
+from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.functions.sql import EventTime, RowExpression, RowPredicate, RowProjection
 from opchain.runtime.watermarks.strategy import WatermarkStrategy

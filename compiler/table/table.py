@@ -12,9 +12,8 @@ if TYPE_CHECKING:
 
     from opchain.compiler.dsl.data_stream import DataStream
     from opchain.compiler.table.expressions import Column
-    from opchain.compiler.table.table_descriptor import Schema
     from opchain.compiler.table.stream_table_environment import StreamTableEnvironment
-    from opchain.compiler.table.table_descriptor import TableDescriptor
+    from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
     from opchain.runtime.job.client import JobClient
 
 

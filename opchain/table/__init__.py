@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from opchain.compiler.table.data_types import DataTypes
-    from opchain.compiler.table.table_descriptor import Schema
     from opchain.compiler.table.stream_table_environment import (
         StatementSet,
         StreamTableEnvironment,
     )
     from opchain.compiler.table.table import Table, TableResult
-    from opchain.compiler.table.table_descriptor import TableDescriptor
+    from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
     from opchain.runtime.types.row import Row, RowKind
 
 __all__ = [

@@ -76,7 +76,7 @@ class JdbcSource(Source[Row]):
             )
         found = self._rows(
             f"SELECT min({self.column}), max({self.column}) FROM ({self.query}) AS q"
-        )  # noqa: S608 - the program's own
+        )
         low, high = next(iter(found))[0]
         bounds = None if low is None else (low, high)
         return JdbcSource(self.query, self.options, self.row_type, self.column, bounds, partitions)
