@@ -26,7 +26,7 @@ def catalog_of(target: Path) -> dict[str, str]:
 
 @pytest.mark.slow
 class TestIceberg(SinkConformance):
-    most_failures = 8
+    most_failures = 4
 
     def make_sink(self, target: Path) -> Any:
         if not target.exists():
@@ -56,7 +56,7 @@ def iceberg_table(target: Path) -> Any:
 
 @pytest.mark.slow
 class TestDelta(SinkConformance):
-    most_failures = 8
+    most_failures = 4
 
     def make_sink(self, target: Path) -> Any:
         deltalake = pytest.importorskip("deltalake")
