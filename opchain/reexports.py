@@ -112,10 +112,12 @@ OLD_NAMES = {
 """A name of PyFlink 1: where it is now, and what PyFlink 2 has instead."""
 
 _REFUSALS = {
-    "table": "opchain has no Table API, except for tables that become streams; compute with the DataStream "
-    "API, or with Spark SQL",
-    "datastream.connectors": "the connector runs in Flink's JVM; read and write files, or write a Source or "
-    "a Sink of opchain.datastream.connectors.base",
+    "datastream.connectors.elasticsearch": "use ElasticsearchSink of opchain.datastream.connectors, which sends to "
+    "the _bulk API of Elasticsearch and OpenSearch",
+    "table": "opchain has only a part of the Table API: StreamTableEnvironment with CREATE TABLE, scalar SELECT and "
+    "INSERT INTO; compute with the DataStream API, or with Spark SQL",
+    "datastream.connectors": "the connector runs in Flink's JVM; to write, subclass OutboxSink or CommitSink of "
+    "opchain.datastream.connectors and call a client for Python; to read, write a Source",
     "datastream.formats": "the format runs in Flink's JVM; use Parquet, Avro, CSV or JSON",
     "": "it is internal to PyFlink and its JVM, and no JVM of Flink runs here",
 }
