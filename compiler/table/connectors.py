@@ -375,7 +375,7 @@ def _deserializer(columns: Sequence[Column], options: Options) -> Any:
             made.fail_on_missing_field()
         return made.build()
     if of == "csv":
-        from opchain.runtime.formats.csv_row import CsvRowDeserializationSchema  # noqa: PLC0415 - likewise
+        from opchain.runtime.formats.csv_writer import CsvRowDeserializationSchema  # noqa: PLC0415 - likewise
 
         return CsvRowDeserializationSchema(
             _csv_schema(columns, options), ignores_parse_errors=False
@@ -498,7 +498,7 @@ def _write_kafka(stream: DataStream[Any], descriptor: TableDescriptor, options: 
 
         schema: Any = JsonRowSerializationSchema.builder().with_type_info(wire).build()
     elif of == "csv":
-        from opchain.runtime.formats.csv_row import CsvRowSerializationSchema  # noqa: PLC0415 - likewise
+        from opchain.runtime.formats.csv_writer import CsvRowSerializationSchema  # noqa: PLC0415 - likewise
 
         schema = CsvRowSerializationSchema(_csv_schema(columns, options))
     elif of == "avro":
@@ -602,8 +602,8 @@ def _jdbc(descriptor: TableDescriptor, options: Options) -> TableSource:
     column, number = options.take("scan.partition.column"), options.take("scan.partition.num")
     bounds = [options.take(f"scan.partition.{each}-bound") for each in ("lower", "upper")]
     if column is not None:
-        given = [None if each is None else int(each) for each in bounds]
-        builder.partition_by(column, *given, partitions=int(number or 0))
+        low, high = (None if each is None else int(each) for each in bounds)
+        builder.partition_by(column, low, high, int(number or 0))
     builder.set_connection_options(jdbc_connection(options))
     options.drop("sink.", "scan.", "lookup.")
     options.finish()

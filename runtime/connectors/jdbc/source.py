@@ -119,7 +119,7 @@ class JdbcSource(Source[Row]):
             return [JdbcSplit(None, None)]
         low, high = self.bounds
         step = (high - low) / self.partitions if not isinstance(low, int) else None
-        cuts = []
+        cuts: list[Any] = []
         for number in range(1, self.partitions):
             cut = (
                 low + (high - low) * number // self.partitions
