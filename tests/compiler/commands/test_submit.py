@@ -44,7 +44,8 @@ HERE = ["--conf", f"spark.pyspark.driver.python={sys.executable}"]
 
 
 def test_opchain_and_the_modules_beside_the_program_go_along(program: str, run: Any) -> None:
-    done = run("submit", program, "--to", "9", "--master", "spark://h:1", "--dry-run")
+    # opchain's options end at the program's first own argument.
+    done = run("submit", program, "--master", "spark://h:1", "--dry-run", "--to", "9")
     expected = ["--master", "spark://h:1", "--py-files", OWN, *HERE, program, "--to", "9"]
     assert words(done) == expected
     with zipfile.ZipFile("dist/clicks-modules.zip") as archive:
