@@ -14,6 +14,7 @@ from opchain.datastream import (
     OutputTag,
     TimeDomain,
 )
+from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.errors import StateError
 from opchain.runtime.functions.state_descriptors import MapStateDescriptor, ValueStateDescriptor
 from opchain.testing import KeyedTwoInputOperatorHarness, TwoInputOperatorHarness
@@ -54,7 +55,7 @@ def test_a_record_sees_the_state_of_its_arrival() -> None:
         assert harness.records(SIDE) == [
             (("a", 1), 5),
             (("rule", "a", 10, 6), 6),
-            (("rule", "a", 100, None), None),
+            (("rule", "a", 100, MIN_LONG_VALUE), None),
         ]
 
 

@@ -15,7 +15,7 @@ from opchain.datastream import (
     KeyedCoProcessFunction,
     KeyedProcessFunction,
 )
-from opchain.runtime.constants import MAX_LONG_VALUE
+from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.functions.state_descriptors import MapStateDescriptor, ValueStateDescriptor
 from opchain.runtime.records.columns import Columns
 from opchain.runtime.records.elements import (
@@ -136,7 +136,7 @@ def test_keys_come_whole_and_sorted_by_time_and_then_end() -> None:
     ]
     values, chain = sorted_run(elements)
     blocks = {
-        "a": [(("a", 4), None, 1), (("a", 3), 1, 2), (("a", 1), 5, 3), ("end", "a", 3)],
+        "a": [(("a", 4), MIN_LONG_VALUE, 1), (("a", 3), 1, 2), (("a", 1), 5, 3), ("end", "a", 3)],
         "b": [(("b", 2), 3, 1), (("b", 5), 3, 2), ("end", "b", 2)],
     }
     assert values in (blocks["a"] + blocks["b"], blocks["b"] + blocks["a"])
@@ -185,7 +185,8 @@ def test_neither_batches_nor_spilling_show(
     assert values == once
     by_key: dict[str, list[Any]] = {}
     for value, time in records:
-        by_key.setdefault(repr(value[0]), []).append((value, time))
+        seen = MIN_LONG_VALUE if time is None else time
+        by_key.setdefault(repr(value[0]), []).append((value, seen))
     groups = [
         list(group)
         for is_end, group in itertools.groupby(values, lambda v: v[0] == "end")
@@ -194,7 +195,7 @@ def test_neither_batches_nor_spilling_show(
     assert len(groups) == len(by_key)
     for group in groups:
         kept = by_key[repr(group[0][0][0])]
-        expected = sorted(kept, key=lambda record: -(10**9) if record[1] is None else record[1])
+        expected = sorted(kept, key=itemgetter(1))
         assert [(value, time) for value, time, _ in group] == expected
 
 

@@ -97,11 +97,11 @@ def test_records_come_with_their_timestamps_between_their_watermarks(
         seen(between(source).process(Sees()), "all")
 
     assert run_form(draw, form).records("all") == [
-        (1, None, MIN_LONG_VALUE),
+        (1, MIN_LONG_VALUE, MIN_LONG_VALUE),
         (2, 20, MIN_LONG_VALUE),
         (3, 30, 15),
         (4, 40, 15),
-        (5, None, 50),
+        (5, MIN_LONG_VALUE, 50),
     ]
 
 
@@ -252,7 +252,7 @@ def test_the_splits_of_a_subtask_are_read_one_after_the_other() -> None:
 def test_a_connector_may_bring_timestamps() -> None:
     source = Batches(RecordBatch([1, 2], [10, None]), RecordBatch([3]), has_timestamps=True)
     assert [(value, time) for value, time, _ in read(source).records("all")] == [
-        *((1, 10), (2, None), (3, None)),
+        *((1, 10), (2, MIN_LONG_VALUE), (3, MIN_LONG_VALUE)),
     ]
 
 
