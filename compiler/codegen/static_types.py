@@ -127,6 +127,13 @@ def type_of(node: ast.expr, names: Names) -> StaticType | None:
     return None if rule is None else rule(node, names)
 
 
+def plain_type(known: StaticType | None) -> Any:
+    """What is known of a value, as `crossing.form_test` takes it."""
+    if isinstance(known, TupleOf):
+        return tuple(map(plain_type, known.items))
+    return known if isinstance(known, type) else None
+
+
 def item_type(iterable: StaticType | None) -> StaticType | None:
     """The type of what a loop over a value sees."""
     if isinstance(iterable, IterableOf):

@@ -17,6 +17,7 @@ from opchain.runtime.functions.state_descriptors import (
     MapStateDescriptor,
     ReducingStateDescriptor,
 )
+from opchain.runtime.types.container_types import ListTypeInfo, MapTypeInfo
 from opchain.runtime.types.crossing import crossing_converter
 
 if TYPE_CHECKING:
@@ -26,6 +27,16 @@ if TYPE_CHECKING:
     from opchain.runtime.types.type_information import TypeInformation
 
     Check = Callable[[Any], object]
+
+
+def checked_type(declared: TypeInformation[Any] | None) -> str | None:
+    """The text of a state's type, if values of it are checked when they are written; else None."""
+    kinds = (
+        (declared.key_type_info, declared.value_type_info)
+        if isinstance(declared, MapTypeInfo)
+        else (declared.element_type if isinstance(declared, ListTypeInfo) else declared,)
+    )
+    return repr(declared) if any(map(crossing_converter, kinds)) else None
 
 
 def check_writes(state: Any, descriptor: StateDescriptor[Any]) -> None:

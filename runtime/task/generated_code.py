@@ -200,13 +200,13 @@ def _spaces(function: Any, names: tuple[str, ...]) -> list[tuple[Any, str]]:
 
 
 def _state_table(
-    operator: Any, name: str, kind: str
+    operator: Any, name: str, kind: str, declared: str | None
 ) -> Callable[[], MutableMapping[Any, Any] | None]:
     """What finds the dictionary behind an attribute of an operator's function, which holds a state of a kind."""
 
     def found() -> MutableMapping[Any, Any] | None:
         entries: MutableMapping[Any, Any] | None = operator.context.keyed_state.plain_entries(
-            vars(operator.function).get(name), kind
+            vars(operator.function).get(name), kind, declared
         )
         return entries
 
@@ -296,9 +296,7 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "plain_keys": lambda chain, index: chain.operators[index].context.keyed_state.identity.plain,
     "identify": lambda chain, index: chain.operators[index].context.keyed_state.identity.of,
     "table": lambda chain, index: chain.operators[index].table,
-    "state_table": lambda chain, index, name, kind: _state_table(
-        chain.operators[index], name, kind
-    ),
+    "state_table": lambda chain, index, *where: _state_table(chain.operators[index], *where),
     "sums": lambda chain, index, layout: chain.operators[index].keep_sums(layout),
     "output_key": lambda chain, number: chain.pending[number].select_key,
     "values": lambda chain, number: chain.pending[number].values,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
-from opchain.compiler.codegen.static_types import TupleOf, type_of
+from opchain.compiler.codegen.static_types import TupleOf, plain_type, type_of
 from opchain.runtime.types.crossing import class_of, form_test
 from opchain.runtime.types.record_types import TupleTypeInfo
 from opchain.runtime.types.type_information import BasicTypeInfo
@@ -64,7 +64,7 @@ def _converted(
     declared = form.program.operators[operator].record_type
     assert declared is not None
     known = type_of(value, types)
-    test = form_test(declared, "value", _plain(known))
+    test = form_test(declared, "value", plain_type(known))
     if test == "":
         return [f.let(row, value, operator)]
     function.types[row] = _form_of(declared)
@@ -117,10 +117,3 @@ def _form_of(declared: TypeInformation[Any]) -> StaticType | None:
     if isinstance(declared, BasicTypeInfo):
         return _BUILTINS.get(class_of(declared) or "")
     return None
-
-
-def _plain(known: StaticType | None) -> Any:
-    """What is known of a value, as `form_test` takes it."""
-    if isinstance(known, TupleOf):
-        return tuple(map(_plain, known.items))
-    return known if isinstance(known, type) else None

@@ -9,6 +9,9 @@
 Value, list and map states that `open` gets from its context. A batch looks once whether each of them is a plain
 dictionary: without a time to live, without tracked changes, in memory. If not, a copy of the function with the calls
 takes the batch. The current key is set where something else may ask for it.
+
+A state refuses values that are not of its declared type. A value that a short test finds to be is stored here, and the
+state decides on all others. Where no test is short enough, writes keep their calls.
 """
 
 from __future__ import annotations
@@ -21,14 +24,22 @@ from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.function_source import BUILTINS, Refused, definition_of
 from opchain.compiler.codegen.rules.plain_keys import key_program
-from opchain.compiler.codegen.static_types import type_of
+from opchain.compiler.codegen.static_types import plain_type, type_of
 from opchain.runtime.program.vertex_program import NO_OPERATOR
+from opchain.runtime.state.declared_values import checked_type
 from opchain.runtime.state.keys.key_identity import key_identity
+from opchain.runtime.types.container_types import ListTypeInfo, MapTypeInfo
+from opchain.runtime.types.crossing import crossing_converter, form_test
+from opchain.runtime.types.type_information import TypeInformation
+from opchain.runtime.types.types import Types
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
+    from opchain.compiler.codegen.function_source import Definition
 
     Lines = list[ast.stmt]
+    _State = tuple[str, str | None, tuple[TypeInformation[Any], ...]]
+    """The kind of a state, the text of its type if it checks what is written, and the types of what is written."""
 
 _GETTERS = {"get_state": "value", "get_list_state": "list", "get_map_state": "map"}
 _EXPRESSIONS = {
@@ -64,6 +75,8 @@ _STATEMENTS = {
     ),
 }
 """What the methods of hash_map_states do, by kind, method and number of arguments."""
+
+_WRITES = ("update", "add", "put")
 
 _BUILTINS = BUILTINS | {"iter"}
 _NEVER_NONE = (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.JoinedStr, ast.Compare)
@@ -135,12 +148,12 @@ class _States:
         set_key, rest = self.loop.body[position], self.loop.body[position + 1 :]
         index = f.operator_of(set_key)
         owner, context = f"self_{index}", f"context_{index}"
-        kinds = {
-            name: kind
-            for name, kind in _kinds(self.form.program.operators[index].spec).items()
+        states = {
+            name: state
+            for name, state in _states(self.form.program.operators[index].spec).items()
             if _is_only_called(self.loop.body, owner, name)
         }
-        used = [name for name in kinds if any(_calls(rest, owner, name))]
+        used = [name for name in states if any(_calls(rest, owner, name))]
         if not used:
             return
         plain = copy.deepcopy(self.function)
@@ -159,9 +172,13 @@ class _States:
             state_key = key
         for name in used:
             table = f"table_{index}_{name}"
-            found = self.form.names.bind(f"{table}_found", "state_table", index, name, kinds[name])
+            kind, declared, items = states[name]
+            found = self.form.names.bind(
+                f"{table}_found", "state_table", index, name, kind, declared
+            )
             self.function.guards.insert(0, f.expression(f"({table} := {found}()) is not None"))
-            lookups = _LookUps(owner, name, kinds[name], table, state_key, f"held_{index}_{name}")
+            held = f"held_{index}_{name}"
+            lookups = _LookUps(owner, name, kind, items, table, state_key, held)
             rest = lookups.block(rest, types)
         block = _with_key(rest, set_key, _handles(rest, {owner, context}))
         if block[0] is not set_key:
@@ -173,8 +190,8 @@ class _States:
         self.form.remark(index, f"looks up in tables: {', '.join(map(repr, sorted(used)))}")
 
 
-def _kinds(spec: object) -> dict[str, str]:
-    """The states that `open` gets, each by one assignment, and their kinds."""
+def _states(spec: object) -> dict[str, _State]:
+    """The states that `open` gets, each by one assignment."""
     function = getattr(spec, "function", None)
     kind = type(function)
     if function is None or any("__getattribute__" in vars(base) for base in kind.__mro__[:-1]):
@@ -183,26 +200,76 @@ def _kinds(spec: object) -> dict[str, str]:
         definition = definition_of(getattr(kind, "open", None))
     except Refused:
         return {}
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[_State | None]] = {}
     own, context = (*definition.parameters, "", "")[:2]
     for statement in definition.body:
         for node in ast.walk(statement):
             if isinstance(node, ast.Assign):
                 for item in node.targets:
                     if isinstance(item, ast.Attribute) and ast.unparse(item.value) == own:
-                        found.setdefault(item.attr, []).append(_getter(node.value, context))
+                        state = _state(node.value, context, definition)
+                        found.setdefault(item.attr, []).append(state)
     return {
-        name: getters[0]
-        for name, getters in found.items()
-        if len(getters) == 1 and getters[0] and name.isascii() and not hasattr(kind, name)
+        name: states[0]
+        for name, states in found.items()
+        if len(states) == 1 and states[0] and name.isascii() and not hasattr(kind, name)
     }
 
 
-def _getter(value: ast.expr, context: str) -> str:
+def _state(value: ast.expr, context: str, definition: Definition) -> _State | None:
     called = value.func if isinstance(value, ast.Call) else None
-    if isinstance(called, ast.Attribute) and ast.unparse(called.value) == context:
-        return _GETTERS.get(called.attr, "")
-    return ""
+    if not (isinstance(called, ast.Attribute) and ast.unparse(called.value) == context):
+        return None
+    kind = _GETTERS.get(called.attr)
+    if kind is None:
+        return None
+    assert isinstance(value, ast.Call)
+    types = _types_of_descriptor(value.args[0], definition) if len(value.args) == 1 else []
+    if kind == "map":
+        declared: Any = MapTypeInfo(*types) if len(types) == 2 else None  # noqa: PLR2004 - of keys and values
+    else:
+        declared = types[0] if len(types) == 1 else None
+    if declared is not None and kind == "list":
+        declared = ListTypeInfo(declared)
+    return kind, checked_type(declared), tuple(types)
+
+
+def _types_of_descriptor(node: ast.expr, definition: Definition) -> list[TypeInformation[Any]]:
+    """The types behind the name of a state in the call that makes its descriptor."""
+    if isinstance(node, ast.Name):
+        node = _assigned(node.id, definition) or node
+    if not isinstance(node, ast.Call):
+        return []
+    types = [*node.args[1:], *(item.value for item in node.keywords if item.arg != "name")]
+    found = [_evaluated(item, definition) for item in types]
+    return [] if None in found else found
+
+
+def _assigned(name: str, definition: Definition) -> ast.expr | None:
+    """What a local variable of `open` is set to, once."""
+    values = [
+        item.value
+        for item in definition.body
+        if isinstance(item, ast.Assign) and ast.unparse(item.targets[0]) == name
+    ]
+    return values[0] if len(values) == 1 else None
+
+
+def _evaluated(node: ast.expr, definition: Definition) -> Any:
+    """The type that an expression makes, such as `Types.LIST(Types.LONG())`; None for what may do more than that."""
+    names: dict[str, Any] = {"__builtins__": {}}
+    for item in ast.walk(node):
+        if isinstance(item, ast.Name):
+            value = _assigned(item.id, definition)
+            known = definition.function.__globals__.get(item.id)
+            names[item.id] = known if value is None else _evaluated(value, definition)
+            if not (names[item.id] is Types or isinstance(names[item.id], TypeInformation)):
+                return None
+        elif (
+            isinstance(item, ast.Call) and not isinstance(item.func, ast.Attribute)
+        ) or not isinstance(item, (ast.Call, ast.Attribute, ast.expr_context, ast.List)):
+            return None
+    return eval(compile(ast.Expression(node), "<descriptor>", "eval"), names)  # noqa: S307 - it calls our types only
 
 
 def _is_only_called(block: Lines, owner: str, name: str) -> bool:
@@ -246,10 +313,20 @@ def _method(call: ast.Call, owner: str, name: str) -> str:
 class _LookUps(ast.NodeTransformer):
     """Replaces the calls of one state's methods."""
 
-    def __init__(self, owner: str, name: str, kind: str, table: str, key: str, held: str) -> None:
+    def __init__(
+        self,
+        owner: str,
+        name: str,
+        kind: str,
+        items: tuple[TypeInformation[Any], ...],
+        table: str,
+        key: str,
+        held: str,
+    ) -> None:
         self._owner = owner
         self._name = name
         self._kind = kind
+        self._items = items
         self._held = held
         self._parts: dict[str, ast.expr] = {
             "table": f.name(table),
@@ -274,23 +351,51 @@ class _LookUps(ast.NodeTransformer):
         if text is None or any(isinstance(item, ast.Starred) for item in call.args):
             return None
         operator = f.operator_of(statement)
-        if method == "update" and self._kind == "value" and _is_never_none(call.args[0], types):
+        tests = self._tests(method, call.args, types)
+        if tests is None:
+            return None
+        is_one_value = method == "update" and self._kind == "value"
+        if is_one_value and (tests or _is_never_none(call.args[0], types)):
             text = "table[key] = first"
         lines: Lines = []
         parts = dict(self._parts)
-        is_used_once = text == "table[key] = first"
-        for part, argument in zip(("first", "second"), call.args, strict=False):
-            parts[part] = argument
+        is_used_once = text == "table[key] = first" and not any(tests)
+        for position, (part, argument) in enumerate(zip(("first", "second"), call.args)):  # noqa: B905 - two at most
             if not (is_used_once or _is_simple(argument)):
                 variable = f"{self._held}_{part}"
                 lines.append(f.let(variable, argument, operator))
-                parts[part] = f.name(variable)
-        lines += f.statements(text, operator, **parts)
+                call.args[position] = f.name(variable)
+            parts[part] = call.args[position]
+        stored = f.statements(text, operator, **parts)
+        condition = " and ".join(filter(None, tests))
+        if condition:
+            is_right = f.expression(condition, **parts)
+            stored = f.marked([ast.If(is_right, stored, [ast.Expr(call)])], operator)
+        lines += stored
         comment = f.comment_of(statement)
         place = next((n.user_line for n in ast.walk(call) if hasattr(n, "user_line")), None)
         for line in f.all_statements(lines):
             line.user_line = place  # type: ignore[attr-defined]
         return f.with_comment(lines, comment)
+
+    def _tests(
+        self, method: str, arguments: list[ast.expr], types: dict[str, Any]
+    ) -> list[str] | None:
+        """Expressions that say whether what is written has its declared form; None if there is no short one.
+
+        Of `first` and `second`, empty for one that is known to have it. No expressions where any value will do.
+        """
+        if method not in _WRITES or not self._items:
+            return []
+        tests = [
+            form_test(declared, part, plain_type(type_of(argument, types)))
+            for declared, part, argument in zip(self._items, ("first", "second"), arguments)  # noqa: B905 - two at most
+        ]
+        if all(crossing_converter(item) is None for item in self._items):
+            return []
+        if None in tests or (self._kind, method) == ("list", "update"):
+            return None
+        return [test for test in tests if test is not None]
 
     def _with_arguments_before(self, statement: ast.Assign, call: ast.Call) -> Lines:
         """`x = state.get(f(y))`, whose look-up stands for a value that is computed whatever it finds."""

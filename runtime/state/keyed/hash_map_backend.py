@@ -18,7 +18,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from opchain.runtime.errors import StateError
 from opchain.runtime.mailbox.timer_service import wall_clock_ms
 from opchain.runtime.records.garbage_collection import collector_paused
-from opchain.runtime.state.declared_values import check_writes, with_checked_function
+from opchain.runtime.state.declared_values import (
+    check_writes,
+    checked_type,
+    with_checked_function,
+)
 from opchain.runtime.state.keyed.hash_map_states import STATES, WITH_FUNCTION, HashMapState
 from opchain.runtime.state.keyed.keyed_backend import VOID, KeyedStateBackend, StateBackendSpec
 from opchain.runtime.state.keyed.keyed_changes import apply_frames, write_changes
@@ -286,6 +290,7 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         if config is None or not table.has_ttl:
             state = self._kinds[table.kind](self, table, *function)
             check_writes(state, descriptor)
+            state.declared = checked_type(descriptor.type_info)
             return state
         ttl = TimeToLive(config, self._now)
         incremental = config.get_cleanup_strategies().get_incremental_cleanup_strategy()
@@ -301,9 +306,15 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
 
     # Tables and keys
 
-    def plain_entries(self, state: Any, kind: str) -> MutableMapping[Any, Any] | None:
+    def plain_entries(
+        self, state: Any, kind: str, declared: str | None = None
+    ) -> MutableMapping[Any, Any] | None:
         """See KeyedStateBackend."""
-        if self._is_watched or state.__class__ is not _PLAIN.get(kind):
+        if (
+            self._is_watched
+            or state.__class__ is not _PLAIN.get(kind)
+            or state.declared != declared
+        ):
             return None
         entries: MutableMapping[Any, Any] | None = state.entries_of(self)
         return entries

@@ -37,7 +37,12 @@ if TYPE_CHECKING:
 
 
 class HashMapState:
-    """What all kinds share: `_entries` is the dictionary of the current namespace."""
+    """What all kinds share: `_entries` is the dictionary of the current namespace.
+
+    `declared` is the text of the type that writes are checked by, None where any value will do.
+    """
+
+    declared: str | None = None
 
     def __init__(self, backend: KeyedStateBackend, table: StateTable) -> None:
         self._backend = backend

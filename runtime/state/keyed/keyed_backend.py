@@ -172,11 +172,16 @@ class KeyedStateBackend(KeyedStateStore):
     def get_partitioned_state(self, namespace: Any, descriptor: StateDescriptor[Any]) -> Any:
         """`namespaced_state`, in this namespace: valid until the next call for the same name."""
 
-    def plain_entries(self, state: Any, kind: str) -> MutableMapping[Any, Any] | None:  # noqa: ARG002
+    def plain_entries(
+        self,
+        state: Any,  # noqa: ARG002
+        kind: str,  # noqa: ARG002
+        declared: str | None = None,  # noqa: ARG002
+    ) -> MutableMapping[Any, Any] | None:
         """The dictionary from state keys to contents of a "value", "list" or "map" state, for who needs nothing else.
 
         None where a call of the state does more than look something up: with a time to live, while changes are
-        tracked, while the end of each key is awaited, or on disk.
+        tracked, while the end of each key is awaited, on disk, or where writes are checked by another type than `declared`.
         """
         return None
 

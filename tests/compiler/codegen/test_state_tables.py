@@ -116,9 +116,12 @@ def fast_source(function: Any, records: Any = (("a", 1, 2),)) -> str:
 
 def test_handles_become_tables_and_the_key_is_set_where_it_is_asked_for() -> None:
     source = fast_source(Everything())
-    assert "self_0" not in source
-    branch = source.index("if what_0 == 7:")
-    assert source.index("set_key_0(key_0)") > branch
+    calls = [line.strip() for line in source.splitlines() if "self_0." in line]
+    assert [line.partition("(")[0] for line in calls] == [
+        *("self_0.last.update", "self_0.many.add", "self_0.by_name.put", "self_0.many.update"),
+    ]
+    branches = source.index("if what_0 == 0:")
+    assert source.index("set_key_0(key_0)") > branches
     source = fast_source(First())
     assert "table_0_seen[kept_key_0] = True" in source
     assert source.count("set_key_0(key_0)") == 1
@@ -132,8 +135,8 @@ def test_a_state_that_does_more_than_look_up_keeps_its_calls(
     found: list[bool] = []
     plain_entries = HashMapKeyedStateBackend.plain_entries
 
-    def noted(self: Any, state: Any, kind: str) -> Any:
-        entries = plain_entries(self, state, kind)
+    def noted(self: Any, state: Any, kind: str, declared: Any) -> Any:
+        entries = plain_entries(self, state, kind, declared)
         found.append(entries is not None)
         return entries
 
@@ -148,11 +151,14 @@ def test_a_backend_that_tracks_changes_gives_no_entries() -> None:
     state = backend.get_state(ValueStateDescriptor("seen", Types.BOOLEAN()))
     backend.set_current_key("a")
     state.update(True)
-    assert backend.plain_entries(state, "value") == {"a": True}
-    assert backend.plain_entries(state, "list") is None
-    assert HashMapKeyedStateBackend().plain_entries(state, "value") is None
-    backend.track_changes()
+    declared = repr(Types.BOOLEAN())
+    assert backend.plain_entries(state, "value", declared) == {"a": True}
     assert backend.plain_entries(state, "value") is None
+    assert backend.plain_entries(state, "value", repr(Types.INT())) is None
+    assert backend.plain_entries(state, "list", declared) is None
+    assert HashMapKeyedStateBackend().plain_entries(state, "value", declared) is None
+    backend.track_changes()
+    assert backend.plain_entries(state, "value", declared) is None
 
 
 class Handed(First):
@@ -187,4 +193,94 @@ def test_an_error_names_the_line_of_the_call() -> None:
         failure_of(by_key(Unhashable(), [("a", 1, 2)]), form) for form in ("interpreted", "inlined")
     ]
     assert {type(error) for error in errors} == {TypeError}
-    assert {str(error) for error in errors} == {"unhashable type: 'list'"}
+    assert {str(error) for error in errors} == {
+        "state 'by_name': [] is declared as LONG, and is a list; return a number, or declare another type"
+    }
+
+
+INT = Types.INT()
+
+
+class Writes(KeyedProcessFunction[Any, Any, Any]):
+    """Writes the second field of a record to states of a type that its subclasses declare."""
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        self.one.update(value[1])
+        self.many.add(value[1])
+        self.named.put(value[1], value[1])
+        yield self.one.value(), self.many.get(), list(self.named.items())
+
+
+class Longs(Writes):
+    def open(self, runtime_context: Any) -> None:
+        self.one = runtime_context.get_state(ValueStateDescriptor("one", Types.LONG()))
+        self.many = runtime_context.get_list_state(ListStateDescriptor("many", Types.LONG()))
+        named = MapStateDescriptor("named", Types.LONG(), Types.LONG())
+        self.named = runtime_context.get_map_state(named)
+
+
+class Texts(Writes):
+    def open(self, runtime_context: Any) -> None:
+        one = ValueStateDescriptor("one", value_type_info=Types.STRING())
+        self.one = runtime_context.get_state(one)
+        self.many = runtime_context.get_list_state(ListStateDescriptor("many", Types.STRING()))
+        self.named = runtime_context.get_map_state(
+            MapStateDescriptor("named", Types.STRING(), Types.BOOLEAN())
+        )
+
+
+class Anything(Writes):
+    def open(self, runtime_context: Any) -> None:
+        self.one = runtime_context.get_state(ValueStateDescriptor("one"))
+        self.many = runtime_context.get_list_state(
+            ListStateDescriptor("many", Types.PICKLED_BYTE_ARRAY())
+        )
+        self.named = runtime_context.get_map_state(MapStateDescriptor("named", INT, INT))
+
+
+class Tuples(Writes):
+    def open(self, runtime_context: Any) -> None:
+        kind = Types.TUPLE([Types.STRING(), Types.DOUBLE()])
+        self.one = runtime_context.get_state(ValueStateDescriptor("one", kind))
+        self.many = runtime_context.get_list_state(
+            ListStateDescriptor("many", Types.TUPLE([Types.INT(), Types.INT()]))
+        )
+        self.named = runtime_context.get_map_state(
+            MapStateDescriptor("named", Types.TUPLE([Types.INT(), Types.INT()]), Types.INT())
+        )
+
+
+WRITTEN = [1, 2**40, -(2**70), True, 1.5, "text", None, (1, 2), ("a", 2.0), [1]]
+
+
+@pytest.mark.parametrize("value", WRITTEN, ids=repr)
+@pytest.mark.parametrize("function", [Longs(), Texts(), Anything(), Tuples()])
+def test_what_a_state_refuses_is_refused_in_each_form(function: Any, value: Any) -> None:
+    def outcome(form: str) -> str:
+        draw = by_key(function, [("a", value), ("a", value)])
+        try:
+            return repr(run_form(draw, form).records("results"))
+        except Exception as error:  # noqa: BLE001 - its text is the outcome
+            return f"{type(error).__name__}: {error}"
+
+    assert outcome("inlined") == outcome("interpreted")
+
+
+@pytest.mark.parametrize("function", [Longs(), Texts(), Anything(), Tuples()])
+def test_values_of_the_declared_form_are_stored_without_a_call(
+    function: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = fast_source(function)
+    assert "table_0_one[kept_key_0] = " in source
+    assert ("self_0.one.update" in source) == (type(function) is not Anything)
+    found: list[Any] = []
+    plain_entries = HashMapKeyedStateBackend.plain_entries
+
+    def noted(self: Any, *arguments: Any) -> Any:
+        found.append(plain_entries(self, *arguments))
+        return found[-1]
+
+    monkeypatch.setattr(HashMapKeyedStateBackend, "plain_entries", noted)
+    failure_of(by_key(function, [("a", [])]))
+    assert len(found) == 3
+    assert None not in found
