@@ -17,11 +17,13 @@ from __future__ import annotations
 
 import pickle
 from array import array
-from itertools import chain, groupby
-from operator import attrgetter, itemgetter
+from bisect import bisect_left, bisect_right
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.constants import MIN_LONG_VALUE
+from opchain.runtime.records.arrays import entries_at, stable_order
 from opchain.runtime.records.buffer_store import BufferStore
 from opchain.runtime.records.columns import Columns
 from opchain.runtime.records.elements import Buffer, EndOfInput, RecordBatch, Watermark
@@ -40,10 +42,10 @@ if TYPE_CHECKING:
     _Column = list[Any] | array[Any]
 
 MEMORY_BYTES = 64 * 1024 * 1024
-"""What waits unpickled: 200,000 tuples of three ints, or 900,000 that came field by field."""
+"""What waits unpickled: 230,000 tuples of three ints, or a million that came field by field."""
 
-ITEM_BYTES, RECORD_BYTES, PLACE_BYTES = 64, 192, 40
-"""Estimates: an item of a list, what a tuple takes beyond that, and where a record is (see Arrivals.places)."""
+ITEM_BYTES, RECORD_BYTES, PLACE_BYTES = 64, 192, 24
+"""Estimates: an item of a list, what a tuple takes beyond that, and where a record is put by sorting."""
 
 BATCH_SIZE = 4096
 
@@ -122,9 +124,10 @@ class KeySortedInput:
 
     def _feed(self, arrivals: Arrivals) -> None:
         """Processes records, runs of one input as a batch."""
-        all_times, first = arrivals.columns[0], 0
-        for number, run in groupby(arrivals.numbers):
-            end = first + sum(1 for _ in run)
+        all_times, numbers, first = arrivals.columns[0], arrivals.numbers, 0
+        while first < len(numbers):
+            number = numbers[first]
+            end = first + len(numbers[first:]) - len(numbers[first:].lstrip(bytes([number])))
             times = all_times[first:end]
             if MIN_LONG_VALUE in times:
                 times = [None if time == MIN_LONG_VALUE else time for time in times]
@@ -143,10 +146,10 @@ class Arrivals:
     """Records of some keys in lists: timestamps, and then the values. `numbers` are those of their inputs.
 
     Values are held field by field where all of them came as `Columns` of one layout, else in one list. A list of
-    ints or floats is an array. `places` has where the records of each state key are; keys as they first came.
+    ints or floats is an array.
     """
 
-    __slots__ = ("columns", "layout", "numbers", "places")
+    __slots__ = ("columns", "layout", "numbers")
 
     def __init__(
         self,
@@ -157,7 +160,6 @@ class Arrivals:
         self.numbers = bytearray(numbers)
         self.columns = list(columns)
         self.layout = layout
-        self.places: dict[Any, Any] = {}
 
     @classmethod
     def of_batch(cls, number: int, batch: RecordBatch) -> Arrivals:
@@ -187,7 +189,7 @@ class Arrivals:
         return lists[0] if self.layout is None else Columns(lists, self.layout)
 
     def extend(self, others: Arrivals) -> None:
-        """Adds the records of others, but not their places."""
+        """Adds the records of others."""
         if not self.columns:
             self.numbers, self.columns, self.layout = others.numbers, others.columns, others.layout
             return
@@ -207,20 +209,14 @@ class Arrivals:
 
     def taken(self, places: Sequence[int]) -> Arrivals:
         """The records at some places, one at least, in lists."""
-        if len(places) == 1:
-            (place,) = places
-            columns = [[entries[place]] for entries in self.columns]
-            return Arrivals(bytes([self.numbers[place]]), columns, self.layout)
-        take = itemgetter(*places)
-        columns = [[*take(entries)] for entries in self.columns]
-        return Arrivals(bytes(take(self.numbers)), columns, self.layout)
+        columns = [entries_at(entries, places) for entries in self.columns]
+        return Arrivals(entries_at(self.numbers, places), columns, self.layout)  # type: ignore[arg-type]
 
-    def in_order(self) -> Callable[[int], Any]:
-        """What the places of a key are sorted by: timestamp, and then input, where there are two."""
-        times, numbers = self.columns[0], self.numbers
-        if numbers.count(numbers[0]) == len(numbers):
-            return times.__getitem__
-        return lambda place: (times[place], numbers[place])
+    def in_order_of(self, ranks: Sequence[int]) -> Sequence[int]:
+        """The places of the records in the order of their ranks, those of equal ranks by timestamp, then input."""
+        numbers = self.numbers
+        first = () if numbers.count(numbers[0]) == len(numbers) else (numbers,)
+        return stable_order(*first, self.columns[0], ranks)
 
 
 def _packed(entries: list[Any]) -> _Column:
@@ -233,93 +229,101 @@ def _packed(entries: list[Any]) -> _Column:
         return list(entries)
 
 
+class _Numbered(dict[Any, int]):
+    """Numbers keys in the order in which they first come."""
+
+    def __missing__(self, key: Any) -> int:
+        number = self[key] = len(self)
+        return number
+
+
 class ArrivalStore:
     """Records by key; those beyond a limit are pickled by key group, and may go to disk."""
 
     def __init__(self, memory_bytes: int, router: KeyRouter) -> None:
         self._limit = memory_bytes
         self._router = router
-        self._arrivals = Arrivals()
         self._sequence = 0
         self._pickles = BufferStore()
+        self._begin()
 
-    def add(self, keys: list[Any], arrivals: Arrivals) -> None:
+    def _begin(self) -> None:
+        self._arrivals = Arrivals()
+        self._keys = _Numbered()
+        self._keys_of_records = array("q")
+
+    def add(self, keys: Iterable[Any], arrivals: Arrivals) -> None:
         """Takes records in, with their state keys."""
-        kept = self._arrivals
-        places = kept.places
-        for place, key in enumerate(keys, len(kept)):
-            found = places.get(key)
-            if found is None:
-                places[key] = [place]
-            else:
-                found.append(place)
-        kept.extend(arrivals)
-        if kept.memory_bytes >= self._limit:
+        self._keys_of_records.extend(map(self._keys.__getitem__, keys))
+        self._arrivals.extend(arrivals)
+        if self._arrivals.memory_bytes >= self._limit:
             self._pickle()
 
     def batches(self) -> Iterator[Arrivals]:
         """All records, once: by key group, then keys as they came, then by time; a key is in one batch."""
-        waiting = Arrivals()
-        for arrivals, keys in self._groups():
-            order, places = arrivals.in_order(), list[int]()
-            for of_key in keys:
-                places += sorted(of_key, key=order)
-                if len(places) + len(waiting) >= BATCH_SIZE:
-                    waiting.extend(arrivals.taken(places))
-                    yield waiting
-                    waiting, places = Arrivals(), []
-            if places:
-                waiting.extend(arrivals.taken(places))
-        if waiting.columns:
-            yield waiting
+        for arrivals, ranks in self._sorted_keys():
+            order = arrivals.in_order_of(ranks)
+            in_order = entries_at(ranks, order)
+            first = 0
+            while first < len(order):
+                last = min(first + BATCH_SIZE, len(order)) - 1
+                end = bisect_right(in_order, in_order[last], last)
+                yield arrivals.taken(order[first:end])
+                first = end
 
     def close(self) -> None:
         """Drops everything."""
-        self._arrivals = Arrivals()
+        self._begin()
         self._pickles.close()
 
-    def _groups(self) -> Iterator[tuple[Arrivals, Iterable[Sequence[int]]]]:
-        """Records of one key group or several, and the places of each key, in the order of key groups."""
+    def _sorted_keys(self) -> Iterator[tuple[Arrivals, Sequence[int]]]:
+        """Records of one key group or several in the order of key groups, and by record the rank of its key."""
         if self._sequence:
             self._pickle()
-            for arrivals in self._pickled_groups():
-                yield arrivals, arrivals.places.values()
-        else:
-            arrivals, self._arrivals = self._arrivals, Arrivals()
-            for _, keys in self._by_group(arrivals):
-                yield arrivals, [arrivals.places.pop(key) for key in keys]
+            yield from self._pickled_groups()
+        elif self._keys:
+            keys, places, arrivals = self._keys, self._keys_of_records, self._arrivals
+            self._begin()
+            yield arrivals, self._ranks(keys, places)[2]
 
-    def _by_group(self, arrivals: Arrivals) -> list[tuple[int, list[Any]]]:
-        """The keys of each key group."""
-        groups: dict[int, list[Any]] = {}
-        numbers = self._router.key_groups_of(list(map(key_of, arrivals.places)))
-        for group, key in zip(numbers, arrivals.places, strict=True):
-            groups.setdefault(group, []).append(key)
-        return sorted(groups.items())
+    def _ranks(
+        self, keys: _Numbered, of_records: Sequence[int]
+    ) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+        """By rank, the number of a key and its key group; and by record the rank of its key."""
+        groups = self._router.key_groups_of(list(map(key_of, keys)))
+        by_rank = stable_order(groups)
+        rank_of = stable_order(by_rank)
+        return by_rank, entries_at(groups, by_rank), entries_at(rank_of, of_records)
 
     def _pickle(self) -> None:
         """Puts what is in memory away: by key group, and within it key by key."""
-        arrivals, self._arrivals = self._arrivals, Arrivals()
-        for group, keys in self._by_group(arrivals):
-            places = [arrivals.places[key] for key in keys]
-            of_group = arrivals.taken(list(chain.from_iterable(places)))
+        keys, arrivals = list(self._keys), self._arrivals
+        if not keys:
+            return
+        by_rank, groups, ranks = self._ranks(self._keys, self._keys_of_records)
+        self._begin()
+        order = stable_order(ranks)
+        in_order = entries_at(ranks, order)
+        for group in sorted(set(groups)):
+            low, high = bisect_left(groups, group), bisect_right(groups, group)
+            first, end = bisect_left(in_order, low), bisect_left(in_order, high)
+            of_group = arrivals.taken(order[first:end])
             held = (of_group.numbers, of_group.columns, of_group.layout)
-            payload = _pickled((keys, list(map(len, places)), held))
+            keys_of_group = [keys[number] for number in by_rank[low:high]]
+            of_records = [rank - low for rank in in_order[first:end]]
+            payload = _pickled((keys_of_group, of_records, held))
             self._pickles.add(Buffer(0, group, 0, self._sequence, payload))
             self._sequence += 1
 
-    def _pickled_groups(self) -> Iterator[Arrivals]:
+    def _pickled_groups(self) -> Iterator[tuple[Arrivals, Sequence[int]]]:
         for _, buffers in groupby(self._pickles, key=attrgetter("order")):
-            arrivals = Arrivals()
-            end = 0
+            arrivals, numbered, ranks = Arrivals(), _Numbered(), array("q")
             for buffer in buffers:
-                keys, counts, held = pickle.loads(buffer.payload)
-                for key, count in zip(keys, counts, strict=True):
-                    places, end = range(end, end + count), end + count
-                    known = arrivals.places.get(key)
-                    arrivals.places[key] = places if known is None else [*known, *places]
+                keys, of_records, held = pickle.loads(buffer.payload)
+                again = [numbered[key] for key in keys]
+                ranks.extend(map(again.__getitem__, of_records))
                 arrivals.extend(Arrivals(*held))
-            yield arrivals
+            yield arrivals, ranks
 
 
 def _pickled(pickleable: tuple[list[Any], list[int], tuple[Any, list[_Column], Any]]) -> bytes:
