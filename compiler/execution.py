@@ -33,6 +33,8 @@ _WITHOUT_USE = (
     "checkpoint_key_file",
     "checkpoint_interval_ms",
     "checkpoint_min_pause_ms",
+    "checkpoint_timeout_ms",
+    "checkpoint_retention",
     "savepoint_directory",
     "retained_checkpoints",
     "tolerable_checkpoint_failures",
@@ -240,6 +242,7 @@ def has_no_end(job: JobProgram) -> bool:
 def streaming_settings(settings: JobSettings) -> StreamingSettings:
     """What an unbounded job is run by."""
     from opchain.runtime.spark.streaming.settings import (  # noqa: PLC0415 - likewise
+        Retention,
         StreamingSettings,
         Trigger,
     )
@@ -256,6 +259,8 @@ def streaming_settings(settings: JobSettings) -> StreamingSettings:
         allow_non_restored_state=settings.allow_non_restored_state,
         retained=settings.retained_checkpoints,
         tolerable_failures=settings.tolerable_checkpoint_failures,
+        retention=Retention(settings.checkpoint_retention or "keep"),
+        timeout_ms=settings.checkpoint_timeout_ms or None,
         progress_log=settings.progress_log,
         target_epoch_ms=settings.target_epoch_ms or None,
         records_epochs=settings.record_epochs,

@@ -95,8 +95,7 @@ class CheckpointConfig(OldCheckpointConfig):
     is there without pauses.
 
     Setters give the same object back. Some settings do nothing here, and are kept for programs that have
-    them: the mode (checkpoints are exactly once), the timeout of a checkpoint, unaligned checkpoints with
-    theirs (nothing is in flight at the end of a micro-batch), and more than one checkpoint at a time.
+    them: the mode (checkpoints are exactly once), unaligned checkpoints with their timeout (nothing is in flight at the end of a micro-batch), and more than one checkpoint at a time.
 
     Flink: CheckpointConfig.
 
@@ -144,11 +143,11 @@ class CheckpointConfig(OldCheckpointConfig):
         return self._write(options.INTERVAL, Duration.of_millis(checkpoint_interval))
 
     def get_checkpoint_timeout(self) -> int:
-        """Milliseconds after which Flink gives a checkpoint up; 10 minutes unless set. Here an epoch takes its time."""
+        """Milliseconds after which a checkpoint fails; 10 minutes unless set, which limits nothing here."""
         return self._read(options.TIMEOUT).to_millis()
 
     def set_checkpoint_timeout(self, checkpoint_timeout: int) -> CheckpointConfig:
-        """Is remembered and does nothing.
+        """Sets after how many milliseconds an epoch is aborted and its checkpoint counts as failed.
 
         Raises:
             ValueError: It is less than 10.
@@ -219,7 +218,7 @@ class CheckpointConfig(OldCheckpointConfig):
     def set_externalized_checkpoint_retention(
         self, retention_mode: ExternalizedCheckpointRetention
     ) -> CheckpointConfig:
-        """Sets what becomes of the checkpoints when the job is cancelled."""
+        """Sets whether the checkpoints are deleted when the job ends. If nothing is set, they are kept."""
         call = "set_externalized_checkpoint_retention"
         _require_enum(call, retention_mode, ExternalizedCheckpointRetention)
         return self._write(options.RETENTION, retention_mode)

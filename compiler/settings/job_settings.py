@@ -146,6 +146,24 @@ class JobSettings(BaseModel):
         json_schema_extra={"key": "execution.checkpointing.min-pause"},
         description="The minimum pause between the end of an epoch and the start of the next.",
     )
+    checkpoint_timeout_ms: int = Field(
+        0,
+        ge=0,
+        json_schema_extra={"key": "execution.checkpointing.timeout"},
+        description="After how long the checkpoint of an epoch fails. The epoch is aborted and retried as often as "
+        "`execution.checkpointing.tolerable-failed-checkpoints` says. An epoch contains its processing, so 0 for no limit is the "
+        "default, unlike in Flink.",
+    )
+    checkpoint_retention: (
+        Literal["RETAIN_ON_CANCELLATION", "DELETE_ON_CANCELLATION", "NO_EXTERNALIZED_CHECKPOINTS"]
+        | None
+    ) = Field(
+        None,
+        json_schema_extra={"key": "execution.checkpointing.externalized-checkpoint-retention"},
+        description="Whether checkpoints are deleted when the job ends. `DELETE_ON_CANCELLATION` keeps them if the job fails, "
+        "`RETAIN_ON_CANCELLATION` also if it is cancelled, `NO_EXTERNALIZED_CHECKPOINTS` never. By default, they "
+        "are kept always, so that the job can be started again.",
+    )
     retained_checkpoints: int = Field(
         1,
         ge=1,

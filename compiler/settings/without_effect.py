@@ -17,9 +17,7 @@ _BY_PICKLE = "records that are no plain values are pickled"
 
 _WHY = {
     "execution.checkpointing.mode": "checkpoints are exactly once",
-    "execution.checkpointing.timeout": "an epoch takes its time",
     "execution.checkpointing.max-concurrent-checkpoints": "there is one at a time",
-    "execution.checkpointing.externalized-checkpoint-retention": "checkpoints are kept",
     "execution.checkpointing.unaligned.enabled": _NOTHING_IN_FLIGHT,
     "execution.checkpointing.unaligned.forced": _NOTHING_IN_FLIGHT,
     "execution.checkpointing.aligned-checkpoint-timeout": _NOTHING_IN_FLIGHT,

@@ -20,6 +20,7 @@ import logging
 import math
 from collections import deque
 from dataclasses import dataclass
+from enum import Enum
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -65,13 +66,22 @@ _STATISTICS_KEPT = 100
 _COMPLETED_BETWEEN_SWEEPS = 100
 
 
+class DeclineReason(Enum):
+    """Why a checkpoint failed. Flink: CheckpointFailureReason, whose names these are."""
+
+    CHECKPOINT_EXPIRED = "the epoch took longer than execution.checkpointing.timeout"
+    IO_EXCEPTION = "a task could not write its state"
+    FINALIZE_CHECKPOINT_FAILURE = "the metadata could not be published"
+    TASK_FAILURE = "a task failed"
+
+
 class CheckpointObserver(Protocol):
     """Hears how checkpoints end. Flink: `CheckpointListener`."""
 
     def on_complete(self, metadata: CheckpointMetadata) -> None:
         """A checkpoint is complete."""
 
-    def on_abort(self, epoch: int, reason: str) -> None:
+    def on_abort(self, epoch: int, reason: DeclineReason, details: str) -> None:
         """A checkpoint will never be complete."""
 
 
@@ -260,8 +270,13 @@ class CheckpointCoordinator:
             )
         return metadata
 
-    def abort(self, pending: PendingCheckpoint, reason: str) -> None:
+    def abort(self, pending: PendingCheckpoint, reason: DeclineReason, details: str) -> None:
         """Gives a checkpoint up. Its files stay until a later one is complete: chains may resume from them.
+
+        Args:
+            pending: The checkpoint.
+            reason: Why, for progress and logs.
+            details: What failed.
 
         Raises:
             CheckpointError: More failed in a row than are tolerable.
@@ -270,10 +285,10 @@ class CheckpointCoordinator:
         self._pending = None
         self._failures += 1
         for observer in self._observers:
-            observer.on_abort(pending.epoch, reason)
+            observer.on_abort(pending.epoch, reason, details)
         if self._failures > self._tolerable_failures:
             raise CheckpointError(
-                f"checkpoint {pending.epoch} failed: {reason}; {self._failures} in a row, "
+                f"checkpoint {pending.epoch} failed ({reason.name}): {details}; {self._failures} in a row, "
                 f"tolerable: {self._tolerable_failures}"
             )
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 
-_FOLDER = "runs"
+FOLDER = "runs"
 
 LEASE_MS = 60_000
 """How long a run of another machine without heartbeats counts as alive."""
@@ -261,7 +261,7 @@ def _owner(storage: CheckpointStorage) -> Run | None:
 
 
 def _numbers(storage: CheckpointStorage) -> list[int]:
-    found = map(_RUN_FILE.fullmatch, storage.children(_FOLDER))
+    found = map(_RUN_FILE.fullmatch, storage.children(FOLDER))
     return [int(name[1]) for name in found if name]
 
 
@@ -289,4 +289,4 @@ def _read(storage: CheckpointStorage, name: str, fields: Mapping[str, type]) -> 
 
 
 def _name(number: int, kind: str) -> str:
-    return f"{_FOLDER}/{number}.{kind}"
+    return f"{FOLDER}/{number}.{kind}"

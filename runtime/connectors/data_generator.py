@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from opchain.runtime.connectors.collection import contiguous_parts
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.records.elements import NothingYet
 from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
@@ -16,44 +17,40 @@ if TYPE_CHECKING:
 
 
 LONGEST_WAIT_S = 0.1
-"""How long nobody is told whether something is due: meanwhile the task's mail waits."""
+"""After how long a source that waits is asked again."""
 
 
 class Pace:
-    """Says how many records are due, and waits a little where none is.
+    """Says how many records are due, and where none is, how long to wait.
 
     The clock decides when records come, and never which ones.
 
     Args:
         per_second: Records per second on average, more than 0.
         clock: Seconds from any origin.
-        sleep: Waits a number of seconds.
     """
 
     def __init__(
         self,
         per_second: float,
         clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._per_second = per_second
         self._clock = clock
-        self._sleep = sleep
         self._began = clock()
         self._taken = 0
 
     def take(self, most: int) -> int:
-        """How many records may be read now, at most `most`; 0 where none has come due in a while."""
-        due = self._due()
-        if due < 1:
-            # For one record where they are rare, else for those of a whole wait at once.
-            wanted = max(1.0, min(most, self._per_second * LONGEST_WAIT_S))
-            wait_s = (self._taken + wanted) / self._per_second - (self._clock() - self._began)
-            self._sleep(max(0.0, min(wait_s, LONGEST_WAIT_S)))
-            due = self._due()
-        taken = max(0, min(due, most))
+        """How many records may be read now, at most `most`; 0 where none is due."""
+        taken = max(0, min(self._due(), most))
         self._taken += taken
         return taken
+
+    def wait_s(self, most: int) -> float:
+        """How long to wait for one record where records are rare, else for those of a whole wait at once."""
+        wanted = max(1.0, min(most, self._per_second * LONGEST_WAIT_S))
+        wait_s = (self._taken + wanted) / self._per_second - (self._clock() - self._began)
+        return max(0.0, min(wait_s, LONGEST_WAIT_S))
 
     def _due(self) -> int:
         return int((self._clock() - self._began) * self._per_second) - self._taken
@@ -245,13 +242,16 @@ class DataGeneratorSource(UnboundedSource[T]):
         ]
 
     def read(self, split: GeneratorSplit, batch_size: int) -> Iterator[Sequence[T]]:
-        """The records of these indexes; where a rate is given an empty batch when nothing is due."""
+        """The records of these indexes; where a rate is given, NothingYet when nothing is due."""
         rate = split.records_per_second
         pace = None if rate is None else Pace(rate)
         generate, indexes = self.generator_function, split.indexes
         first = indexes.start
         while first < indexes.stop:
             size = batch_size if pace is None else pace.take(batch_size)
+            if pace is not None and not size:
+                yield NothingYet(pace.wait_s(batch_size))
+                continue
             behind = min(first + size * indexes.step, indexes.stop)
             yield list(map(generate, range(first, behind, indexes.step)))
             first = first + size * indexes.step

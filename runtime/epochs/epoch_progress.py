@@ -212,6 +212,7 @@ class EpochProgress:
         next_timer_ms: When the first processing-time timer is due; None if none waits.
         checkpoint: Where the checkpoint is; `--from` takes it while it is kept.
         vertices: In the order of the plan.
+        declined: Why earlier attempts at its checkpoint failed, as names of DeclineReason.
     """
 
     job: str
@@ -231,6 +232,7 @@ class EpochProgress:
     next_timer_ms: int | None
     checkpoint: str
     vertices: tuple[VertexProgress, ...]
+    declined: list[str] = field(default_factory=list)
 
     @property
     def records_per_second(self) -> float:
@@ -271,6 +273,7 @@ def epoch_progress(
     checkpoint: str,
     durations_ms: dict[str, float],
     splits: Mapping[str, dict[str, dict[str, int]]] | None = None,
+    declined: Sequence[str] = (),
 ) -> EpochProgress:
     """The progress of an epoch that is over, from what its tasks told the driver.
 
@@ -298,6 +301,7 @@ def epoch_progress(
         timestamp_ms=epoch.timestamp_ms,
         duration_ms=_rounded(sum(ms for name, ms in durations_ms.items() if name != WAITING)),
         durations_ms={name: _rounded(ms) for name, ms in durations_ms.items()},
+        declined=list(declined),
         records_in=sum(source.records_in for source in sources),
         records_out=sum(sink.records_in for sink in sinks),
         watermark=watermark,

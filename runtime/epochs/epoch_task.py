@@ -34,11 +34,10 @@ from opchain.runtime.epochs.event_time import announce_progress, restore_progres
 from opchain.runtime.epochs.recording import EpochRecorder
 from opchain.runtime.errors import CheckpointFailedError, UnsupportedFeatureError
 from opchain.runtime.mailbox.stepped_clock import SteppedClock
-from opchain.runtime.mailbox.timer_service import SystemTimerService
 from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
 from opchain.runtime.records.elements import CheckpointBarrier, RecordBatch
 from opchain.runtime.task.input.input_gate import InputGate
-from opchain.runtime.task.input.task_input import GateInput, SourceInput
+from opchain.runtime.task.input.task_input import GateInput, SourceInput, Waiter
 from opchain.runtime.task.input.watermark_valve import InputValves
 from opchain.runtime.task.report import TaskReport
 from opchain.runtime.task.stream_task import StreamTask
@@ -68,6 +67,7 @@ def source_input(
     operator: SourceOperator,
     chain: OperatorChain,
     deliveries: Iterable[Buffer],
+    waiter: Waiter,
     *,
     is_first: bool,
     drains: bool = False,
@@ -78,15 +78,19 @@ def source_input(
         operator: The source.
         chain: What is fed.
         deliveries: What the driver has sent to this subtask, in order.
+        waiter: Waits where the source has nothing yet.
         is_first: Whether it is the source's first epoch: a bounded one is read now.
         drains: Whether event time ends behind it.
     """
     if operator.source.is_bounded and is_first:
-        return SourceInput(operator.batches(), chain)
+        return SourceInput(operator.batches(), chain, waiter)
     payloads = (delivery.payload for delivery in deliveries)
     source = operator.source
     return SourceInput(
-        operator.delivered_batches(payloads), chain, ends=lambda: drains or source.has_ended
+        operator.delivered_batches(payloads),
+        chain,
+        waiter,
+        ends=lambda: drains or source.has_ended,
     )
 
 
@@ -122,7 +126,6 @@ class EpochTask(StreamTask):
         self, job: JobProgram, task: int, environment: TaskEnvironment, now_ms: int = 0
     ) -> None:
         self.clock = SteppedClock(now_ms, is_held=True)
-        self._wall_clock = SystemTimerService()
         super().__init__(job, task, iter(()), replace(environment, timers=self.clock))
         vertex = self.info.vertex
         if isinstance(self.chain.head, LegacySourceOperator) or vertex.chained_sources:
@@ -323,7 +326,9 @@ class EpochTask(StreamTask):
         if isinstance(head, SourceOperator):
             awaited = self._awaited(buffers)
             is_first = epoch.is_first or not self._has_run
-            return source_input(head, self.chain, awaited, is_first=is_first, drains=epoch.drains)
+            return source_input(
+                head, self.chain, awaited, self._waiter, is_first=is_first, drains=epoch.drains
+            )
         self._gate = InputGate(
             vertex.inputs,
             self.info.subtask,
@@ -415,21 +420,16 @@ class EpochTask(StreamTask):
         return None if isinstance(self.chain.head, SourceOperator) else self._valves
 
     def _clock_of(self, program: OperatorProgram) -> TimerService:
-        return self._wall_clock if program.spec.kind == "async_wait" else self.clock
+        return self._wall_timers if program.spec.kind == "async_wait" else self.clock
 
     def _marker_clock(self) -> TimerService:
         """The machine's: markers are not part of what an epoch does, and start none."""
-        return self._wall_clock
+        return self._wall_timers
 
     def _operator_context(self, program: OperatorProgram) -> OperatorContext:
         context = super()._operator_context(program)
         context.runs_in_epochs = program.spec.kind != "async_wait"
         return context
-
-    def _close(self) -> list[Exception]:
-        failures = super()._close()
-        self._wall_clock.shutdown()
-        return failures
 
 
 class _TurnsOfEpoch:

@@ -49,10 +49,10 @@ def stop_at(task: EpochTask, key: Any, call: Callable[..., None]) -> None:
         call: Calls what it is given, under a debugger for one.
     """
     chain: Any = task.chain
-    process: Process = chain.process_batch
+    process: Process = chain.process_part
     selectors = chain.program.operators[0].selectors
 
-    def process_batch(
+    def process_part(
         number: int, values: Sequence[Any], timestamps: Sequence[int | None] | None
     ) -> None:
         if key is NO_KEY:
@@ -62,22 +62,14 @@ def stop_at(task: EpochTask, key: Any, call: Callable[..., None]) -> None:
         wanted = (
             [] if select is None else [n for n, value in enumerate(values) if select(value) == key]
         )
-        # A batch may be cut, but ends once: what operators do then would come too often.
-        chain.on_batch_end = _nothing
-        try:
-            start = 0
-            for place in wanted:
-                _part(process, number, values, timestamps, start, place)
-                _part(
-                    lambda *part: call(process, *part), number, values, timestamps, place, place + 1
-                )
-                start = place + 1
-            _part(process, number, values, timestamps, start, len(values))
-        finally:
-            del chain.on_batch_end
-        chain.on_batch_end()
+        start = 0
+        for place in wanted:
+            _part(process, number, values, timestamps, start, place)
+            _part(lambda *part: call(process, *part), number, values, timestamps, place, place + 1)
+            start = place + 1
+        _part(process, number, values, timestamps, start, len(values))
 
-    chain.process_batch = process_batch
+    chain.process_part = process_part
 
 
 def _part(
@@ -90,10 +82,6 @@ def _part(
 ) -> None:
     if start < end:
         process(number, values[start:end], None if timestamps is None else timestamps[start:end])
-
-
-def _nothing() -> None:
-    """Stands for the end of a batch that continues."""
 
 
 class MutedWriter(SinkWriter[Any]):

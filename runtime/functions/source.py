@@ -99,7 +99,8 @@ class Source(ABC, Generic[T]):
     def read(self, split: Any, batch_size: int) -> Iterator[Sequence[T]]:
         """Yields the split's records in batches of about `batch_size`.
 
-        An empty batch says that nothing has come yet, so that the task can look after its mail.
+        An empty batch says that nothing has come yet. The task then runs only mail, for 10 ms, or for the seconds that
+        a NothingYet names. A source should not wait by itself: timers of its task would fire late.
         """
 
     def delivered_splits(self, delivery: bytes) -> Mapping[str, Any] | None:  # noqa: ARG002 - for most no difference

@@ -13,10 +13,11 @@ import sys
 import tempfile
 import threading
 import uuid
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opchain.runtime.errors import InternalError
 from opchain.runtime.job.dependencies import (
     NO_DEPENDENCIES,
     installed_requirements,
@@ -29,7 +30,7 @@ from opchain.runtime.job.run import JobRun
 from opchain.runtime.local.live_run import LiveRun, StopSwitch, endless_sources, running_sources
 from opchain.runtime.measurements.late_records import LateRecordWarnings
 from opchain.runtime.program.vertex_program import DRIVER
-from opchain.runtime.records.elements import reading_order
+from opchain.runtime.records.buffer_store import BufferStore
 from opchain.runtime.records.garbage_collection import relaxed_collector
 from opchain.runtime.shipping.functions import ship_vertices, shipped_task
 from opchain.runtime.shipping.outcome import commit, read_outcome
@@ -199,26 +200,35 @@ def run_tasks(
 ) -> Iterator[Buffer]:
     """Runs all stages; yields the buffers for the driver.
 
+    Of the buffers between two vertices, 16 MB per receiving vertex wait in memory, the others in a file.
+
     Raises:
         JobStoppedError: The switch was turned.
     """
-    waiting: dict[int, list[Buffer]] = {}
     switch = switch or StopSwitch()
     progress = progress or CountedProgress(job)
-    with relaxed_collector():
+    # A store per vertex, so that its file goes when the vertex has run.
+    stores: dict[int, BufferStore] = {}
+    with relaxed_collector(), ExitStack() as stack:
         for stage in job.stages:
-            for task in range(stage.first_task, stage.first_task + stage.parallelism):
-                buffers = sorted(waiting.pop(task, []), key=reading_order)
+            first = stage.first_task
+            store = stores.get(first) or stack.enter_context(BufferStore())
+            for task in range(first, first + stage.parallelism):
                 program = shipped_task(job, shipped, task)
-                running = StreamTask(program, task, iter(buffers), environment)
+                running = StreamTask(program, task, store.read(task), environment)
                 switch.watch(running)
                 progress.started(task, running.counts_now)
                 for buffer in running.run():
                     if buffer.target == DRIVER:
                         yield buffer
-                    else:
-                        waiting.setdefault(buffer.target, []).append(buffer)
+                        continue
+                    reader = job.vertex_of(buffer.target)[0].first_task
+                    if reader not in stores:
+                        stores[reader] = stack.enter_context(BufferStore())
+                    stores[reader].add(buffer)
                 switch.forget(running)
                 assert running.report is not None, "a task that has ended has its numbers"
                 progress.finished(task, running.report.metrics)
-    assert not waiting, f"buffers are left for tasks {sorted(waiting)}"
+            if len(store):
+                raise InternalError(f"{len(store)} buffers are left for tasks from {first}")
+            store.close()

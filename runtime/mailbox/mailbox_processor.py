@@ -55,6 +55,7 @@ class MailboxProcessor:
         mailbox: The mailbox of this thread; a new one if not given.
         action_executor: Runs every mail, perhaps under a lock.
         allow_yield: Whether the operators' executors may wait for mail.
+        before_mail: Called before the mail of a turn runs.
 
     Attributes:
         metrics: Written as the loop goes, read from any thread.
@@ -64,6 +65,7 @@ class MailboxProcessor:
         "_action",
         "_action_executor",
         "_allow_yield",
+        "_before_mail",
         "_default_action",
         "_goes_on",
         "_is_completed",
@@ -79,7 +81,9 @@ class MailboxProcessor:
         mailbox: TaskMailbox | None = None,
         action_executor: TaskActionExecutor = IMMEDIATE,
         allow_yield: bool = True,
+        before_mail: Callable[[], None] = lambda: None,
     ) -> None:
+        self._before_mail = before_mail
         self._mailbox = TaskMailbox() if mailbox is None else mailbox
         self._action_executor = action_executor
         self._allow_yield = allow_yield
@@ -264,6 +268,7 @@ class MailboxProcessor:
         # Only what is waiting now: see the module's docstring.
         waiting = self._mailbox.create_batch()
         self.metrics.longest_queue = max(self.metrics.longest_queue, waiting)
+        self._before_mail()
         for _ in range(waiting):
             mail = self._mailbox.try_take_from_batch()
             if mail is None:  # run by a mail before it, which waited

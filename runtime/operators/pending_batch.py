@@ -41,6 +41,7 @@ class PendingBatch:
 
     __slots__ = (
         "columns",
+        "has_columns_first",
         "key_column",
         "keys",
         "select_key",
@@ -63,6 +64,7 @@ class PendingBatch:
         self.timestamps: list[int | None] | None = [] if carries_timestamps else None
         self.keys: list[Any] | None = None if select_key is None else []
         self.select_key = select_key
+        self.has_columns_first = False
 
     def append(self, value: Any, timestamp: int | None) -> None:
         """Adds one record: the interpreted way."""
@@ -87,18 +89,31 @@ class PendingBatch:
     def flush(self) -> None:
         """Hands over what is here; cheap where there is nothing.
 
-        The records of one batch are all in `values`, or all in `columns`.
+        The records of one part of a batch are all in `values`, or all in `columns`.
         """
+        if self.has_columns_first:
+            self.has_columns_first = False
+            if self.columns:
+                self._write(self.columns, self.key_column)
         if self.values:
             self._write(self.values, self.keys)
         if self.columns:
             self._write(self.columns, self.key_column)
 
+    def end_part(self) -> None:
+        """Notes which records came first, as the next part may go the other way."""
+        if self.values and self.columns:
+            self.flush()
+        self.has_columns_first = bool(self.columns)
+
     def _write(self, values: list[Any] | Columns, keys: list[Any] | None) -> None:
-        self.target.write_batch(values, self.timestamps, keys)
+        timestamps, count = self.timestamps, len(values)
+        # Where parts of a batch went both ways, the other records' timestamps follow.
+        own = timestamps if timestamps is None or len(timestamps) == count else timestamps[:count]
+        self.target.write_batch(values, own, keys)
         values.clear()
-        if self.timestamps is not None:
-            self.timestamps.clear()
+        if timestamps is not None:
+            del timestamps[:count]
         if keys is not None:
             keys.clear()
 
@@ -171,6 +186,10 @@ class CombiningBatch(PendingBatch):
         self._sums_are_older = not self.combined
         if len(self.combined) + len(self.sums) >= COMBINED_KEYS:
             self._send_all()
+
+    def end_part(self) -> None:
+        """Counts the keys of the part, in its order."""
+        self.flush()
 
     def finish(self) -> None:
         """Sends what was combined."""

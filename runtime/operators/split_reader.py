@@ -10,13 +10,16 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.records.elements import RecordBatch
+from opchain.runtime.records.elements import NothingYet, RecordBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from opchain.runtime.functions.source import Source
     from opchain.runtime.watermarks.splits import SplitWatermarks
+
+NOTHING_YET_S = 0.01
+"""When a source that gave an empty batch, and no time to wait, is asked again."""
 
 MOST_OPEN = 32
 """How many splits that can be reopened are open at once: each file holds a block of 1 MB."""
@@ -62,6 +65,8 @@ class SplitReader:
     def batches(self) -> Iterator[Any]:
         """The batches of all splits. Each must be processed before the next one is asked for."""
         waiting = [(split.watermark, number) for number, (_, split) in enumerate(self._splits)]
+        # Splits without end that had nothing: when all have nothing, the task waits for the first of them.
+        waits_s: dict[int, float] = {}
         heapq.heapify(waiting)
         turn = passed_over = 0
         try:
@@ -84,12 +89,20 @@ class SplitReader:
                 batch = next(self._reader(number), None)
                 if batch is None:
                     del self._open[number]
+                    waits_s.pop(number, None)
                     if self._leave is not None:
                         self._leave(split)
                     continue
                 values = batch.values if batch.__class__ is RecordBatch else batch
                 self._records_read[number] += len(values)
-                yield batch
+                if len(values) or not self._is_endless:
+                    waits_s.clear()
+                    yield batch
+                else:
+                    waits_s[number] = getattr(batch, "wait_s", NOTHING_YET_S)
+                    if len(waits_s) > len(waiting):
+                        yield NothingYet(min(waits_s.values()))
+                        waits_s.clear()
                 turn += 1
                 # A split without end may have nothing to give: the others must not wait for it.
                 heapq.heappush(waiting, (turn if self._is_endless else split.watermark, number))

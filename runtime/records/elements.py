@@ -6,6 +6,7 @@ element per record; here the unit is a batch, so that nothing is allocated per r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -36,6 +37,19 @@ class Watermark:
     """No record with this timestamp (milliseconds) or an earlier one follows, but late ones."""
 
     timestamp: int
+
+
+@dataclass(frozen=True)
+class NothingYet(Sequence[Any]):
+    """An empty batch of a source that waits: nothing is due before `wait_s` seconds have passed."""
+
+    wait_s: float
+
+    def __len__(self) -> int:
+        return 0
+
+    def __getitem__(self, place: Any) -> Any:
+        raise IndexError(place)
 
 
 class WatermarkStatus(Enum):
@@ -74,7 +88,13 @@ class EndOfInput:
 
 
 StreamElement: TypeAlias = (
-    RecordBatch | Watermark | WatermarkStatus | LatencyMarker | CheckpointBarrier | EndOfInput
+    RecordBatch
+    | Watermark
+    | WatermarkStatus
+    | LatencyMarker
+    | CheckpointBarrier
+    | EndOfInput
+    | NothingYet
 )
 
 

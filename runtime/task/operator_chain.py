@@ -182,6 +182,13 @@ class OperatorChain:
         self, number: int, values: Sequence[Any], timestamps: Sequence[int | None] | None
     ) -> None:
         """Takes a batch of input `number`, through generated code where there is some."""
+        self.process_part(number, values, timestamps)
+        self.on_batch_end()
+
+    def process_part(
+        self, number: int, values: Sequence[Any], timestamps: Sequence[int | None] | None
+    ) -> None:
+        """Takes part of a batch; `end_part` follows each part but the last, `on_batch_end` the last one."""
         function = self.batch_functions.get(number)
         if function is None:
             self.head.records_in += len(values)
@@ -192,7 +199,11 @@ class OperatorChain:
             function(values, repeat(None))
         else:
             function(values, timestamps)
-        self.on_batch_end()
+
+    def end_part(self) -> None:
+        """Keeps the order of records where the next part takes another way through generated code."""
+        for pending in self.pending:
+            pending.end_part()
 
     def process_watermark(self, number: int, watermark: int) -> None:
         """Takes the watermark of input `number`."""

@@ -33,7 +33,12 @@ from opchain.runtime.task.input.batch_input import BroadcastFirstInput, KeySorte
 from opchain.runtime.task.input.chained_sources import ChainedSources
 from opchain.runtime.task.input.input_gate import InputGate
 from opchain.runtime.task.input.live_input import LiveBuffers, LiveInput
-from opchain.runtime.task.input.task_input import GateInput, LegacySourceInput, SourceInput
+from opchain.runtime.task.input.task_input import (
+    GateInput,
+    LegacySourceInput,
+    SourceInput,
+    Waiter,
+)
 from opchain.runtime.task.input.watermark_valve import InputValves
 from opchain.runtime.task.operator_chain import OperatorChain
 from opchain.runtime.task.operator_services import operator_context
@@ -121,7 +126,10 @@ class StreamTask:
             action_executor=self._action_executor,
             # Who waits in mail holds the lock, and the source that is waited for needs it.
             allow_yield=not has_legacy_source,
+            before_mail=self._before_mail,
         )
+        self._wall_timers = self._own_timers or SystemTimerService()
+        self._waiter = Waiter(self.processor, self._wall_timers)
         self.writers = [
             RecordWriter(
                 output,
@@ -201,6 +209,9 @@ class StreamTask:
     def _process_next(self, controller: Any) -> None:
         self._input.process_next(controller)
 
+    def _before_mail(self) -> None:
+        self._input.before_mail()
+
     def _hand_over(self) -> Iterator[Buffer]:
         """Yields what is ready. Until it is called again the task is back-pressured, source included."""
         ready, back_pressured = self._ready, self.processor.metrics.back_pressured
@@ -241,17 +252,16 @@ class StreamTask:
 
     def _close(self) -> list[Exception]:
         """Closes all that there is, and gives what failed."""
-        timers = self._own_timers
-        closers = (
+        closers: tuple[Callable[[], object], ...] = (
             self._input.close,
             self._sources.close,
             self.chain.close,
             self.processor.close,
-            *(() if timers is None else (timers.shutdown,)),
+            self._wall_timers.shutdown,
         )
         return [error for close in closers if (error := self._failure_of(close)) is not None]
 
-    def _failure_of(self, close: Callable[[], None]) -> Exception | None:
+    def _failure_of(self, close: Callable[[], object]) -> Exception | None:
         try:
             close()
         except Exception as error:  # noqa: BLE001 - the others must be closed too
@@ -273,14 +283,15 @@ class StreamTask:
                 self.environment.flush_after_ms,
             )
         if isinstance(head, SourceOperator):
-            return SourceInput(head.batches(), self.chain)
+            return SourceInput(head.batches(), self.chain, self._waiter)
         subtask, parallelism = self.info.subtask, vertex.parallelism
         valves = InputValves(vertex.inputs, subtask, parallelism, vertex.chained_sources)
         watermarks = self.chain.input_watermarks
         if isinstance(buffers, LiveBuffers):
             self._gate = InputGate(vertex.inputs, subtask, parallelism, ())
-            feeder, pulled = GateInput((), valves, self.chain), self._sources.alone(watermarks)
-            return LiveInput(buffers, self._gate, feeder, pulled, self.processor)
+            pulled = self._sources.alone(watermarks)
+            feeder = GateInput((), valves, self.chain)
+            return LiveInput(buffers, self._gate, feeder, pulled, self.processor, self._waiter)
         self._gate = InputGate(vertex.inputs, subtask, parallelism, self._awaited(buffers))
         elements = self._sources.beside(self._gate, vertex.inputs, watermarks)
         if vertex.is_batch:
@@ -288,7 +299,7 @@ class StreamTask:
                 return KeySortedInput(elements, self.chain)
             if isinstance(head, BroadcastProcessOperator):
                 return BroadcastFirstInput(elements, self.chain)
-        return GateInput(elements, valves, self.chain)
+        return GateInput(elements, valves, self.chain, self._waiter)
 
     def _awaited(self, buffers: Iterator[Buffer]) -> Iterator[Buffer]:
         """The buffers; until each of them is there, the task is idle."""

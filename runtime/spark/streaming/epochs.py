@@ -8,9 +8,10 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from threading import Timer
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.checkpoint.coordinator import Acknowledgement
+from opchain.runtime.checkpoint.coordinator import Acknowledgement, DeclineReason
 from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.checkpoint.epoch_files import checkpoint_name
 from opchain.runtime.checkpoint.fall_back import (
@@ -60,7 +61,7 @@ from opchain.runtime.spark.streaming.input_log import offset_of
 from opchain.runtime.spark.streaming.source_places import in_places, places_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pyspark import RDD
     from pyspark.sql import DataFrame
@@ -131,6 +132,28 @@ class EpochStageTasks(StageTasks):
         self.job.count(running)
 
 
+class _Expiry:
+    """Ends the stages of an epoch that takes too long. Flink: the canceller of `PendingCheckpoint`."""
+
+    def __init__(self, timeout_ms: int | None, cancel_stages: Callable[[], None]) -> None:
+        self.is_over = False
+        self._cancel_stages = cancel_stages
+        self._timer = None if timeout_ms is None else Timer(timeout_ms / 1000, self._expire)
+
+    def __enter__(self) -> None:
+        if self._timer is not None:
+            self._timer.daemon = True
+            self._timer.start()
+
+    def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _expire(self) -> None:
+        self.is_over = True
+        self._cancel_stages()
+
+
 _EPOCHS_BETWEEN_SWEEPS = 100
 
 _LOG = logging.getLogger("opchain.epochs")
@@ -156,6 +179,8 @@ class Epochs:
             that is gone.
         records_epochs: Whether checkpoints keep what it takes to run their epochs again.
         accepts_duplicates: Whether output that is later than the last checkpoint may be written again.
+        timeout_ms: After how long an epoch's checkpoint fails; None for never.
+        cancel_stages: Ends Spark's jobs of the epoch that runs.
 
     Raises:
         CheckpointError: The job can't resume from the last checkpoint.
@@ -184,7 +209,12 @@ class Epochs:
         allow_non_restored_state: bool = False,
         records_epochs: bool = False,
         accepts_duplicates: bool = False,
+        timeout_ms: int | None = None,
+        cancel_stages: Callable[[], None] = lambda: None,
     ) -> None:
+        self._timeout_ms = timeout_ms
+        self._cancel_stages = cancel_stages
+        self._declined: list[str] = []
         self._job = job
         self._records_epochs = records_epochs
         self._run_id = run_id
@@ -285,6 +315,7 @@ class Epochs:
             is_recorded=self._records_epochs,
             drains=drains,
         )
+        self._declined.clear()
         outcome = self._completed(rows, epoch, batch, replaced)
         while outcome is None:
             epoch = replace(epoch, aborted=(*epoch.aborted, checkpoint_id))
@@ -319,6 +350,7 @@ class Epochs:
                     operator_id: source.progress_of(read_to)
                     for operator_id, source, read_to in positions
                 },
+                declined=self._declined,
             ),
             outcome,
         )
@@ -367,15 +399,22 @@ class Epochs:
         tasks = range(sum(vertex.parallelism for vertex in job.vertices))
         pending = self._coordinator.begin(checkpoint_id, tasks)
         reach("epoch-begun", checkpoint_id)
+        expiry = _Expiry(self._timeout_ms, self._cancel_stages)
         try:
-            outcome = self._run_stages(rows, epoch)
+            with expiry:
+                outcome = self._run_stages(rows, epoch)
         except BaseException as error:
             abort_epoch(job, checkpoint_id, error)
+            if expiry.is_over:
+                details = f"checkpoint {checkpoint_id} took longer than {self._timeout_ms} ms"
+                self._give_up(pending, DeclineReason.CHECKPOINT_EXPIRED, details)
+                return None
             if isinstance(error, CheckpointFailedError):
-                self._give_up(pending, error)
+                self._give_up(pending, DeclineReason.IO_EXCEPTION, str(error))
                 return None
             with suppress(CheckpointError):  # the job fails, and says why
-                self._coordinator.abort(pending, f"{type(error).__name__}: {error}")
+                details = f"{type(error).__name__}: {error}"
+                self._coordinator.abort(pending, DeclineReason.TASK_FAILURE, details)
             raise
         if replaced is not None:
             outcome.committables = self._committables_of(replaced)
@@ -401,13 +440,14 @@ class Epochs:
             # attempt finds it and fails, and a new run resumes from it.
             where = f"checkpoint {checkpoint_id} could not be completed in {self._storage.url}"
             outcome.close()
-            self._give_up(pending, CheckpointFailedError(f"{where}: {error}"))
+            self._give_up(pending, DeclineReason.FINALIZE_CHECKPOINT_FAILURE, f"{where}: {error}")
             return None
         return outcome
 
-    def _give_up(self, pending: PendingCheckpoint, error: CheckpointFailedError) -> None:
-        self._coordinator.abort(pending, str(error))
-        _LOG.warning("%s; retrying its epoch", error)
+    def _give_up(self, pending: PendingCheckpoint, reason: DeclineReason, details: str) -> None:
+        self._declined.append(reason.name)
+        self._coordinator.abort(pending, reason, details)
+        _LOG.warning("%s (%s); retrying its epoch", details, reason.name)
 
     def _discard_orphans(self) -> None:
         shipped = self._shipped

@@ -8,6 +8,27 @@ from enum import Enum
 from opchain.runtime.job.restarts import RestartStrategy
 
 
+class Retention(Enum):
+    """What becomes of the checkpoints when a job ends. Flink: ExternalizedCheckpointRetention."""
+
+    KEEP = "keep"
+    """Nothing was set: they stay, so that the job can be started again. Flink deletes them."""
+    RETAIN_ON_CANCELLATION = "RETAIN_ON_CANCELLATION"
+    """They stay when the job is cancelled or fails, and go when it finishes."""
+    DELETE_ON_CANCELLATION = "DELETE_ON_CANCELLATION"
+    """They stay when the job fails only."""
+    NO_EXTERNALIZED_CHECKPOINTS = "NO_EXTERNALIZED_CHECKPOINTS"
+    """They go, however the job ends."""
+
+    def keeps(self, *, is_cancelled: bool, has_failed: bool) -> bool:
+        """Whether checkpoints stay of a job that has ended so; with neither, it has finished."""
+        if self is Retention.KEEP:
+            return True
+        if is_cancelled:
+            return self is Retention.RETAIN_ON_CANCELLATION
+        return has_failed and self is not Retention.NO_EXTERNALIZED_CHECKPOINTS
+
+
 class Trigger(Enum):
     """When epochs begin. Spark: `DataStreamWriter.trigger`."""
 
@@ -34,6 +55,8 @@ class StreamingSettings:
         allow_non_restored_state: Whether state may be dropped that no operator of the program takes.
         retained: How many checkpoints are kept.
         tolerable_failures: How many checkpoints in a row may fail; the epoch of each is run again.
+        retention: What becomes of the checkpoints when the job ends.
+        timeout_ms: After how long an epoch's checkpoint fails, and the epoch is aborted; None for never.
         progress_log: A file that gets a line of JSON per epoch.
         target_epoch_ms: How long an epoch should take: sources give it as much input as it can do in that time.
             None leaves it to each source.
@@ -52,6 +75,8 @@ class StreamingSettings:
     allow_non_restored_state: bool = False
     retained: int = 1
     tolerable_failures: int = 0
+    retention: Retention = Retention.KEEP
+    timeout_ms: int | None = None
     progress_log: str | None = None
     target_epoch_ms: int | None = None
     records_epochs: bool = False

@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.checkpoint.checkpoint_key import read_key
 from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
 from opchain.runtime.checkpoint.epoch_files import checkpoint_name
+from opchain.runtime.checkpoint.job_requests import FOLDER as REQUESTS
 from opchain.runtime.checkpoint.retention import lineage_of
+from opchain.runtime.checkpoint.run_lease import FOLDER as RUNS
 from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.epochs.epoch_history import EpochHistory
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.epochs.epoch_history import EpochListener
     from opchain.runtime.job.dependencies import JobDependencies
     from opchain.runtime.job.slot_resources import SlotResources
@@ -73,6 +76,25 @@ STAGING = "outbox"
 
 NO_LIMIT = -1.0
 """For as long as it takes."""
+
+
+class _Ended:
+    """Deletes the checkpoints of a job that has ended, where its retention says so.
+
+    What runs are known by stays, and so do answers to requests, which other processes wait for.
+    """
+
+    def __init__(self, job: StreamingJob, storage: CheckpointStorage) -> None:
+        self.owns_checkpoints = False
+        self._job = job
+        self._storage = storage
+
+    def __call__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Called with the failure, if there was one, when the lease is closed."""
+        if self.owns_checkpoints and not self._job.keeps_checkpoints(has_failed=kind is not None):
+            for name in self._storage.names():
+                if name.split("/", maxsplit=1)[0] not in (RUNS, REQUESTS):
+                    self._storage.delete(name)
 
 
 class StreamingJob:
@@ -160,6 +182,8 @@ class StreamingJob:
         url = self._settings.checkpoints or str(folder / "checkpoints")
         key_file = self._settings.key_file
         storage = checkpoint_storage(url, None if key_file is None else read_key(key_file))
+        ended = _Ended(self, storage)
+        stack.push(ended)
         coordinator = CheckpointCoordinator.open(
             storage,
             self.job.job_name,
@@ -203,8 +227,11 @@ class StreamingJob:
             allow_non_restored_state=self._settings.allow_non_restored_state,
             records_epochs=self._settings.records_epochs,
             accepts_duplicates=self._settings.accepts_duplicates,
+            timeout_ms=self._settings.timeout_ms,
+            cancel_stages=partial(self._context.cancelJobGroup, self.group),
         )
         self.begins_with = restored_text(epochs.latest, self.job)
+        ended.owns_checkpoints = True
         self._due = folder / "due"
         self.control.begin(storage, epochs.latest)
         stack.callback(self.control.end)
@@ -229,6 +256,11 @@ class StreamingJob:
     def checkpoints(self) -> str | None:
         """Where they stay when the job has ended; None if they don't."""
         return self._settings.checkpoints
+
+    def keeps_checkpoints(self, *, has_failed: bool) -> bool:
+        """Whether they stay when the job ends now."""
+        is_cancelled = self._cancelled.is_set()
+        return self._settings.retention.keeps(is_cancelled=is_cancelled, has_failed=has_failed)
 
     def cancel(self, patience_s: float = PATIENCE_S) -> None:
         """Ends the query between two epochs; one that takes longer is aborted, and run again some day.

@@ -83,6 +83,8 @@ class StreamingRun(JobRun):
         last = self.last_progress
         if self._streaming.checkpoints is None:
             return "its checkpoints are gone: execution.checkpointing.dir names no place for them"
+        if not self._streaming.keeps_checkpoints(has_failed=False):
+            return "its checkpoints are deleted: execution.checkpointing.externalized-checkpoint-retention says so"
         if last is None:
             return "no epoch of this run has ended: when it is started again, it resumes where this run started"
         return f"when it is started again, it resumes from {last.checkpoint}"

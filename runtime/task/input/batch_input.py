@@ -97,6 +97,9 @@ class KeySortedInput:
             self._end()
             controller.all_actions_completed()
 
+    def before_mail(self) -> None:
+        """Nothing is left open: each step takes whole batches."""
+
     def close(self) -> None:
         """Drops what is waiting."""
         self._store.close()
@@ -359,6 +362,9 @@ class BroadcastFirstInput:
             self._chain.process_watermark(number, watermark)
         self._chain.end_input(0)
         controller.all_actions_completed()
+
+    def before_mail(self) -> None:
+        """Nothing is left open: each step takes whole batches."""
 
     def close(self) -> None:
         """Drops what is waiting."""

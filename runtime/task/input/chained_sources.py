@@ -7,15 +7,18 @@ the input and come through a valve, on a channel of their own.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.operators.operator import Output
 from opchain.runtime.operators.source import SourceOperator
+from opchain.runtime.operators.split_reader import NOTHING_YET_S
 from opchain.runtime.records.elements import (
     MAX_WATERMARK,
     EndOfInput,
+    NothingYet,
     RecordBatch,
     Watermark,
     WatermarkStatus,
@@ -60,6 +63,9 @@ class ChainedSource:
         operator = self.operator
         for batch in operator.batches():
             values, timestamps = _parts(batch)
+            if not len(values):
+                yield from self._nothing_yet(batch)
+                continue
             operator.count(len(values), len(values))
             if operator.strategy is None:
                 self._waiting.append(
@@ -75,6 +81,17 @@ class ChainedSource:
         operator.finish()
         yield from self._taken()
         yield EndOfInput()
+
+    def _nothing_yet(self, batch: Any) -> Iterator[StreamElement]:
+        """Passes the wait on to the task; in batch mode, where only keys that are complete are processed, waits."""
+        wait_s = getattr(batch, "wait_s", NOTHING_YET_S)
+        if self.operator.context.task.vertex.is_batch:
+            time.sleep(wait_s)
+            return
+        self.operator.on_batch_end()
+        self._cut()
+        yield from self._taken()
+        yield NothingYet(wait_s)
 
     def _taken(self) -> Iterator[StreamElement]:
         # Not iterated over: a latency marker may come in, as mail, between two elements.

@@ -1,28 +1,29 @@
 """Input that comes while the task runs, from producers on other threads.
 
 A bounded task reads its buffers in a fixed order, all of which are there. A live one takes each as mail,
-in the order in which they come: its default action, where it has no source of its own, is suspended. So a
-timer fires also while nothing comes, and an operator that waits for mail lets no buffer in, since that
-would be mail of the task, which is below every operator's.
+in the order in which they come, and its default action feeds what has arrived. While nothing has, the action is
+suspended. So a timer fires also while nothing comes, and an operator that waits for mail lets no buffer in.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
+from opchain.runtime.records.elements import NothingYet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from opchain.runtime.mailbox.default_action import Controller
+    from opchain.runtime.mailbox.default_action import Controller, Suspension
     from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
     from opchain.runtime.records.elements import Buffer
     from opchain.runtime.task.input.input_gate import InputElement, InputGate
-    from opchain.runtime.task.input.task_input import GateInput
+    from opchain.runtime.task.input.task_input import GateInput, Waiter
 
 MOST_WAITING = 64
 """How many buffers wait for a task; who brings one more waits until there is room."""
@@ -77,6 +78,7 @@ class LiveInput:
         feeder: Feeds the chain with elements.
         pulled: The elements of chained sources; none where there are no sources.
         processor: The task's mailbox loop.
+        waiter: Waits where chained sources have nothing yet.
     """
 
     def __init__(
@@ -86,44 +88,71 @@ class LiveInput:
         feeder: GateInput,
         pulled: Iterable[InputElement],
         processor: MailboxProcessor,
+        waiter: Waiter,
     ) -> None:
         self._buffers = buffers
         self._gate = gate
         self._feeder = feeder
         self._pulled: Iterator[InputElement] | None = iter(pulled)
         self._processor = processor
+        self._waiter = waiter
+        self._arrived: deque[Iterator[InputElement]] = deque()
+        self._suspension: Suspension | None = None
         executor = processor.mailbox_executor()
 
         def take(buffer: Buffer) -> None:
             # A closed mailbox: the task has failed, and with it the job.
             with suppress(MailboxClosedError):
-                executor.execute(partial(self._read, buffer), "a buffer came")
+                executor.execute(partial(self._arrive, buffer), "a buffer came")
 
         self._connect = partial(buffers.connect, take)
         self._is_connected = False
 
     def process_next(self, controller: Controller) -> None:
-        """Feeds an element of a chained source; waits for mail when they have no more."""
+        """Feeds part of a batch, or an element that has arrived, or one of a chained source; else waits for mail."""
         if not self._is_connected:
             self._is_connected = True
             self._connect()
-        item = None if self._pulled is None else next(self._pulled, None)
-        if item is not None:
-            self._feeder.feed(item)
-            return
-        self._pulled = None
-        if self._gate.has_ended:
-            controller.all_actions_completed()
-        else:
-            controller.suspend_default_action(self._processor.metrics.idle)
+        if self._feeder.parts.is_within:
+            self._feeder.parts.go_on()
+        elif self._arrived:
+            self._feed_arrived()
+        elif not self._feed_pulled(controller):
+            if self._gate.has_ended:
+                controller.all_actions_completed()
+            else:
+                self._suspension = controller.suspend_default_action(self._processor.metrics.idle)
+
+    def before_mail(self) -> None:
+        """See TaskInput."""
+        self._feeder.before_mail()
 
     def close(self) -> None:
         """Lets no producer wait any longer."""
         self._buffers.close()
 
-    def _read(self, buffer: Buffer) -> None:
-        for item in self._gate.read(buffer):
+    def _feed_arrived(self) -> None:
+        item = next(self._arrived[0], None)
+        if item is None:
+            self._arrived.popleft()
+            self._buffers.made_room()
+        else:
             self._feeder.feed(item)
-        self._buffers.made_room()
-        if self._gate.has_ended and self._pulled is None:
-            self._processor.all_actions_completed()
+
+    def _feed_pulled(self, controller: Controller) -> bool:
+        """Whether the chained sources have something, or may have something later."""
+        item = None if self._pulled is None else next(self._pulled, None)
+        if item is None:
+            self._pulled = None
+        elif item.element.__class__ is NothingYet:
+            self._suspension = self._waiter.wait(controller, item.element)
+        else:
+            self._feeder.feed(item)
+        return item is not None
+
+    def _arrive(self, buffer: Buffer) -> None:
+        """Keeps a buffer for the default action, and has that run; as mail."""
+        self._arrived.append(iter(self._gate.read(buffer)))
+        if self._suspension is not None:
+            self._suspension.resume()
+            self._suspension = None

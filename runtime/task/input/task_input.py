@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.errors import InternalError
 from opchain.runtime.functions.source_sink_functions import SourceFunction
 from opchain.runtime.mailbox.legacy_source_thread import LegacySourceThread
 from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
+from opchain.runtime.operators.split_reader import NOTHING_YET_S
+from opchain.runtime.records.columns import Columns
 from opchain.runtime.records.elements import (
     MAX_WATERMARK,
     MIN_WATERMARK,
     EndOfInput,
     LatencyMarker,
+    NothingYet,
     RecordBatch,
     Watermark,
     WatermarkStatus,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from opchain.runtime.mailbox.default_action import Controller
+    from opchain.runtime.mailbox.default_action import Controller, Suspension
     from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
     from opchain.runtime.mailbox.task_action_executor import SynchronizedTaskActionExecutor
     from opchain.runtime.mailbox.timer_service import TimerService
@@ -32,40 +36,149 @@ if TYPE_CHECKING:
     from opchain.runtime.task.operator_chain import OperatorChain
 
 
+LONGEST_TURN_S = 0.02
+"""How long a turn of the mailbox loop should take. So mail waits for part of a batch where functions are slow."""
+
+_FIRST_PART = 64
+"""How many records the first turn processes: nobody knows yet how long one takes."""
+
+_CUT = (list, Columns, range)
+"""The classes of batches that can be processed in parts."""
+
+
+class PartedBatches:
+    """Feeds a chain with batches in parts, one part per turn.
+
+    A part has as many records as earlier parts could process in LONGEST_TURN_S: the whole batch, unless functions are
+    slow. A batch ends once, behind its last part. So the size of parts decides no watermark and no buffer.
+    """
+
+    __slots__ = ("_at", "_chain", "_number", "_size", "_timestamps", "_values")
+
+    def __init__(self, chain: OperatorChain) -> None:
+        self._chain = chain
+        self._size = _FIRST_PART
+        self._number = self._at = 0
+        self._values: Sequence[Any] | None = None
+        self._timestamps: Sequence[int | None] | None = None
+
+    @property
+    def is_within(self) -> bool:
+        """Whether a part of a batch is left."""
+        return self._values is not None
+
+    def feed(
+        self, number: int, values: Sequence[Any], timestamps: Sequence[int | None] | None
+    ) -> None:
+        """Takes a batch, and processes its first part."""
+        can_be_cut = values.__class__ in _CUT and (
+            timestamps is None or timestamps.__class__ is list
+        )
+        if can_be_cut and len(values) > self._size:
+            self._number, self._values, self._timestamps, self._at = number, values, timestamps, 0
+            self.go_on()
+            return
+        began = perf_counter()
+        self._chain.process_batch(number, values, timestamps)
+        self._measure(len(values), perf_counter() - began)
+
+    def go_on(self) -> None:
+        """Processes the next part."""
+        values, timestamps, start = self._values, self._timestamps, self._at
+        assert values is not None
+        end = min(start + self._size, len(values))
+        part = None if timestamps is None else timestamps[start:end]
+        began = perf_counter()
+        self._chain.process_part(self._number, values[start:end], part)
+        if end == len(values):
+            self._values = self._timestamps = None
+            self._chain.on_batch_end()
+        else:
+            self._at = end
+            self._chain.end_part()
+        self._measure(end - start, perf_counter() - began)
+
+    def flush(self) -> None:
+        """Hands over what the parts so far have emitted: before mail runs, which may emit too."""
+        if self._values is not None:
+            self._chain.flush()
+
+    def _measure(self, count: int, took_s: float) -> None:
+        if took_s > LONGEST_TURN_S:
+            self._size = max(1, int(count * LONGEST_TURN_S / took_s))
+        elif count >= self._size and 2 * took_s <= LONGEST_TURN_S:
+            self._size *= 2
+
+
 class TaskInput(Protocol):
     """One step of input at a time: the default action of the task's mailbox loop."""
 
     def process_next(self, controller: Controller) -> None:
         """Feeds the chain with one element; completes the loop when there are no more."""
 
+    def before_mail(self) -> None:
+        """Hands over what part of a batch has emitted, since mail may emit too."""
+
     def close(self) -> None:
         """Releases what the input holds."""
+
+
+class Waiter:
+    """Suspends the default action of a task for a while. The time is idle, and mail runs meanwhile.
+
+    Args:
+        processor: The task's mailbox loop, whose metrics count the time.
+        timers: The machine's clock, whose thread resumes the action by mail.
+    """
+
+    def __init__(self, processor: MailboxProcessor, timers: TimerService) -> None:
+        self._processor = processor
+        self._timers = timers
+
+    def wait(self, controller: Controller, batch: Any) -> Suspension:
+        """Waits as long as an empty batch says."""
+        wait_s: float = getattr(batch, "wait_s", NOTHING_YET_S)
+        suspension = controller.suspend_default_action(self._processor.metrics.idle)
+        at_ms = self._timers.current_processing_time() + int(wait_s * 1000)
+        self._timers.call_at(at_ms, suspension.resume)
+        return suspension
 
 
 class GateInput:
     """Reads the exchanges. Flink: `StreamOneInputProcessor`, `StreamTwoInputProcessor`."""
 
     def __init__(
-        self, elements: Iterable[InputElement], valves: InputValves, chain: OperatorChain
+        self,
+        elements: Iterable[InputElement],
+        valves: InputValves,
+        chain: OperatorChain,
+        waiter: Waiter | None = None,
     ) -> None:
         self._elements = iter(elements)
         self._valves = valves
         self._chain = chain
+        self._waiter = waiter
+        self.parts = PartedBatches(chain)
 
     def process_next(self, controller: Controller) -> None:
-        """Feeds the next element; watermarks go through the valve of their input."""
+        """Feeds the next element, or the next part of a batch; watermarks go through the valve of their input."""
+        if self.parts.is_within:
+            self.parts.go_on()
+            return
         item = next(self._elements, None)
         if item is None:
             controller.all_actions_completed()
+        elif item.element.__class__ is NothingYet:
+            assert self._waiter is not None
+            self._waiter.wait(controller, item.element)
         else:
             self.feed(item)
 
     def feed(self, item: InputElement) -> None:
         """Feeds one element."""
         number, channel, element = item
-        chain = self._chain
         if element.__class__ is RecordBatch:
-            chain.process_batch(number, element.values, element.timestamps)
+            self.parts.feed(number, element.values, element.timestamps)
         else:
             self._process_event(number, channel, element)
 
@@ -84,6 +197,10 @@ class GateInput:
         else:
             raise InternalError(f"a bounded task got {element!r}")
 
+    def before_mail(self) -> None:
+        """See TaskInput."""
+        self.parts.flush()
+
     def close(self) -> None:
         """Nothing is held."""
 
@@ -94,6 +211,7 @@ class SourceInput:
     Args:
         batches: The records of a source's splits.
         chain: What is fed.
+        waiter: Waits where a batch is empty.
         ends: Whether event time is over when they are; asked then.
     """
 
@@ -101,24 +219,39 @@ class SourceInput:
         self,
         batches: Iterator[Any],
         chain: OperatorChain,
+        waiter: Waiter,
         *,
         ends: Callable[[], bool] = lambda: True,
     ) -> None:
         self._batches = batches
         self._chain = chain
+        self._waiter = waiter
         self._ends = ends
+        self._parts = PartedBatches(chain)
 
     def process_next(self, controller: Controller) -> None:
-        """Feeds the next batch; at the end the last watermark."""
+        """Feeds the next batch, or the next part of one; at the end the last watermark."""
+        if self._parts.is_within:
+            self._parts.go_on()
+            return
         batch = next(self._batches, None)
         if batch is None:
             if self._ends():
                 self._chain.process_watermark(0, MAX_WATERMARK)
             controller.all_actions_completed()
-        elif batch.__class__ is RecordBatch:
-            self._chain.process_batch(0, batch.values, batch.timestamps)
+            return
+        values, timestamps = batch, None
+        if batch.__class__ is RecordBatch:
+            values, timestamps = batch.values, batch.timestamps
+        if len(values):
+            self._parts.feed(0, values, timestamps)
         else:
-            self._chain.process_batch(0, batch, None)
+            self._chain.on_batch_end()
+            self._waiter.wait(controller, batch)
+
+    def before_mail(self) -> None:
+        """See TaskInput."""
+        self._parts.flush()
 
     def close(self) -> None:
         """Ends the reader, which closes what it has open."""
@@ -255,6 +388,9 @@ class LegacySourceInput:
 
     def _finish(self) -> None:
         self._emit_watermark(MAX_WATERMARK)
+
+    def before_mail(self) -> None:
+        """Nothing is left open: the source's thread hands over whole batches, under the lock that mail takes."""
 
     def close(self) -> None:
         """Cancels the source and waits for its thread."""

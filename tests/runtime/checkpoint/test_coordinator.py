@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.checkpoint.coordinator import Acknowledgement, CheckpointCoordinator
+from opchain.runtime.checkpoint.coordinator import (
+    Acknowledgement,
+    CheckpointCoordinator,
+    DeclineReason,
+)
 from opchain.runtime.checkpoint.epoch_files import completed_epochs, fence_document, metadata_name
 from opchain.runtime.checkpoint.metadata import (
     Committable,
@@ -38,8 +42,8 @@ class Observer:
     def on_complete(self, metadata: CheckpointMetadata) -> None:
         self.heard.append(metadata.epoch)
 
-    def on_abort(self, epoch: int, reason: str) -> None:
-        self.heard.append((epoch, reason))
+    def on_abort(self, epoch: int, reason: DeclineReason, details: str) -> None:
+        self.heard.append((epoch, details))
 
 
 @pytest.fixture
@@ -127,7 +131,7 @@ def test_epochs_only_go_up_and_one_is_pending(
     ):
         coordinator.begin(8, [0])
     coordinator._tolerable_failures = 1
-    coordinator.abort(pending, "test")
+    coordinator.abort(pending, DeclineReason.IO_EXCEPTION, "test")
     with pytest.raises(CheckpointError, match="checkpoint 7 is not the pending checkpoint"):
         coordinator.complete(pending, ())
 
@@ -137,11 +141,14 @@ def test_failures_in_a_row_are_tolerated_up_to_a_number(storage: CheckpointStora
     coordinator = open_(storage, tolerable_failures=1, observers=[observer])
     tasks = Tasks(storage)
     for epoch in (1, 3):
-        coordinator.abort(coordinator.begin(epoch, [0, 1]), "disk full")
+        coordinator.abort(coordinator.begin(epoch, [0, 1]), DeclineReason.IO_EXCEPTION, "disk full")
         run_epoch(coordinator, tasks, epoch + 1)
-    coordinator.abort(coordinator.begin(5, [0, 1]), "disk full")
-    with pytest.raises(CheckpointError, match="checkpoint 6 failed: out; 2 in a row, tolerable: 1"):
-        coordinator.abort(coordinator.begin(6, [0, 1]), "out")
+    coordinator.abort(coordinator.begin(5, [0, 1]), DeclineReason.IO_EXCEPTION, "disk full")
+    with pytest.raises(
+        CheckpointError,
+        match=r"checkpoint 6 failed \(IO_EXCEPTION\): out; 2 in a row, tolerable: 1",
+    ):
+        coordinator.abort(coordinator.begin(6, [0, 1]), DeclineReason.IO_EXCEPTION, "out")
     assert observer.heard == [
         (1, "disk full"),
         2,
@@ -235,7 +242,7 @@ def test_files_of_an_aborted_epoch_stay_for_the_chains_that_go_on(
     coordinator, tasks = open_(storage, tolerable_failures=1), Tasks(storage)
     run_epoch(coordinator, tasks, 1)
     tasks.write(2)
-    coordinator.abort(coordinator.begin(2, [0, 1]), "late")
+    coordinator.abort(coordinator.begin(2, [0, 1]), DeclineReason.IO_EXCEPTION, "late")
     assert coordinator.sweep() == []
     metadata = run_epoch(coordinator, tasks, 3)
     assert len(metadata.tasks[0].state.files) == 3
@@ -479,7 +486,7 @@ def test_a_checkpoint_that_an_attempt_before_has_completed_after_all_ends_the_ru
         with pytest.raises(OSError, match="no route"):
             run_epoch(coordinator, tasks, 1)
     assert coordinator._pending is not None
-    coordinator.abort(coordinator._pending, "no route to host")
+    coordinator.abort(coordinator._pending, DeclineReason.IO_EXCEPTION, "no route to host")
     with pytest.raises(
         CheckpointError, match=r"is complete, although.*start the job again"
     ) as caught:

@@ -18,8 +18,11 @@ class Chain:
         )
         self.noted: list[Any] = []
 
-    def process_batch(self, number: int, values: Any, timestamps: Any) -> None:
+    def process_part(self, number: int, values: Any, timestamps: Any) -> None:
         self.noted.append((number, values, timestamps))
+
+    def process_batch(self, number: int, values: Any, timestamps: Any) -> None:
+        self.process_part(number, values, timestamps)
         self.on_batch_end()
 
     def on_batch_end(self) -> None:

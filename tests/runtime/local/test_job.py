@@ -10,8 +10,10 @@ from opchain.datastream import MapFunction, RuntimeContext
 from opchain.runtime.errors import TaskFailedError, UnpicklableFunctionError
 from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.dependencies import CachedFile, JobDependencies
+from opchain.runtime.local import job as job_module
 from opchain.runtime.local.job import local_run, run_in_process, run_tasks
 from opchain.runtime.local.live_run import JobStoppedError, StopSwitch
+from opchain.runtime.records.buffer_store import BufferStore
 from opchain.runtime.shipping.functions import ship_vertices
 
 if TYPE_CHECKING:
@@ -93,3 +95,22 @@ def test_a_function_that_exits_fails_the_job_and_not_the_program() -> None:
     with pytest.raises(TaskFailedError, match=r"called sys.exit\(3\)") as caught:
         run_in_process(job)
     assert any("in 'Map' (test_job.py:" in note for note in caught.value.__notes__)
+
+
+def test_exchanged_buffers_are_spilled_as_on_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    stores: list[BufferStore] = []
+
+    def small() -> BufferStore:
+        stores.append(BufferStore(memory_limit_bytes=1000))
+        return stores[-1]
+
+    monkeypatch.setattr(job_module, "BufferStore", small)
+
+    def draw(env: Any) -> None:
+        seen(env.from_sequence(1, 50_000).map(str).rebalance().map(int), "all")
+
+    ran = run_job(job_of(draw, parallelism=2, mode="STREAMING"))
+    assert sorted(ran.records("all")) == list(range(1, 50_001))
+    assert any(store.spilled_bytes > 100_000 for store in stores)
+    assert all(store.memory_bytes == len(store) == 0 for store in stores)
+    assert all(store._file is None for store in stores)

@@ -5,7 +5,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from forms import Ran, job_of, notes_of, seen
+from forms import Ran, job_of, notes_of, run_job, seen
 
 from opchain.common import WatermarkStrategy
 from opchain.datastream import KeyedProcessFunction, StreamExecutionEnvironment
@@ -161,3 +161,42 @@ def test_on_spark_a_source_function_that_says_that_it_never_ends_is_refused() ->
     env.add_source(Endless(), "ticks").print()
     with pytest.raises(UnsupportedFeatureError, match=r"'Source: ticks' .* never ends"):
         env.execute("ticks")
+
+
+def test_a_source_that_waits_is_idle() -> None:
+    def draw(env: Any) -> None:
+        slow = DataGeneratorSource(int, count=4, records_per_second=10)
+        seen(env.from_source(slow, NONE, "numbers"), "all")
+
+    for ran in (run_live(draw), run_job(job_of(draw))):
+        assert ran.records("all") == [0, 1, 2, 3]
+        (vertex,) = (found for found in ran.outcome.metrics.vertices if "numbers" in found.name)
+        assert vertex.idle_time_ms_per_second > 500 > vertex.busy_time_ms_per_second
+
+
+def test_a_timer_fires_between_the_records_of_a_batch() -> None:
+    """A record takes a millisecond, a batch 3 seconds, and the timer is for the first 100 milliseconds."""
+
+    class Slow(KeyedProcessFunction):
+        def open(self, runtime_context: Any) -> None:
+            self.processed = 0
+
+        def process_element(self, value: Any, ctx: Any) -> Any:
+            if not self.processed:
+                clock = ctx.timer_service()
+                clock.register_processing_time_timer(clock.current_processing_time() + 100)
+            self.processed += 1
+            until = time.monotonic() + 0.001
+            while time.monotonic() < until:
+                pass
+            return ()
+
+        def on_timer(self, timestamp: int, ctx: Any) -> Any:
+            yield self.processed
+
+    def draw(env: Any) -> None:
+        seen(env.from_sequence(1, 3000).key_by(lambda n: 0).process(Slow()), "fired")
+
+    job = job_of(draw, mode="STREAMING")
+    (processed,) = run_job(job).records("fired")
+    assert processed < 1500

@@ -195,3 +195,57 @@ def test_a_cancellation_meets_an_epoch_that_begins_at_the_same_time(
     assert not is_stuck
     with pytest.raises(CancelledError):
         client.get_job_execution_result().result(60)
+
+
+def checkpoint_files(folder: Path) -> list[str]:
+    kept = ("runs", "requests")
+    files = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return [str(path) for path in files if path.parts[0] not in kept and path.name[0] != "."]
+
+
+@pytest.mark.parametrize("retention", ["DELETE_ON_CANCELLATION", "RETAIN_ON_CANCELLATION"])
+def test_checkpoints_of_a_cancelled_job_are_deleted_or_kept(tmp_path: Path, retention: str) -> None:
+    key = "execution.checkpointing.externalized-checkpoint-retention"
+    with counts(tmp_path / "job", 1, **{key: retention}).execute_and_collect() as records:
+        next(records)
+    assert bool(checkpoint_files(tmp_path / "job")) == (retention == "RETAIN_ON_CANCELLATION")
+    if retention == "DELETE_ON_CANCELLATION":
+        with counts(tmp_path / "job", 1).execute_and_collect() as records:
+            assert next(records)[0] == 0  # the job starts anew
+
+
+class HangsOnce(KeyedProcessFunction[int, int, int]):
+    """Does not return from the first record behind the tenth, the first time."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def process_element(self, value: int, ctx: Any) -> Iterator[int]:
+        if value > 10 and not self.marker.exists():
+            self.marker.touch()
+            threading.Event().wait()
+        yield value
+
+
+def test_a_checkpoint_that_takes_too_long_fails_and_its_epoch_is_run_again(tmp_path: Path) -> None:
+    settings = {
+        "execution.checkpointing.timeout": "60 s",
+        "execution.checkpointing.tolerable-failed-checkpoints": "1",
+    }
+    configuration = Configuration()
+    for key, value in settings.items():
+        configuration.set_string(key, value)
+    env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(1)
+    epochs: list[Any] = []
+    env.add_epoch_listener(epochs.append)
+    numbers: DataGeneratorSource[int] = DataGeneratorSource(lambda n: n, records_per_second=100)
+    stream = env.from_source(numbers, WatermarkStrategy.no_watermarks(), "numbers")
+    hangs = stream.key_by(lambda n: 0).process(HangsOnce(tmp_path / "marker"))
+    found = []
+    with hangs.execute_and_collect("expires") as records:
+        for record in records:
+            found.append(record)
+            if len(found) > FEW:
+                break
+    assert found == list(range(len(found)))
+    assert [reason for epoch in epochs for reason in epoch.declined] == ["CHECKPOINT_EXPIRED"]

@@ -11,18 +11,22 @@ from opchain.datastream.functions import ProcessFunction, SourceFunction
 from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.errors import InternalError
 from opchain.runtime.functions.source import Source
+from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
 from opchain.runtime.records.elements import (
     CheckpointBarrier,
     EndOfInput,
     LatencyMarker,
+    NothingYet,
     RecordBatch,
     Watermark,
     WatermarkStatus,
 )
 from opchain.runtime.records.wire import decode
+from opchain.runtime.task.input import task_input
 from opchain.runtime.task.input.input_gate import InputElement
-from opchain.runtime.task.input.task_input import GateInput, SourceInput
+from opchain.runtime.task.input.task_input import GateInput, SourceInput, Waiter
 from opchain.runtime.task.stream_task import StreamTask
+from opchain.runtime.testing.manual_clock import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -322,10 +326,93 @@ def fed_by(task_input: Any, chain: Chain) -> list[Any]:
 def test_a_source_is_read_a_batch_a_turn_and_then_event_time_ends() -> None:
     chain: Any = Chain()
     operator: Any = Operator([1], RecordBatch([2], [5]))
-    assert fed_by(SourceInput(operator.batches(), chain), chain) == [
+    waiter: Any = None
+    assert fed_by(SourceInput(operator.batches(), chain, waiter), chain) == [
         *((0, [1], None), (0, [2], [5])),
         (0, MAX_LONG_VALUE),
     ]
+
+
+class Cut(Chain):
+    """A chain that counts how a batch is cut; a record takes a millisecond of the clock."""
+
+    def __init__(self, clock: ManualSeconds) -> None:
+        super().__init__()
+        self.clock = clock
+        self.calls: list[Any] = []
+
+    def process_part(self, number: int, values: Any, timestamps: Any) -> None:
+        assert timestamps == list(values)
+        self.calls.append(len(values))
+        self.clock.now_s += len(values) / 1000
+
+    def process_batch(self, number: int, values: Any, timestamps: Any) -> None:
+        self.process_part(number, values, timestamps)
+        self.on_batch_end()
+
+    def end_part(self) -> None:
+        self.calls.append("part")
+
+    def on_batch_end(self) -> None:
+        self.calls.append("batch")
+
+    def flush(self) -> None:
+        self.calls.append("flush")
+
+
+class ManualSeconds:
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def test_slow_batches_are_processed_in_parts_between_which_mail_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = ManualSeconds()
+    monkeypatch.setattr(task_input, "perf_counter", clock)
+    chain: Any = Cut(clock)
+    waiter: Any = None
+    numbers = list(range(100))
+    batches = iter([RecordBatch(numbers, numbers), RecordBatch(numbers[:15], numbers[:15])])
+    given = SourceInput(batches, chain, waiter)
+    processor = MailboxProcessor(given.process_next, before_mail=given.before_mail)
+    processor.turn()
+    processor.mailbox_executor().execute(lambda: chain.calls.append("mail"), "mail")
+    while processor.turn():
+        pass
+    assert chain.calls == [
+        *(64, "part", "flush", "mail", 20, "part", 16, "batch"),
+        *(15, "batch"),
+    ]
+
+
+def test_fast_batches_are_processed_whole_after_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_input, "perf_counter", lambda: 0.0)
+    chain: Any = Cut(ManualSeconds())
+    waiter: Any = None
+    numbers = list(range(1000))
+    batches = iter([RecordBatch(numbers, numbers)] * 3)
+    assert fed_by(SourceInput(batches, chain, waiter), chain) == [(0, MAX_LONG_VALUE)]
+    parts = [call for call in chain.calls if call != "part"]
+    assert parts == [64, 128, 256, 512, 40, "batch", 1000, "batch", 1000, "batch"]
+
+
+def test_an_empty_batch_suspends_the_default_action_until_its_time() -> None:
+    chain: Any = Cut(ManualSeconds())
+    clock = ManualClock()
+    batches = iter([NothingYet(0.5), RecordBatch([1], [1])])
+    processor = MailboxProcessor(lambda controller: given[0].process_next(controller))  # noqa: PLW0108 - made below
+    given = [SourceInput(batches, chain, Waiter(processor, clock))]
+    processor.turn()
+    assert not processor.is_default_action_available
+    clock.advance_to(499)
+    assert not processor.run_mailbox_step()
+    clock.advance_to(501)
+    while processor.turn():
+        pass
+    assert chain.calls == ["batch", 1, "batch"]
 
 
 class Valves:
