@@ -142,6 +142,7 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
             dependencies,
             slot_resources(plan),
             program.epoch_listeners,
+            plan_document(plan),
         )
     else:
         _look_at_running_sources(job)
@@ -150,6 +151,17 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
         run = spark_run(job, dependencies, slot_resources(plan), restarts)
     job_started(job.job_name, run, plan)
     return run.run_here() if wait else run.start()
+
+
+def plan_document(plan: Plan) -> dict[str, Any]:
+    """The plan that checkpoints keep, which `opchain checkpoint diff` compares; without reasons against chaining."""
+    from opchain.compiler.plan.from_plan import job_plan  # noqa: PLC0415 - unbounded jobs only
+
+    planned = job_plan(plan)
+    document: dict[str, Any] = planned.model_dump(
+        mode="json", exclude_defaults=True, exclude={"edges": {"__all__": {"not_chained_because"}}}
+    )
+    return {"schema_version": planned.schema_version, **document}
 
 
 def _warn_of_settings(program: Program, job_name: str, *, is_endless: bool) -> None:

@@ -9,20 +9,26 @@ from __future__ import annotations
 import functools
 import os
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import click
 
 from opchain.compiler.commands.failures import CommandError, clear_errors
-from opchain.compiler.commands.output import answer, output_width
+from opchain.compiler.commands.output import answer, note, output_width
 from opchain.compiler.commands.program_arguments import (
     PASSES_ARGUMENTS_ON,
     Request,
-    planned,
+    captured_program,
+    is_saved_plan,
+    read_saved_plan,
     takes_program,
 )
 from opchain.compiler.commands.program_command import ProgramCommand
+from opchain.compiler.graph.plan import made
+from opchain.compiler.passes.pipeline import compile_program
+from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.layout import counted
 from opchain.compiler.plan.restore_text import (
     bytes_text,
@@ -44,10 +50,15 @@ from opchain.runtime.checkpoint.savepoint import (
     write_savepoint,
 )
 from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.epochs.local_epochs import states_when_opened
 from opchain.runtime.errors import CorruptCheckpointError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from opchain.compiler.plan.model import JobPlan
+    from opchain.runtime.checkpoint.metadata import StateDescription
+    from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
 
 
 def takes_key(command: Callable[..., None]) -> Callable[..., None]:
@@ -237,15 +248,23 @@ def diff(
 ) -> None:
     """Says what FILE would start from, starting from CHECKPOINT: what is restored, dropped, new, refused.
 
+    Functions with state in CHECKPOINT are opened in this process, because open() declares the types of their states.
+
     FILE is a program, which gets ARGUMENTS, or a plan saved with 'opchain plan FILE --format json'.
 
     Exit codes: 0 the program can start, 1 it can't, 2 the program or checkpoint is in error.
     """
-    program, failure = planned(file, request)
+    program, job, failure = _compiled(file, request)
     with clear_errors():
-        restore = plan_restore(
-            find_checkpoint(checkpoint, key).adopted(), program_operators(program)
-        )
+        metadata = find_checkpoint(checkpoint, key).adopted()
+        operators = program_operators(program)
+        restore = plan_restore(metadata, operators)
+        if job is not None:
+            opened = _opened_states(job, [operator.operator_id for operator, _ in restore.restored])
+            operators = [
+                replace(item, states=opened.get(item.operator_id, ())) for item in operators
+            ]
+            restore = plan_restore(metadata, operators)
         text = restore_text(
             restore,
             program,
@@ -257,6 +276,43 @@ def diff(
         raise failure
     if not restore.can_start(allow_non_restored_state=allow_non_restored_state):
         context.exit(NO)
+
+
+def _compiled(
+    file: str, request: Request
+) -> tuple[JobPlan, JobProgram | None, CommandError | None]:
+    """The plan of FILE, and its job unless FILE is a saved plan; and how the program failed behind its jobs."""
+    if is_saved_plan(file):
+        return read_saved_plan(file), None, None
+    program, captured = captured_program(file, request)
+    with clear_errors():
+        compiled = compile_program(program)
+        return job_plan(compiled), made(compiled.job_program), captured.failure
+
+
+def _opened_states(
+    job: JobProgram, operator_ids: Sequence[str]
+) -> dict[str, tuple[StateDescription, ...]]:
+    """The states that operators declare in open(); a note says where they can't be opened here."""
+    return {
+        operator.operator_id: _states_of(job, vertex.first_task, operator)
+        for vertex in job.vertices
+        for operator in vertex.operators
+        if operator.operator_id in operator_ids
+    }
+
+
+def _states_of(
+    job: JobProgram, task: int, operator: OperatorProgram
+) -> tuple[StateDescription, ...]:
+    try:
+        return states_when_opened(job, task, operator.index)
+    except Exception as error:  # noqa: BLE001 - whatever a function raises in open()
+        note(
+            f"'{operator.name}' ({operator.call_site}) could not be opened here "
+            f"({type(error).__name__}: {error}): the types of its states are not compared"
+        )
+        return ()
 
 
 @click.command(short_help="Copies CHECKPOINT to TARGET, or asks a running job for one.")

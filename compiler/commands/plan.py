@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,8 +20,16 @@ from opchain.compiler.commands.program_arguments import (
     takes_program,
 )
 from opchain.compiler.commands.program_command import ProgramCommand
+from opchain.compiler.execution import restart_strategy
+from opchain.compiler.graph.plan import made
+from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.explain import FORMATS, STAGES, Form, explain, print_saved
-from opchain.compiler.plan.layout import DEFAULT_WIDTH
+from opchain.compiler.plan.layout import DEFAULT_WIDTH, Row, set_lines
+from opchain.runtime.program.operator_specs import SourceSpec
+
+if TYPE_CHECKING:
+    from opchain.compiler.graph.plan import Program
+    from opchain.compiler.settings.job_settings import JobSettings
 
 
 @click.command(
@@ -80,6 +89,8 @@ def plan(
     program, captured = captured_program(file, request)
     with clear_errors():
         printed = explain(program, stage, form, text=text)
+        if (stage, form) == ("job-graph", "text"):
+            printed += run_text(program)
     _hand_over(printed, output)
     if captured.failure is not None:
         raise captured.failure
@@ -89,6 +100,45 @@ def format_of(output: Path | None) -> str:
     """The format that the name of a file asks for; text where it asks for none."""
     suffix = "" if output is None else output.suffix.lower().lstrip(".")
     return {"htm": "html", "mmd": "mermaid"}.get(suffix, suffix if suffix in FORMATS else "text")
+
+
+def run_text(program: Program) -> str:
+    """How the job will run: what its settings come to here."""
+    settings = program.settings
+    is_local = settings.target == "local"
+    is_unbounded = any(
+        isinstance(node.spec, SourceSpec) and not node.spec.is_bounded
+        for node in made(compile_program(program, "stream-graph").stream_graph).nodes()
+    )
+    rows = [
+        ("runs", "in this process" if is_local else "on Spark"),
+        ("checkpoints", _checkpoints_text(settings, is_unbounded=is_unbounded, is_local=is_local)),
+        ("state backend", settings.state_backend),
+        ("buffer timeout", _timeout_text(settings, is_live=is_unbounded and is_local)),
+        ("restarts", str(restart_strategy(settings))),
+        (
+            "exchanges",
+            "pipelined: all tasks run at once"
+            if is_unbounded and is_local
+            else f"blocking{' within an epoch' * is_unbounded}: stages run one after another",
+        ),
+    ]
+    return "\n" + set_lines([Row(row) for row in rows])
+
+
+def _checkpoints_text(settings: JobSettings, *, is_unbounded: bool, is_local: bool) -> str:
+    if not is_unbounded:
+        return "none: the job ends by itself"
+    if is_local:
+        return "none: the job runs in this process"
+    every = f"{settings.checkpoint_interval_ms} ms" if settings.checkpoint_interval_ms else "epoch"
+    where = settings.checkpoint_dir or "a temporary directory, deleted when the job ends"
+    return f"every {every}, exactly once, in {where}"
+
+
+def _timeout_text(settings: JobSettings, *, is_live: bool) -> str:
+    said = "none" if settings.buffer_timeout_ms < 0 else f"{settings.buffer_timeout_ms} ms"
+    return said if is_live else f"{said}, without effect: the clock decides no buffer here"
 
 
 def _hand_over(printed: str, output: Path | None) -> None:

@@ -14,6 +14,7 @@ from opchain.compiler.graph.partitioner import ExchangeMode, PartitionerKind
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.rejections import JobGraphError
 from opchain.runtime.errors import InternalError
+from opchain.runtime.program.operator_specs import SinkCommitterSpec
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -49,13 +50,31 @@ class _Output:
     edges: list[StreamEdge]
 
 
+PICKLE = "pickle"
+"""The serializer of records without a declared type."""
+
+
+def serializer_of(plan: Plan, edge: StreamEdge) -> str:
+    """The declared type of an edge's records as text, or PICKLE."""
+    if edge.tag is not None:
+        declared = edge.tag.type_info
+    else:
+        declared = made(plan.stream_graph).node(edge.source).output_type
+    text = "" if declared is None else str(declared)
+    return PICKLE if not text or "Pickle" in text else text
+
+
 def share_data_sets(plan: Plan) -> Plan:
     """Fills `data_sets`: those of each vertex in the order in which its edges come.
 
     Raises:
-        JobGraphError: A hybrid exchange in streaming mode, or a buffer timeout on an operator whose
+        JobGraphError: Records would be pickled that `disable_generic_types()` forbids; a hybrid exchange in streaming mode, or a buffer timeout on an operator whose
             output is read only when it is complete.
     """
+    if not plan.program.settings.generic_types:
+        for chain in made(plan.chains):
+            for edge in chain.outputs:
+                _refuse_pickles(plan, edge)
     data_sets = {chain.head: _share(plan, chain) for chain in made(plan.chains)}
     return replace(plan, data_sets=data_sets)
 
@@ -162,6 +181,17 @@ def _check_buffer_timeout(plan: Plan, edge: StreamEdge) -> None:
             f"{_between(plan, edge)} is blocking: nothing is read until everything is written; "
             f"remove set_buffer_timeout(), or "
             "use a pipelined shuffle mode"
+        )
+
+
+def _refuse_pickles(plan: Plan, edge: StreamEdge) -> None:
+    if isinstance(made(plan.stream_graph).node(edge.target).spec, SinkCommitterSpec):
+        return  # what a sink's writer tells its committer
+    if serializer_of(plan, edge) == PICKLE:
+        source = made(plan.stream_graph).node(edge.source)
+        raise JobGraphError(
+            f"{_between(plan, edge)} would pickle its records, and pipeline.generic-types is false: declare the type of "
+            f"{source.label} with output_type or type_info, for example Types.TUPLE([Types.STRING(), Types.LONG()])"
         )
 
 

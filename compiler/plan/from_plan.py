@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.chain_operators import why_not_chained
+from opchain.compiler.passes.share_data_sets import serializer_of
 from opchain.compiler.plan.model import (
     BrokenRule,
     JobPlan,
@@ -15,6 +16,7 @@ from opchain.compiler.plan.model import (
     PlannedVertex,
     StreamPlan,
 )
+from opchain.compiler.settings.settings_reader import key_of
 from opchain.runtime.checkpoint.source_places import source_kind
 from opchain.runtime.functions.callables import CallableFunction
 from opchain.runtime.functions.state import CheckpointedFunction
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from opchain.compiler.graph.partitioner import Partitioner
     from opchain.compiler.graph.plan import Plan
     from opchain.compiler.graph.stream_graph import StreamEdge, StreamNode
+    from opchain.compiler.settings.job_settings import JobSettings
 
 
 KEYED_STATE = "keyed state"
@@ -69,6 +72,7 @@ def job_plan(plan: Plan) -> JobPlan:
         job_name=job_graph.job_name,
         mode="BATCH" if job_graph.is_batch else "STREAMING",
         is_dynamic=job_graph.is_dynamic,
+        settings=changed_settings(plan.program.settings),
         vertices=tuple(_vertex(vertex) for vertex in job_graph.vertices),
         operators=tuple(_operator(node, ids[node.id]) for node in graph.nodes()),
         edges=tuple(_edge(plan, edge, job_edges.get(edge.index)) for edge in graph.edges()),
@@ -131,6 +135,7 @@ def _operator(node: StreamNode, operator_id: str) -> PlannedOperator:
         state=state_kind(node),
         keys=tuple(key_by.name for key_by in node.key_bys if key_by is not None),
         description=node.description,
+        buffer_timeout=node.buffer_timeout,
         source=source_kind(node.spec),
         topics=_topics(node.spec),
         call_site=str(node.call_site),
@@ -141,6 +146,24 @@ def _topics(spec: specs.OperatorSpec) -> str | None:
     """The topics of a source or a sink that has any."""
     connector = getattr(spec, "source", None) or getattr(spec, "sink", None)
     return getattr(connector, "topics", None)
+
+
+def changed_settings(settings: JobSettings) -> dict[str, str]:
+    """The configuration keys that are not as by default, with their values."""
+    found = {}
+    for name, field in type(settings).model_fields.items():
+        value = getattr(settings, name)
+        if value == field.get_default(call_default_factory=True) or name in _NOT_SHOWN:
+            continue
+        if isinstance(value, dict):
+            found.update({f"{key_of(name)}.{key}": str(value[key]) for key in sorted(value)})
+        else:
+            found[key_of(name)] = str(value)
+    return found
+
+
+_NOT_SHOWN = ("job_name", "parallelism", "job_parameters")
+"""What the plan has elsewhere, and what may be a secret."""
 
 
 def _edge(plan: Plan, edge: StreamEdge, job_edge: JobEdge | None) -> PlannedEdge:
@@ -164,6 +187,7 @@ def _edge(plan: Plan, edge: StreamEdge, job_edge: JobEdge | None) -> PlannedEdge
         ship_strategy=job_edge.ship_strategy,
         key=key_name(partitioner),
         tag=tag,
+        serializer=serializer_of(plan, edge),
         pattern=job_edge.distribution_pattern.value,
         result_type=job_edge.result_partition_type.value,
         data_set=job_edge.dataset_index,

@@ -62,6 +62,7 @@ class PlannedOperator(_Written):
     state: str | None = None
     keys: tuple[str, ...] = ()
     description: str | None = None
+    buffer_timeout: int | None = None
     source: SourceKind | None = None
     topics: str | None = None
     call_site: str
@@ -72,7 +73,8 @@ class PlannedEdge(_Written):
 
     `input` is 0 for an operator with one input, else the input's number from 1. `key` is what
     records are grouped by, `tag` the side output that is read. `pattern` and `result_type` are empty
-    inside a vertex. Edges out of one vertex with equal `data_set` share their data.
+    inside a vertex. Edges out of one vertex with equal `data_set` share their data. `serializer` is the declared type of
+    the records, or `pickle` where none is declared.
     """
 
     source: int
@@ -82,6 +84,7 @@ class PlannedEdge(_Written):
     ship_strategy: str
     key: str | None = None
     tag: str | None = None
+    serializer: str = ""
     pattern: Literal["", "POINTWISE", "ALL_TO_ALL"] = ""
     result_type: str = ""
     data_set: int = -1
@@ -133,12 +136,16 @@ class StreamPlan(_Written):
 
 
 class JobPlan(_Written):
-    """A job: vertices in topological order, operators in the order of the program, edges by producer."""
+    """A job: vertices in topological order, operators in the order of the program, edges by producer.
+
+    `settings` has the configuration keys that are not as by default.
+    """
 
     schema_version: Literal[1] = 1
     job_name: str
     mode: Literal["STREAMING", "BATCH"]
     is_dynamic: bool = False
+    settings: dict[str, str] = {}
     vertices: tuple[PlannedVertex, ...]
     operators: tuple[PlannedOperator, ...]
     edges: tuple[PlannedEdge, ...]

@@ -191,8 +191,13 @@ def _notes(restore: RestorePlan, program: JobPlan) -> Sequence[str]:
         return ()
     before = from_json(json.dumps(restore.metadata.plan), "the plan in the checkpoint")
     matching = match_operators(before.operators, program.operators)
-    return [
+    notes = [
         f"{problem.text}: {problem.remedy}"
         for problem in state_problems(before, program, matching)
         if problem.code not in _SAID_BY_IDS
     ]
+    for key in sorted({*before.settings, *program.settings}):
+        was, now = (plan.settings.get(key, "not set") for plan in (before, program))
+        if was != now:
+            notes.append(f"setting {key} was {was}, and is {now}")
+    return notes

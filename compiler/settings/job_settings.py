@@ -362,3 +362,9 @@ class JobSettings(BaseModel):
         "`never`), `buffer-timeout` and `slot-sharing-group`. They replace what the program sets. The option "
         "`--set OPERATOR.SETTING=VALUE` of the commands does the same.",
     )
+    generic_types: bool = Field(
+        True,
+        json_schema_extra={"key": "pipeline.generic-types"},
+        description="Whether records without a declared type may be pickled on their way to another task. If false, such a "
+        "program is refused.",
+    )

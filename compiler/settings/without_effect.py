@@ -22,7 +22,6 @@ _WHY = {
     "execution.checkpointing.unaligned.forced": _NOTHING_IN_FLIGHT,
     "execution.checkpointing.aligned-checkpoint-timeout": _NOTHING_IN_FLIGHT,
     "execution.checkpointing.snapshot-compression": "files of state are written as they are",
-    "pipeline.generic-types": _BY_PICKLE,
     "pipeline.force-kryo": _BY_PICKLE,
     "pipeline.force-avro": _BY_PICKLE,
     "pipeline.closure-cleaner-level": "Python's functions are pickled as they are",

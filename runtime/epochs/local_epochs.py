@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opchain.runtime.checkpoint.restore_plan import operators_of, plan_restore
+from opchain.runtime.checkpoint.restore_plan import describe_states, operators_of, plan_restore
+from opchain.runtime.epochs.epoch_task import EpochTask
 from opchain.runtime.epochs.live_tasks import LiveTasks
 from opchain.runtime.epochs.restoring import restored_vertices
 from opchain.runtime.program.vertex_program import DRIVER
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from opchain.runtime.checkpoint.epoch import Epoch
-    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
+    from opchain.runtime.checkpoint.metadata import CheckpointMetadata, StateDescription
     from opchain.runtime.checkpoint.storage import CheckpointStorage
-    from opchain.runtime.epochs.epoch_task import EpochTask
     from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.shipping.outcome import JobOutcome
 
@@ -120,3 +120,18 @@ class LocalEpochs:
                 else:
                     live.keep(running)
         assert not waiting, f"buffers are left for tasks {sorted(waiting)}"
+
+
+def states_when_opened(job: JobProgram, task: int, operator: int) -> tuple[StateDescription, ...]:
+    """The states that an operator of a task declares when it is opened, in this process.
+
+    Raises:
+        Exception: What the user's `open()` raises.
+    """
+    running = EpochTask(shipped_task(job, ship_vertices(job), task), task, TaskEnvironment())
+    try:
+        opened = running.chain.operators[operator]
+        opened.open()
+        return describe_states(opened.context)
+    finally:
+        running.close()

@@ -19,7 +19,7 @@ from opchain.runtime.spark.session import active_or_new_session
 from opchain.runtime.spark.streaming.streaming_job import NO_LIMIT, StreamingJob
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from opchain.runtime.checkpoint.job_requests import Kind
     from opchain.runtime.epochs.epoch_history import EpochListener
@@ -134,6 +134,7 @@ def streaming_run(
     dependencies: JobDependencies = NO_DEPENDENCIES,
     resources: Sequence[SlotResources | None] = (),
     listeners: Iterable[EpochListener] = (),
+    plan: Mapping[str, Any] | None = None,
 ) -> JobRun:
     """The run of an unbounded job on the active session, or a new one.
 
@@ -143,6 +144,7 @@ def streaming_run(
         dependencies: The files that it needs.
         resources: What a slot of each vertex needs, None where nothing was said; empty for no resources.
         listeners: Who hears of each epoch.
+        plan: The job's plan, which its checkpoints keep.
 
     Raises:
         UnpicklableFunctionError: A function cannot be pickled.
@@ -154,6 +156,6 @@ def streaming_run(
     session = active_or_new_session()
     _leave_interrupts_to_python()
     streaming = StreamingJob(
-        session, job, shipped, settings, dependencies, resources, listeners=listeners
+        session, job, shipped, settings, dependencies, resources, plan, listeners
     )
     return StreamingRun(streaming)

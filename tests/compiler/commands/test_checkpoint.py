@@ -15,6 +15,7 @@ from opchain.runtime.checkpoint.metadata import (
     CheckpointMetadata,
     Committable,
     OperatorMetadata,
+    StateDescription,
     TaskMetadata,
     encode,
     read_metadata,
@@ -228,3 +229,49 @@ def test_commands_unpickle_nothing(place: str, run: Any, tmp_path: Path) -> None
         done = run(*arguments)
         assert done.exit_code == 0, done.stderr
     assert not (tmp_path / "ran").exists()
+
+
+WITH_STATE = """
+from opchain import StreamExecutionEnvironment
+from opchain.common import Types
+from opchain.datastream.functions import KeyedProcessFunction
+from opchain.datastream.state import ValueStateDescriptor
+
+class Count(KeyedProcessFunction):
+    def open(self, runtime_context):
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.TYPE()))
+
+    def process_element(self, value, ctx):
+        yield value
+
+def build(env):
+    numbers = env.from_sequence(1, 9).name("numbers").uid("numbers")
+    numbers.key_by(lambda value: value % 3).process(Count()).name("sums").uid("sums").print()
+"""
+
+
+def test_diff_compares_types_of_states_and_settings(place: str, run: Any, write: Any) -> None:
+    storage = checkpoint_storage(place)
+    saved = read_metadata(storage, 2)
+    counts = replace(
+        saved.operators[1], states=(StateDescription("count", "ValueStateDescriptor", "Long"),)
+    )
+    plan = {**saved.plan, "settings": {"execution.checkpointing.interval": "1000"}}
+    third = replace(saved, epoch=3, operators=(saved.operators[0], counts), plan=plan)
+    storage.publish(metadata_name(3), encode(third))
+
+    def diff(of_type: str) -> Any:
+        write(WITH_STATE.replace("TYPE", of_type))
+        return run("checkpoint", "diff", place, "clicks.py:build", "--allow-non-restored-state")
+
+    same, other = diff("LONG"), diff("STRING")
+    assert "refused" not in same.stdout
+    assert "setting execution.checkpointing.interval was 1000, and is not set" in same.stdout
+    assert other.exit_code == 1
+    assert "state 'count' was saved with type Long and has String" in " ".join(other.stdout.split())
+
+
+def test_diff_says_where_types_are_not_known(place: str, run: Any, write: Any) -> None:
+    write(WITH_STATE.replace("Types.TYPE()", "1 / 0"))
+    done = run("checkpoint", "diff", place, "clicks.py:build", "--allow-non-restored-state")
+    assert "could not be opened here (ZeroDivisionError: division by zero)" in done.stderr

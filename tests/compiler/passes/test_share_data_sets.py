@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from opchain.common import Types
 from opchain.compiler.graph.partitioner import ExchangeMode, PartitionerKind
 from opchain.compiler.passes.rejections import JobGraphError
 from opchain.compiler.passes.share_data_sets import every_cut_edge_reads_one_data_set
-from opchain.datastream import OutputTag, SlotSharingGroup
-from opchain.runtime.errors import InternalError
+from opchain.compiler.plan.explain import explain
+from opchain.datastream import OutputTag, SlotSharingGroup, StreamExecutionEnvironment
+from opchain.runtime.errors import GraphError, InternalError
 
 if TYPE_CHECKING:
     from opchain.compiler.graph.plan import Plan
@@ -166,3 +169,24 @@ def test_the_invariant(env: Any, source: Any, compiled: Any) -> None:
     plan = compiled(env)
     with pytest.raises(InternalError, match="do not match its outputs"):
         every_cut_edge_reads_one_data_set(replace(plan, data_sets={**plan.data_sets, 1: ()}))
+
+
+def test_records_without_a_type_are_refused_where_generic_types_are_disabled() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.get_config().disable_generic_types()
+    numbers = env.from_collection([1], Types.LONG())
+    numbers.rebalance().map(str, Types.STRING()).rebalance().map(len).print()
+    plan = json.loads(str(explain(env.program(), "job-graph", "json")))
+    edges = [edge["serializer"] for edge in plan["edges"] if not edge["is_chained"]]
+    assert len(edges) == 2
+    assert "pickle" not in edges
+    numbers.map(str).name("untyped").rebalance().print()
+    with pytest.raises(GraphError, match="would pickle its records"):
+        env.get_job_graph()
+
+
+def test_the_plan_names_edges_that_pickle() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.from_collection([1], Types.LONG()).map(str).rebalance().print()
+    plan = json.loads(str(explain(env.program(), "job-graph", "json")))
+    assert [edge["serializer"] for edge in plan["edges"] if not edge["is_chained"]][-1] == "pickle"

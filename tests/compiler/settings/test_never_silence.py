@@ -97,13 +97,13 @@ def test_keys_of_flink_that_are_unknown_here_are_told_and_those_of_the_program_a
 def test_a_job_says_what_does_nothing(caplog: pytest.LogCaptureFixture) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     env.get_configuration().set_string("execution.target", "local")
-    env.get_config().disable_generic_types()
+    env.get_config().disable_closure_cleaner()
     env.enable_checkpointing(1000)
     env.from_collection([1]).print()
     with caplog.at_level(logging.WARNING, "opchain.job"):
         env.execute("told")
     without, bounded = caplog.messages
-    assert "pipeline.generic-types (records that are no plain values are pickled)" in without
+    assert "pipeline.closure-cleaner-level (Python's functions are pickled as they are)" in without
     assert "execution.checkpointing.interval = 1000" in bounded
 
 
