@@ -94,6 +94,9 @@ class _Ended:
         if self.owns_checkpoints and not self._job.keeps_checkpoints(has_failed=kind is not None):
             for name in self._storage.names():
                 if name.split("/", maxsplit=1)[0] not in (RUNS, REQUESTS):
+                    folder, slash, file = name.rpartition("/")
+                    # Checksums that Spark keeps beside its files, and misses an empty folder for.
+                    self._storage.delete(f"{folder}{slash}.{file}.crc")
                     self._storage.delete(name)
 
 
