@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import uuid
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -207,28 +207,38 @@ def run_tasks(
     """
     switch = switch or StopSwitch()
     progress = progress or CountedProgress(job)
+    numbers = {
+        task: number
+        for number, vertex in enumerate(job.vertices)
+        for task in range(vertex.first_task, vertex.first_task + vertex.parallelism)
+    }
     # A store per vertex, so that its file goes when the vertex has run.
     stores: dict[int, BufferStore] = {}
     with relaxed_collector(), ExitStack() as stack:
-        for stage in job.stages:
-            first = stage.first_task
-            store = stores.get(first) or stack.enter_context(BufferStore())
-            for task in range(first, first + stage.parallelism):
+
+        def store_of(task: int) -> BufferStore:
+            number = numbers[task]
+            if number not in stores:
+                stores[number] = stack.enter_context(BufferStore())
+            return stores[number]
+
+        for number in (number for stage in job.stages for number in stage.vertices):
+            vertex = job.vertices[number]
+            for task in range(vertex.first_task, vertex.first_task + vertex.parallelism):
                 program = shipped_task(job, shipped, task)
-                running = StreamTask(program, task, store.read(task), environment)
-                switch.watch(running)
-                progress.started(task, running.counts_now)
-                for buffer in running.run():
-                    if buffer.target == DRIVER:
-                        yield buffer
-                        continue
-                    reader = job.vertex_of(buffer.target)[0].first_task
-                    if reader not in stores:
-                        stores[reader] = stack.enter_context(BufferStore())
-                    stores[reader].add(buffer)
+                with closing(store_of(task).read(task)) as buffers:
+                    running = StreamTask(program, task, buffers, environment)
+                    switch.watch(running)
+                    progress.started(task, running.counts_now)
+                    for buffer in running.run():
+                        if buffer.target == DRIVER:
+                            yield buffer
+                        else:
+                            store_of(buffer.target).add(buffer)
                 switch.forget(running)
                 assert running.report is not None, "a task that has ended has its numbers"
                 progress.finished(task, running.report.metrics)
+            store = stores.pop(number)
             if len(store):
-                raise InternalError(f"{len(store)} buffers are left for tasks from {first}")
+                raise InternalError(f"{len(store)} buffers are left for tasks of vertex {number}")
             store.close()
