@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.datastream.connectors.jdbc import JdbcConnectionOptions
+from opchain.runtime.testing.kafka_broker import run_at_the_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -91,7 +92,9 @@ def postgres_server() -> Iterator[Server]:
         )
         assert done.returncode == 0, f"{command}: {done.stderr}{done.stdout}"
 
-    try:
+    stop = 'folder=$1; shift; "$@"; rm -rf "$folder"'
+    pg_ctl = [*as_user, f"{programs}/pg_ctl", "-D", data, "-m", "immediate", "stop"]
+    with run_at_the_end("/bin/sh", "-c", stop, "stop", str(folder), *pg_ctl):
         call([f"{programs}/initdb", "-D", data, "-A", "trust", "-U", USER, "-N"])
         log = str(folder / "log")
         for attempt in range(_STARTS):
@@ -104,12 +107,7 @@ def postgres_server() -> Iterator[Server]:
                     raise
             else:
                 break
-        try:
-            yield Server(port)
-        finally:
-            call([f"{programs}/pg_ctl", "-D", data, "-m", "immediate", "stop"])
-    finally:
-        shutil.rmtree(folder)
+        yield Server(port)
 
 
 def _free_port() -> int:

@@ -63,6 +63,11 @@ class KafkaBroker:
     command: list[str]
     process: subprocess.Popen[bytes] | None = None
 
+    @property
+    def note(self) -> Path:
+        """Holds the id of the process while it runs."""
+        return self.folder / "pid"
+
     def start(self) -> None:
         """Starts the process; `KafkaBrokers.await_ready` waits for it."""
         with (self.folder / "log").open("ab") as log:
@@ -74,6 +79,7 @@ class KafkaBroker:
                 cwd=self.folder,
                 start_new_session=True,
             )
+        self.note.write_text(str(self.process.pid), "utf-8")
 
     def kill(self) -> None:
         """Ends the process at once, as a crash would."""
@@ -104,6 +110,7 @@ class KafkaBroker:
             self.process.kill()
             self.process.wait()
         self.process = None
+        self.note.unlink()
 
 
 @dataclass
@@ -200,6 +207,23 @@ def install_kafka() -> Path:
 
 
 @contextmanager
+def run_at_the_end(*command: str) -> Iterator[None]:
+    """Runs a command when the block ends, or when this process does, even if it is killed."""
+    guard = subprocess.Popen(  # noqa: S603 - the caller's own command
+        ["/bin/sh", "-c", 'trap "" INT TERM HUP; read -r nothing; "$@"', "guard", *command],
+        stdin=subprocess.PIPE,  # it is closed when this process ends
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        start_new_session=True,
+    )
+    try:
+        yield
+    finally:
+        guard.communicate()
+
+
+@contextmanager
 def kafka_brokers(
     folder: Path,
     *,
@@ -225,19 +249,21 @@ def kafka_brokers(
     if port is not None:
         ports[0] = port
     brokers = KafkaBrokers()
-    try:
-        for node in range(1, count + 1):
-            own = ports[2 * (node - 1) : 2 * node]
-            place = folder / f"broker-{node}"
-            brokers.brokers.append(
-                _formatted(jars, place, node, own, controller, cluster, count, properties or {})
-            )
-            brokers.brokers[-1].start()
-        brokers.await_ready()
-        yield brokers
-    finally:
-        for broker in reversed(brokers.brokers):
-            broker.kill()
+    kill_all = 'for note in "$0"/broker-*/pid; do [ -f "$note" ] && kill -9 "$(cat "$note")"; done'
+    with run_at_the_end("/bin/sh", "-c", kill_all, str(folder)):
+        try:
+            for node in range(1, count + 1):
+                own = ports[2 * (node - 1) : 2 * node]
+                place = folder / f"broker-{node}"
+                brokers.brokers.append(
+                    _formatted(jars, place, node, own, controller, cluster, count, properties or {})
+                )
+                brokers.brokers[-1].start()
+            brokers.await_ready()
+            yield brokers
+        finally:
+            for broker in reversed(brokers.brokers):
+                broker.kill()
 
 
 def _formatted(

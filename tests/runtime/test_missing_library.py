@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from opchain.runtime.errors import MissingLibraryError, imported
@@ -27,3 +30,24 @@ def test_what_a_library_misses_itself_is_its_own_error(
     with pytest.raises(ModuleNotFoundError, match="no_such_library") as failed:
         imported("half_a_library", "files", "reading")
     assert not isinstance(failed.value, MissingLibraryError)
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_extra_that_is_named_is_one() -> None:
+    settings = (ROOT / "pyproject.toml").read_text("utf-8")
+    table = settings.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
+    extras = set(re.findall(r"^([a-z-]+) = \[", table, re.MULTILINE))
+    assert "kafka" in extras
+    files = [path for half in ("compiler", "runtime") for path in (ROOT / half).rglob("*.py")]
+    files += [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    named: dict[str, str] = {}
+    for path in files:
+        text = path.read_text("utf-8")
+        found = re.findall(r"opchain\[([a-z,-]+)\]", text)
+        found += re.findall(r'\bimported\(\s*"[\w.]+",\s*"([a-z-]+)"', text)
+        named |= dict.fromkeys(",".join(found).split(","), str(path))
+    named.pop("")
+    assert {"iceberg", "sql"} <= named.keys()
+    assert {extra: path for extra, path in named.items() if extra not in extras} == {}

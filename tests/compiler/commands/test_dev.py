@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import select
 import signal
 import socket
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
 
 from opchain.compiler.cli import main
 from opchain.runtime.testing.kafka_broker import kafka_is_installable
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_the_broker_has_the_topics_and_ends_with_the_command() -> None:
@@ -39,6 +45,31 @@ def test_the_broker_has_the_topics_and_ends_with_the_command() -> None:
         assert process.wait(60) == 0
     with socket.socket() as gone:
         assert gone.connect_ex(("127.0.0.1", port)) != 0
+
+
+ENDED = """
+import os, sys
+from opchain.runtime.testing.kafka_broker import run_at_the_end
+with run_at_the_end("/bin/sh", "-c", 'echo stopped > "$0"', sys.argv[1]):
+    if sys.argv[2] == "kill":
+        os.kill(os.getpid(), 9)
+    elif sys.argv[2] == "exec":
+        os.execv("/bin/true", ["true"])
+"""
+
+
+@pytest.mark.parametrize("how", ["return", "kill", "exec"])
+def test_servers_are_stopped_however_their_process_ends(how: str, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        process = subprocess.Popen([sys.executable, "-c", ENDED, str(pipe), how])
+        assert select.select([reader], [], [], 60)[0], "nothing was run at the end"
+        assert os.read(reader, 100) == b"stopped\n"
+        assert process.wait(60) == (-signal.SIGKILL if how == "kill" else 0)
+    finally:
+        os.close(reader)
 
 
 def test_what_is_no_topic_is_refused() -> None:

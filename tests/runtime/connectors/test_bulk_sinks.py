@@ -17,6 +17,7 @@ import pytest
 from opchain.runtime.connectors import bulk_sinks
 from opchain.runtime.connectors.bulk_sinks import ElasticsearchSink, HttpSink, RedisSink
 from opchain.runtime.errors import SinkError
+from opchain.runtime.testing.kafka_broker import run_at_the_end
 from opchain.testing import SinkConformance
 
 if TYPE_CHECKING:
@@ -32,21 +33,14 @@ def redis_server(folder: Path) -> Iterator[int]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
+    command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
     server = subprocess.Popen(
-        [
-            "redis-server",
-            "--port",
-            str(port),
-            "--bind",
-            "127.0.0.1",
-            "--dir",
-            str(folder),
-            "--save",
-            "",
-        ],
+        [*command, "--dir", str(folder)],
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
-    try:
+    with run_at_the_end("kill", "-9", str(server.pid)):
         client = client_of(port)
         until = time.monotonic() + 60
         while True:
@@ -58,9 +52,7 @@ def redis_server(folder: Path) -> Iterator[int]:
                 assert server.poll() is None
         client.close()
         yield port
-    finally:
-        server.terminate()
-        server.wait(60)
+    server.wait(60)
 
 
 def client_of(port: int) -> Any:
