@@ -10,6 +10,7 @@ from opchain.runtime.operators.context import OperatorContext, TaskInfo
 from opchain.runtime.operators.operator import Output
 from opchain.runtime.program.operator_specs import AsyncWaitSpec
 from opchain.runtime.program.vertex_program import OperatorProgram, VertexProgram
+from opchain.runtime.state.operator_state import SubtaskStateStore
 from opchain.runtime.testing.manual_clock import ManualProcessingTimeService
 
 if TYPE_CHECKING:
@@ -99,7 +100,8 @@ class Bench:
             processing_time=self.service,
             marker_time=self.service,
             mailbox=self.executor,
-            acknowledge=None,
+            acknowledge=lambda item: None,
+            operator_state=SubtaskStateStore(),
         )
         self.operator = AsyncWaitOperator(program, context, output)
         self.scripted = ScriptedLoop(self)

@@ -37,7 +37,7 @@ class Run(NamedTuple):
         """What to give `opchain run`."""
         path = str(EXAMPLES / f"{self.name}.py")
         settings = [word for setting in self.settings for word in ("-D", setting)]
-        return [path, *self.arguments, *settings]
+        return [path, *settings, *self.arguments]
 
 
 WORDS = {"to": 4, "the": 3, "be": 2, "or": 2, "of": 2} | dict.fromkeys(

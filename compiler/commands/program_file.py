@@ -8,6 +8,7 @@ prints goes to standard error, for standard output is the plan's.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.util
 import os
 import runpy
@@ -15,6 +16,7 @@ import sys
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -27,7 +29,6 @@ from opchain.compiler.plan.layout import counted, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from types import ModuleType
 
 
 SAVED_PLAN = ".json"
@@ -96,8 +97,19 @@ def run_as_main(path: Path) -> None:
     _, module = package_of(path)
     if module is None:
         runpy.run_path(str(path), run_name="__main__")
-    else:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        return
+    # runpy.run_module warns where the module was imported before, and asks the importer for code, which not
+    # every importer has (that of pytest has none).
+    package = module.rpartition(".")[0]
+    importlib.import_module(package)
+    main = ModuleType("__main__")
+    main.__file__, main.__package__ = str(path), package
+    before = sys.modules["__main__"]
+    sys.modules["__main__"] = main
+    try:
+        exec(compile(path.read_bytes(), str(path), "exec"), vars(main))  # noqa: S102 - the user's program
+    finally:
+        sys.modules["__main__"] = before
 
 
 def _lies_in(folder: str, top_level: str) -> bool:

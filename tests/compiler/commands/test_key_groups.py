@@ -52,7 +52,7 @@ def test_a_declared_type_decides(run: Any) -> None:
         (["x", "--type", "Integer"], "not a value of the key type Integer"),
         (["x", "--parallelism", "9", "--max-parallelism", "8"], "--max-parallelism is 8"),
         (["x", "--parallelism", "0"], "0 is not in the range"),
-        ([], "Missing argument"),
+        ([], "missing argument 'KEY...'"),
     ],
 )
 def test_what_has_no_key_group_is_refused(arguments: list[str], message: str, run: Any) -> None:
