@@ -77,14 +77,15 @@ def test_the_commands_for_a_cluster_are_ones_that_opchain_knows(
     monkeypatch.chdir(ROOT)
     lines = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines()]
     (submit,) = [line for line in lines if "opchain submit " in line]
-    words = shlex.split(submit)[1:]
-    done = CliRunner().invoke(main, [*words, "--dry-run", "--build-dir", str(tmp_path)])
+    command, *words = shlex.split(submit)[1:]
+    options = ["--dry-run", "--build-dir", str(tmp_path)]
+    done = CliRunner().invoke(main, [command, *options, *words])
     assert done.exit_code == 0, done.stderr
     deploy = (ROOT / "docs" / "how-to" / "deploy.md").read_text(encoding="utf-8")
     (by_hand,) = [line for line in deploy.splitlines() if "examples/sessions.py" in line]
     assert "--properties-file spark-conf/standalone/spark-defaults.conf" in done.stdout
-    assert set(words[2:4]) <= set(shlex.split(by_hand))
-    assert by_hand.endswith(f" {shlex.join(words[1:4])}")
+    assert set(words[:2]) <= set(shlex.split(by_hand))
+    assert by_hand.endswith(f" {shlex.join(words[4:])}")
 
 
 def test_ci_runs_the_readme_s_test_command() -> None:
