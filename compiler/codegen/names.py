@@ -34,7 +34,8 @@ _OURS = frozenset(
         ),
         *("identify", "item", "time_of"),
         *("identify_to", "key", "keys", "op", "pane", "pane_for", "panes", "plain_keys"),
-        *("plain_keys_to", "previous", "process", "refuse", "run", "set_key", "skip", "start"),
+        *("plain_keys_to", "previous", "process", "refuse", "run", "set_key", "settle", "skip"),
+        "start",
         *("sum", "sums", "table", "timestamp", "timestamps"),
         *("timestamps_of", "value", "values", "values_of"),
     }

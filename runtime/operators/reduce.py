@@ -73,15 +73,16 @@ class ReduceOperator(UserFunctionOperator):
 
     def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
         """Snapshots the table, with all sums in it."""
-        self._settle()
+        self.settle()
         return super().snapshot_state(checkpoint_id, timestamp_ms)
 
     def snapshot_changes(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
         """Likewise."""
-        self._settle()
+        self.settle()
         return super().snapshot_changes(checkpoint_id, timestamp_ms)
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Puts what is kept as one field into the table, as tuples."""
         sums = self._sums
         if sums:
             self.table.update(zip(sums, tuples_of(sums, self._layout), strict=True))
@@ -99,7 +100,7 @@ class ReduceOperator(UserFunctionOperator):
     def folded(self, key: Any, value: Any) -> Any:
         """Folds a value into a key's state and gives the new state."""
         self._key = key
-        self._settle()
+        self.settle()
         if self.set_key is not None:
             self.set_key(key)
         if key.__class__ not in self.plain:

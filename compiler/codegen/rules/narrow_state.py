@@ -18,7 +18,7 @@ the time went into it. Nobody can tell, because:
 - one other field is an int, a float or a str, and stays one; all others are constants;
 - the expression cannot raise: no error will want to show the tuple.
 
-The table gets the tuples when a snapshot is taken (ReduceOperator).
+The table gets the tuples when a snapshot is taken (ReduceOperator), and before a fallback takes a batch.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.rules.plain_keys import key_program
 from opchain.compiler.codegen.static_types import never_raises, type_of
+from opchain.runtime.program.vertex_program import NO_OPERATOR
 from opchain.runtime.state.keys.key_identity import key_identity
 
 if TYPE_CHECKING:
@@ -71,6 +72,17 @@ def narrow_state(form: Form) -> None:
         return
     for function in form.functions:
         _narrow_state(form, function)
+    for function in form.functions:
+        _settle_first(form, function)
+
+
+def _settle_first(form: Form, function: Function) -> None:
+    """A fallback takes whole tuples from the table: those that are kept as one field go there before."""
+    for item in f.all_statements(function.body):
+        index = f.operator_of(item)
+        if isinstance(item, f.Fold) and f"sums_{index}" in form.names.bindings:
+            form.names.bind(f"settle_{index}", "attribute", index, "settle")
+            function.before += f.statements(f"settle_{index}()", NO_OPERATOR)
 
 
 def _narrow_state(form: Form, function: Function) -> None:

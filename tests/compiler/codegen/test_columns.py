@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,11 +11,14 @@ from forms import FORMS, job_of, run_form, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from opchain.common import Types, WatermarkStrategy
 from opchain.datastream import DataStreamUtils, ReduceFunction
+from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 from opchain.runtime.errors import UnpicklableRecordError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 class AddingUp(ReduceFunction[Any]):
@@ -215,3 +219,30 @@ def test_a_key_that_is_not_the_one_that_was_routed_by_is_found() -> None:
     assert runs[0].records("sums")[-1] == (sum(x % 3 for x in range(41)), 1)
     for run in runs:
         assert run.subtasks("sums") == runs[0].subtasks("sums")
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+@pytest.mark.parametrize("odd", ['{"user": 5, "n": NaN}', '{"n": 1e400, "user": 3}'])
+def test_sums_continue_behind_a_batch_that_the_fallback_took(
+    tmp_path: Path, odd: str, mode: str
+) -> None:
+    lines = [f'{{"user": {number % 7}, "n": {number}}}' for number in range(40)]
+    lines[17] = odd
+    path = tmp_path / "lines.json"
+    path.write_text("\n".join(lines), "utf-8")
+    kind = Types.TUPLE([Types.LONG(), Types.LONG()])
+
+    def draw(env: Any) -> None:
+        text = StreamFormat.text_line_format()
+        source = FileSource.for_record_stream_format(text, str(path)).build()
+        parsed = env.from_source(source, WatermarkStrategy.no_watermarks(), "lines").map(json.loads)
+        ones = parsed.map(lambda bid: (bid["user"], 1), output_type=kind)
+        keyed = ones.key_by(lambda pair: pair[0])
+        seen(keyed.reduce(lambda a, b: (a[0], a[1] + b[1])), "sums")
+
+    source = job_of(draw).vertices[-1].source
+    assert source is not None
+    assert "settle_0()" in source
+    plain = run_form(draw, "interpreted", mode=mode, batch_size=4)
+    fast = run_form(draw, "inlined", mode=mode, batch_size=4)
+    assert fast.subtasks("sums") == plain.subtasks("sums")
