@@ -113,6 +113,18 @@ def pytest_terminal_summary(
         terminalreporter.write_line(f"left out: {number} tests {what} (pytest -m {kind})")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _stay_pytest() -> Iterator[None]:
+    """`opchain submit` goes on as spark-submit: a test that does so would end the run without a result."""
+
+    def refuse(program: str, arguments: list[str]) -> None:
+        raise AssertionError(f"this test would replace pytest by {program} {arguments}")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "execv", refuse)
+        yield
+
+
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[Kafka]:
     """One broker for all tests that need no more."""
