@@ -39,7 +39,6 @@ from opchain.runtime.mailbox.processing_time_service import (
     MailboxProcessingTimeService,
     ProcessingTimeCallback,
     ProcessingTimeService,
-    SystemProcessingTimeService,
     TimerHandle,
 )
 from opchain.runtime.mailbox.task_action_executor import (
@@ -80,7 +79,6 @@ __all__ = [
     "SourceCancelledError",
     "Suspension",
     "SynchronizedTaskActionExecutor",
-    "SystemProcessingTimeService",
     "SystemTimerService",
     "TaskActionExecutor",
     "TaskMailbox",

@@ -4,7 +4,7 @@ A priority is a filter and never an order. An operator's mail carries the operat
 chain, counted from the head; an operator that waits takes only mail of its own priority or above,
 so that nothing upstream of it runs in the middle of a record that it has not finished.
 
-Flink: Mail, with MailOptions. Here the description is a finished string, and the exception that a
+Flink: Mail. Here the description is a finished string, and the exception that a
 mail raises keeps its type and gains a note with that description.
 """
 
@@ -37,9 +37,6 @@ class Mail:
         priority: Index of the operator in its chain, or MIN_PRIORITY, or MAX_PRIORITY.
         description: What an error says the task was doing.
         action_executor: Runs the command, perhaps under a lock.
-        deferrable: Whether no operator may run it while waiting. For long actions: a waiting operator
-            should get its turn back soon.
-        urgent: Whether `put` queues it before all mail that is not urgent.
         on_drop: Called instead of `command` when the mailbox closes before the mail has run.
         put_at_ns: When it entered the mailbox, by the mailbox's clock.
     """
@@ -48,15 +45,8 @@ class Mail:
     priority: int
     description: str
     action_executor: TaskActionExecutor = IMMEDIATE
-    deferrable: bool = False
-    urgent: bool = False
     on_drop: Callable[[], object] | None = None
     put_at_ns: int = field(default=0, init=False)
-
-    @property
-    def visible_priority(self) -> int:
-        """The priority that `take` compares: the lowest one for deferrable mail."""
-        return MIN_PRIORITY if self.deferrable else self.priority
 
     def run(self) -> None:
         """Run the command.

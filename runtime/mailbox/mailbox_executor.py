@@ -60,14 +60,7 @@ class MailboxExecutor:
         self._run_mail = run_mail
         self._allow_yield = allow_yield
 
-    def execute(
-        self,
-        command: Callable[[], object],
-        description: str,
-        *,
-        deferrable: bool = False,
-        urgent: bool = False,
-    ) -> None:
+    def execute(self, command: Callable[[], object], description: str) -> None:
         """Run a command in the task's thread, after the mail that is waiting now.
 
         An exception that it raises fails the task.
@@ -75,24 +68,13 @@ class MailboxExecutor:
         Args:
             command: What to run; what it returns is ignored.
             description: Named by the error if the command fails.
-            deferrable: Whether no waiting operator may run it.
-            urgent: Whether it runs before mail that is not urgent.
 
         Raises:
             MailboxClosedError: The task is ending. Flink: RejectedExecutionException.
         """
-        self._mailbox.put(
-            Mail(command, self.priority, description, self._action_executor, deferrable, urgent)
-        )
+        self._mailbox.put(Mail(command, self.priority, description, self._action_executor))
 
-    def submit(
-        self,
-        command: Callable[[], T],
-        description: str,
-        *,
-        deferrable: bool = False,
-        urgent: bool = False,
-    ) -> Future[T]:
+    def submit(self, command: Callable[[], T], description: str) -> Future[T]:
         """Run a command in the task's thread and get what it returns or raises through a future.
 
         An exception that it raises does not fail the task, so the future must be looked at. In the
@@ -109,8 +91,6 @@ class MailboxExecutor:
                 self.priority,
                 description,
                 self._action_executor,
-                deferrable,
-                urgent,
                 on_drop=future.cancel,
             )
         )
@@ -141,14 +121,6 @@ class MailboxExecutor:
             return False
         self._run_mail(mail)
         return True
-
-    def should_interrupt(self) -> bool:
-        """Whether a long action should give way because mail is waiting, of whatever priority.
-
-        Raises:
-            NotMailboxThreadError: The caller is not the task's thread.
-        """
-        return self._mailbox.has_mail()
 
     def _require_yield_allowed(self) -> None:
         if not self._allow_yield:

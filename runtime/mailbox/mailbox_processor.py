@@ -1,7 +1,6 @@
 """The loop of a task: mail first, then one default action, again and again.
 
-The loop exists in one form, `turn`, and two drivers: a generator calls it between the buffers that
-it yields (a task on Spark), `run_mailbox_loop` calls it until the end.
+The loop is driven turn by turn: a task is a generator, which calls `turn` between the buffers that it yields.
 
 With no mail, a turn costs one flag, `TaskMailbox.has_new_mail`, besides the default action itself
 (benchmarks/mailbox.py measures it). Everything else is kept off that path:
@@ -113,22 +112,6 @@ class MailboxProcessor:
             self._action(self)
         return self._goes_on or self._end()
 
-    def run_mailbox_loop(self) -> None:
-        """Take turns until the loop is suspended or completed; call it again after a suspension.
-
-        Raises:
-            BaseException: As `turn`.
-            NotMailboxThreadError: The caller is not the mailbox thread.
-            MailboxClosedError: The mailbox is not open.
-        """
-        self._mailbox.require_mailbox_thread("run the mailbox loop")
-        if self._mailbox.state is not MailboxState.OPEN:
-            raise MailboxClosedError(
-                f"cannot run the mailbox loop: the mailbox is {self._mailbox.state.value}"
-            )
-        while self.turn():
-            pass
-
     def run_mailbox_step(self) -> bool:
         """Run one mail, or one default action if there is none; False if there was nothing to run.
 
@@ -220,11 +203,6 @@ class MailboxProcessor:
         if not self._is_completed:
             self._action = self._wait_for_mail
         return self._suspension
-
-    @property
-    def is_default_action_available(self) -> bool:
-        """Whether the default action is not suspended."""
-        return self._suspension is None
 
     @property
     def is_completed(self) -> bool:

@@ -17,7 +17,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
-from opchain.runtime.mailbox.timer_service import SystemTimerService
 
 if TYPE_CHECKING:
     from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor
@@ -170,27 +169,6 @@ class MailboxProcessingTimeService:
             if timer.call is not None:
                 self._timers.cancel(timer.call)
             return True
-
-
-class SystemProcessingTimeService(MailboxProcessingTimeService):
-    """Timers by the system's clock.
-
-    Args:
-        executor: Sends the mail, with the operator's priority.
-        timers: The timers of the task, to share their thread; its own if not given.
-    """
-
-    def __init__(self, executor: MailboxExecutor, timers: SystemTimerService | None = None) -> None:
-        self._own_timers: SystemTimerService | None = None
-        if timers is None:
-            timers = self._own_timers = SystemTimerService()
-        super().__init__(timers, executor)
-
-    def shutdown(self) -> None:
-        """Fire no more, and end the timers' thread unless it is shared."""
-        self.quiesce()
-        if self._own_timers is not None:
-            self._own_timers.shutdown()
 
 
 class _Timer:

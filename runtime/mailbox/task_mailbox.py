@@ -1,7 +1,6 @@
 """The mailbox: any thread puts mail, the one thread that owns the mailbox takes it.
 
-Mail leaves in this order: what was put first (`put_first`, urgent mail), then the batch, then the
-queue. The queue is shared and locked. The batch belongs to the mailbox thread: `create_batch` moves
+Mail leaves in this order: what was put first (`put_first`), then the batch, then the queue. The queue is shared and locked. The batch belongs to the mailbox thread: `create_batch` moves
 into it what is waiting now, and it is emptied without the lock. Nothing that is put later joins a
 batch, which is what bounds the mail of one turn.
 
@@ -75,13 +74,13 @@ class TaskMailbox:
 
     __slots__ = (
         "_batch",
+        "_first",
         "_lock",
         "_not_empty",
         "_queue",
         "_state",
         "_thread_id",
         "_thread_name",
-        "_urgent",
         "clock_ns",
         "has_new_mail",
     )
@@ -95,7 +94,7 @@ class TaskMailbox:
         # Re-entrant, so that what run_exclusively runs may put.
         self._lock = threading.RLock()
         self._not_empty = threading.Condition(self._lock)
-        self._urgent: deque[Mail] = deque()  # filled under the lock, emptied by the mailbox thread
+        self._first: deque[Mail] = deque()  # filled under the lock, emptied by the mailbox thread
         self._batch: deque[Mail] = deque()  # touched by the mailbox thread alone
         self._queue: deque[Mail] = deque()  # touched under the lock alone
 
@@ -111,24 +110,24 @@ class TaskMailbox:
     def has_mail(self) -> bool:
         """Whether any mail is waiting, of whatever priority."""
         self.require_mailbox_thread("look for mail")
-        return bool(self._urgent or self._batch or self._queue)
+        return bool(self._first or self._batch or self._queue)
 
     def size(self) -> int:
         """How many mails are waiting, those of the batch included."""
         with self._lock:
-            return len(self._urgent) + len(self._batch) + len(self._queue)
+            return len(self._first) + len(self._batch) + len(self._queue)
 
     # Putting, from any thread
 
     def put(self, mail: Mail) -> None:
-        """Add mail behind all other mail, or behind all other urgent mail if it is urgent.
+        """Add mail behind all other mail.
 
         Raises:
             MailboxClosedError: The mailbox is quiesced or closed.
         """
         with self._lock:
             self._accept(mail)
-            (self._urgent if mail.urgent else self._queue).append(mail)
+            self._queue.append(mail)
             self._announce()
 
     def put_first(self, mail: Mail) -> None:
@@ -139,7 +138,7 @@ class TaskMailbox:
         """
         with self._lock:
             self._accept(mail)
-            self._urgent.appendleft(mail)
+            self._first.appendleft(mail)
             self._announce()
 
     def run_exclusively(self, action: Callable[[], T]) -> T:
@@ -189,7 +188,7 @@ class TaskMailbox:
             self._batch.extend(self._queue)
             self._queue.clear()
             self._lower_flag_if_empty()
-            return len(self._urgent) + len(self._batch)
+            return len(self._first) + len(self._batch)
 
     def try_take_from_batch(self) -> Mail | None:
         """Remove the next mail of the batch, or mail that was put first; None if there is neither.
@@ -198,8 +197,8 @@ class TaskMailbox:
             MailboxClosedError: The mailbox is closed.
         """
         self._check_may_take()
-        if self._urgent:
-            mail = self._urgent.popleft()
+        if self._first:
+            mail = self._first.popleft()
         elif self._batch:
             mail = self._batch.popleft()
         else:
@@ -225,8 +224,8 @@ class TaskMailbox:
         """Remove and return all mail, the next one first."""
         self.require_mailbox_thread("drain the mailbox")
         with self._lock:
-            mails = [*self._urgent, *self._batch, *self._queue]
-            self._urgent.clear()
+            mails = [*self._first, *self._batch, *self._queue]
+            self._first.clear()
             self._batch.clear()
             self._queue.clear()
             self.has_new_mail = False
@@ -289,9 +288,9 @@ class TaskMailbox:
         self._not_empty.wait()
 
     def _remove_oldest(self, priority: int) -> Mail | None:
-        for line in (self._urgent, self._batch, self._queue):
+        for line in (self._first, self._batch, self._queue):
             for position, mail in enumerate(line):
-                if mail.visible_priority >= priority:
+                if mail.priority >= priority:
                     del line[position]
                     self._lower_flag_if_empty()
                     return mail
@@ -300,5 +299,5 @@ class TaskMailbox:
     def _lower_flag_if_empty(self) -> None:
         # In this order, also without the lock: see the module's docstring.
         self.has_new_mail = False
-        if self._urgent or self._batch or self._queue:
+        if self._first or self._batch or self._queue:
             self.has_new_mail = True

@@ -50,7 +50,8 @@ class Input:
 def test_the_loop_ends_when_all_actions_are_completed() -> None:
     records = Input("a", "b", "end", "after the end")
     processor = MailboxProcessor(records)
-    processor.run_mailbox_loop()
+    while processor.turn():
+        pass
 
     assert records.trace == ["a", "b"]
     assert processor.is_completed
@@ -64,7 +65,8 @@ def test_completion_overtakes_mail_which_stays_for_draining() -> None:
     processor.turn()
     processor.turn()  # asks for the end
     processor.mailbox_executor().execute(lambda: ran.append("mail"), "mail")
-    processor.run_mailbox_loop()
+    while processor.turn():
+        pass
 
     assert ran == []
     processor.prepare_close()
@@ -83,7 +85,7 @@ def test_a_suspended_action_is_not_called_while_mail_runs() -> None:
 
     assert mails == [0, 1, 2]
     assert records.calls == 1
-    assert not processor.is_default_action_available
+    assert processor._suspension is not None
 
 
 def test_a_turn_without_input_waits_for_mail_and_does_not_spin(
@@ -123,7 +125,8 @@ def test_another_thread_resumes_by_mail(
         records.resume()
 
     bringer = other_threads.start(bring_input_once_the_loop_waits)
-    processor.run_mailbox_loop()
+    while processor.turn():
+        pass
     bringer.result(60)
 
     assert records.trace == ["a", "b"]
@@ -136,7 +139,8 @@ def test_a_resume_that_comes_before_the_wait_is_not_lost(other_threads: OtherThr
     processor.turn()
     records.records += ["a", "end"]
     other_threads.run(records.resume)
-    processor.run_mailbox_loop()  # would wait forever
+    while processor.turn():  # would wait forever
+        pass
 
     assert records.trace == ["a"]
 
@@ -147,7 +151,7 @@ def test_the_mailbox_thread_resumes_at_once() -> None:
     processor.turn()
     records.resume()
 
-    assert processor.is_default_action_available
+    assert processor._suspension is None
     records.records += ["a"]
     processor.turn()
     assert records.trace == ["a"]
@@ -181,7 +185,7 @@ def test_only_the_first_resume_counts(
     else:
         other_threads.run(old.resume)
         processor.turn()
-    assert not processor.is_default_action_available
+    assert processor._suspension is not None
 
 
 def test_suspending_twice_is_an_error() -> None:
@@ -195,7 +199,7 @@ def test_another_thread_cannot_suspend(other_threads: OtherThreads) -> None:
     processor = MailboxProcessor(list)  # type: ignore[arg-type]
     with pytest.raises(NotMailboxThreadError, match="cannot suspend the default action"):
         other_threads.run(processor.suspend_default_action)
-    assert processor.is_default_action_available
+    assert processor._suspension is None
 
 
 @pytest.mark.parametrize("end", [MailboxProcessor.prepare_close, MailboxProcessor.close])
@@ -206,7 +210,7 @@ def test_resuming_after_the_end_does_nothing(
     suspension = processor.suspend_default_action()
     end(processor)
     other_threads.run(suspension.resume)
-    assert not processor.is_default_action_available
+    assert processor._suspension is not None
 
 
 def test_a_completed_loop_stays_so_when_its_action_is_resumed() -> None:

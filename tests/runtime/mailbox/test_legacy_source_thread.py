@@ -91,7 +91,8 @@ def test_the_source_runs_to_its_end_beside_the_loop(tasks: Callable[..., SourceT
             ctx.collect(number)
 
     task = tasks(run)
-    task.processor.run_mailbox_loop()
+    while task.processor.turn():
+        pass
 
     assert task.out == [0, 1, 2]
     assert task.trace == ["finished"]
@@ -103,12 +104,13 @@ def test_the_default_action_starts_the_source_once(tasks: Callable[..., SourceTa
     may_end = threading.Event()
     task = tasks(lambda _: may_end.wait(60))
     task.processor.turn()
-    assert not task.processor.is_default_action_available
+    assert task.processor._suspension is not None
     for _ in range(3):
         task.send(lambda: task.trace.append("mail"))
         task.processor.turn()
     may_end.set()
-    task.processor.run_mailbox_loop()
+    while task.processor.turn():
+        pass
     assert task.trace == ["mail", "mail", "mail", "finished"]
 
 
@@ -118,14 +120,16 @@ def test_the_end_of_the_source_is_mail_and_runs_in_the_tasks_thread(
     ran: list[tuple[int, bool]] = []
     task = tasks(lambda _: None)
     task.source._on_finished = lambda: ran.append((threading.get_ident(), task.lock.is_owned()))
-    task.processor.run_mailbox_loop()
+    while task.processor.turn():
+        pass
     assert ran == [(threading.get_ident(), True)]
 
 
 def test_elements_are_delivered_under_the_lock(tasks: Callable[..., SourceTask]) -> None:
     owned: list[bool] = []
     task = tasks(lambda ctx: ctx.collect(1), deliver=lambda _: owned.append(task.lock.is_owned()))
-    task.processor.run_mailbox_loop()
+    while task.processor.turn():
+        pass
     assert owned == [True]
 
 
@@ -145,7 +149,8 @@ def test_no_element_is_delivered_while_mail_runs(tasks: Callable[..., SourceTask
     task = tasks(run)
     task.processor.turn()
     task.send(mail)
-    task.processor.run_mailbox_loop()
+    while task.processor.turn():
+        pass
     assert seen == [[]]
     assert task.out == [1]
 
@@ -171,7 +176,8 @@ def test_a_snapshot_sees_an_element_and_its_offset_or_neither(
     task.processor.turn()
     assert between.wait(60)
     task.send(lambda: snapshots.append((task.out[-1], offset)))
-    task.processor.run_mailbox_loop()
+    while task.processor.turn():
+        pass
 
     assert offset == 100
     [(last_element, offset_seen)] = snapshots
@@ -187,7 +193,7 @@ def test_an_error_of_the_source_fails_the_loop_with_its_type(
 
     task = tasks(run)
     with pytest.raises(ConnectionResetError, match="peer") as caught:
-        task.processor.run_mailbox_loop()
+        list(iter(task.processor.turn, False))
     assert task.out == [1]
     assert task.trace == []
     assert caught.value is task.source.error
@@ -199,7 +205,7 @@ def test_an_error_of_the_source_fails_the_loop_with_its_type(
 def test_an_error_downstream_fails_the_loop(tasks: Callable[..., SourceTask]) -> None:
     task = tasks(lambda ctx: ctx.collect(1), deliver=lambda _: {}["key"])
     with pytest.raises(KeyError):
-        task.processor.run_mailbox_loop()
+        list(iter(task.processor.turn, False))
 
 
 class EndlessSource:
@@ -246,7 +252,8 @@ def test_a_cancelled_source_ends_and_completes_the_loop(
     task.processor.turn()
     assert source.has_started.wait(60)
     task.source.cancel()
-    task.processor.run_mailbox_loop()
+    while task.processor.turn():
+        pass
 
     assert task.processor.is_completed
     assert task.trace == []  # not finished
@@ -261,7 +268,8 @@ def test_a_source_waiting_for_the_lock_delivers_nothing_once_cancelled(
         task.processor.turn()
         assert task.lock.somebody_waits.wait(60)
         task.source.cancel()
-    task.processor.run_mailbox_loop()
+    while task.processor.turn():
+        pass
     assert task.out == []
 
 
@@ -280,7 +288,8 @@ def test_code_that_catches_every_exception_does_not_catch_the_cancellation(
     task.processor.turn()
     assert started.wait(60)
     task.source.cancel()
-    task.processor.run_mailbox_loop()
+    while task.processor.turn():
+        pass
     assert task.source.join(60)
 
 
@@ -296,7 +305,8 @@ def test_what_a_cancelled_source_raises_is_kept_and_fails_nothing(
     task = tasks(run, cancel=socket_closed.set)
     task.processor.turn()
     task.source.cancel()
-    task.processor.run_mailbox_loop()
+    while task.processor.turn():
+        pass
     assert isinstance(task.source.error, OSError)
 
 
@@ -314,7 +324,8 @@ def test_a_source_cancelled_before_it_started_never_runs(tasks: Callable[..., So
     task = tasks(ran.append)
     assert task.source.join(0)
     task.source.cancel()
-    task.processor.run_mailbox_loop()
+    while task.processor.turn():
+        pass
     assert task.source.join(60)
     assert ran == []
     assert task.processor.is_completed

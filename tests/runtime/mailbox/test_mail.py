@@ -5,8 +5,6 @@ import traceback
 import pytest
 
 from opchain.runtime.mailbox import (
-    MAX_PRIORITY,
-    MIN_PRIORITY,
     Mail,
     SynchronizedTaskActionExecutor,
 )
@@ -47,22 +45,6 @@ def test_nested_mail_is_named_from_the_inside_out() -> None:
         "while running mail 'inner'",
         "while running mail 'outer'",
     ]
-
-
-@pytest.mark.parametrize(
-    ("priority", "deferrable", "visible"),
-    [
-        (3, False, 3),
-        (3, True, MIN_PRIORITY),
-        (MAX_PRIORITY, False, MAX_PRIORITY),
-        (MAX_PRIORITY, True, MIN_PRIORITY),
-    ],
-)
-def test_deferrable_mail_shows_the_lowest_priority(
-    priority: int, deferrable: bool, visible: int
-) -> None:
-    mail = Mail(list, priority, "mail", deferrable=deferrable)
-    assert (mail.priority, mail.visible_priority) == (priority, visible)
 
 
 def test_dropped_mail_tells_whoever_waits_and_does_not_run() -> None:

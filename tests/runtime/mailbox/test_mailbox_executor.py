@@ -52,18 +52,11 @@ def test_mail_carries_what_the_executor_was_told(mailbox: TaskMailbox) -> None:
     actions = SynchronizedTaskActionExecutor()
     executor = MailboxExecutor(mailbox, 7, actions)
     executor.execute(fail, "first")
-    executor.execute(fail, "second", deferrable=True)
-    executor.execute(fail, "third", urgent=True)
-    executor.submit(fail, "fourth", deferrable=True, urgent=True).cancel()
+    executor.submit(fail, "second").cancel()
 
     assert [
-        (mail.description, mail.priority, mail.deferrable, mail.urgent) for mail in mailbox.drain()
-    ] == [
-        ("third", 7, False, True),
-        ("fourth", 7, True, True),
-        ("first", 7, False, False),
-        ("second", 7, True, False),
-    ]
+        (mail.description, mail.priority, mail.action_executor) for mail in mailbox.drain()
+    ] == [("first", 7, actions), ("second", 7, actions)]
 
 
 @pytest.mark.parametrize("send", [MailboxExecutor.execute, MailboxExecutor.submit])
@@ -137,19 +130,6 @@ def test_a_waiting_operator_sees_its_own_mail_and_that_downstream(mailbox: TaskM
     assert mailbox.size() == 3
 
 
-def test_a_waiting_operator_runs_no_deferrable_mail_and_the_task_does(mailbox: TaskMailbox) -> None:
-    ran: list[str] = []
-    operator = MailboxExecutor(mailbox, 0)
-    operator.execute(lambda: ran.append("deferrable"), "m", deferrable=True)
-    operator.execute(lambda: ran.append("other"), "m")
-
-    operator.yield_()
-    assert ran == ["other"]
-    assert not operator.try_yield()
-    MailboxExecutor(mailbox, MIN_PRIORITY).yield_()
-    assert ran == ["other", "deferrable"]
-
-
 def test_an_operator_waits_for_mail_queued_behind_it() -> None:
     trace: list[str] = []
     processor = MailboxProcessor(lambda _: trace.append("default"))
@@ -206,7 +186,7 @@ def test_an_error_of_mail_leaves_the_yield_with_its_type(
 
 @pytest.mark.parametrize(
     "operation",
-    [MailboxExecutor.yield_, MailboxExecutor.try_yield, MailboxExecutor.should_interrupt],
+    [MailboxExecutor.yield_, MailboxExecutor.try_yield],
 )
 def test_only_the_task_waits_and_looks(
     mailbox: TaskMailbox,
@@ -233,10 +213,3 @@ def test_a_yield_that_could_never_end_is_an_error(mailbox: TaskMailbox) -> None:
     mailbox.quiesce()
     with pytest.raises(MailboxClosedError, match="none can come"):
         MailboxExecutor(mailbox, 3).yield_()
-
-
-def test_long_work_gives_way_to_any_mail(mailbox: TaskMailbox) -> None:
-    executor = MailboxExecutor(mailbox, 3)
-    assert not executor.should_interrupt()
-    MailboxExecutor(mailbox, MIN_PRIORITY).execute(fail, "for the task")
-    assert executor.should_interrupt()

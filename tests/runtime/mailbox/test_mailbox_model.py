@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 class Send(NamedTuple):
     priority: int
     place: str
-    deferrable: bool
     script: Script
 
 
@@ -47,11 +46,11 @@ Script = tuple["Send | Wait | Suspend", ...]
 """What a command or a default action does."""
 
 PRIORITIES = st.sampled_from([MIN_PRIORITY, 0, 1, 2, MAX_PRIORITY])
-PLACES = st.sampled_from(["last", "last", "last", "urgent", "first"])
+PLACES = st.sampled_from(["last", "last", "last", "first"])
 
 
 def sends(scripts: st.SearchStrategy[Script]) -> st.SearchStrategy[Send]:
-    return st.builds(Send, PRIORITIES, PLACES, st.booleans(), scripts)
+    return st.builds(Send, PRIORITIES, PLACES, scripts)
 
 
 def scripts_with(inner: st.SearchStrategy[Script]) -> st.SearchStrategy[Script]:
@@ -74,27 +73,25 @@ class Model:
     """What a mailbox and its loop are, without threads, batches and flags."""
 
     def __init__(self) -> None:
-        self.urgent: list[ModelMail] = []
+        self.first: list[ModelMail] = []
         self.queue: list[ModelMail] = []
         self.trace: list[str] = []
         self.sent = 0
         self.is_suspended = False
 
     def mails(self) -> list[str]:
-        return [mail.name for mail in self.urgent + self.queue]
+        return [mail.name for mail in self.first + self.queue]
 
     def send(self, send: Send) -> None:
         self.sent += 1
-        mail = ModelMail(
-            f"mail {self.sent}", MIN_PRIORITY if send.deferrable else send.priority, send.script
-        )
+        mail = ModelMail(f"mail {self.sent}", send.priority, send.script)
         if send.place == "first":
-            self.urgent.insert(0, mail)
+            self.first.insert(0, mail)
         else:
-            (self.urgent if send.place == "urgent" else self.queue).append(mail)
+            self.queue.append(mail)
 
     def take(self, priority: int) -> ModelMail | None:
-        for line in (self.urgent, self.queue):
+        for line in (self.first, self.queue):
             for mail in line:
                 if mail.priority >= priority:
                     line.remove(mail)
@@ -111,7 +108,7 @@ class Model:
             if isinstance(step, Send):
                 self.send(step)
             elif isinstance(step, Suspend):
-                self.urgent.insert(0, ModelMail("suspend", MAX_PRIORITY, (), suspends=True))
+                self.first.insert(0, ModelMail("suspend", MAX_PRIORITY, (), suspends=True))
             elif (mail := self.take(step.priority)) is not None:
                 self.run(mail)
 
@@ -120,8 +117,8 @@ class Model:
         for _ in range(len(self.mails())):
             # Of the queue, only what was there when the turn began.
             left_in_batch = [mail for mail in left_in_batch if mail in self.queue]
-            if self.urgent:
-                mail = self.urgent.pop(0)
+            if self.first:
+                mail = self.first.pop(0)
             elif left_in_batch:
                 mail = left_in_batch[0]
                 self.queue.remove(mail)
@@ -162,13 +159,10 @@ class MailboxAgainstModel(RuleBasedStateMachine):
         name = f"mail {self.sent}"
         if send.place == "first":
             command = partial(self.run_command, name, send.script)
-            self.mailbox.put_first(Mail(command, send.priority, name, deferrable=send.deferrable))
+            self.mailbox.put_first(Mail(command, send.priority, name))
         else:
             self.processor.mailbox_executor(send.priority).execute(
-                partial(self.run_command, name, send.script),
-                name,
-                deferrable=send.deferrable,
-                urgent=send.place == "urgent",
+                partial(self.run_command, name, send.script), name
             )
 
     def run_command(self, name: str, script: Script) -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from opchain.runtime.mailbox import (
     Controller,
-    MailboxClosedError,
     MailboxProcessor,
     NotMailboxThreadError,
     SynchronizedTaskActionExecutor,
@@ -31,15 +30,13 @@ class Loop:
     def default_action(self, _: Controller) -> None:
         self.trace.append("default")
 
-    def send(
-        self, name: str, then: Callable[[], object] | None = None, *, urgent: bool = False
-    ) -> None:
+    def send(self, name: str, then: Callable[[], object] | None = None) -> None:
         def command() -> None:
             self.trace.append(name)
             if then is not None:
                 then()
 
-        self.processor.mailbox_executor().execute(command, name, urgent=urgent)
+        self.processor.mailbox_executor().execute(command, name)
 
     def turns(self, number: int) -> list[str]:
         for _ in range(number):
@@ -65,12 +62,9 @@ def test_mail_runs_before_the_default_action(loop: Loop) -> None:
     assert loop.turns(2) == ["a", "b", "default", "default"]
 
 
-@pytest.mark.parametrize("urgent", [False, True])
-def test_mail_that_sends_itself_does_not_starve_the_default_action(
-    loop: Loop, urgent: bool
-) -> None:
+def test_mail_that_sends_itself_does_not_starve_the_default_action(loop: Loop) -> None:
     def rearm() -> None:
-        loop.send("timer", rearm, urgent=urgent)
+        loop.send("timer", rearm)
 
     rearm()
     assert loop.turns(3) == ["timer", "default"] * 3
@@ -143,9 +137,11 @@ def test_a_suspended_loop_goes_on_when_run_again(
         loop.send(name, lambda: other_threads.run(suspend) if other_thread else suspend())
     loop.send("c")
 
-    loop.processor.run_mailbox_loop()
+    while loop.processor.turn():
+        pass
     assert loop.trace == ["a"]
-    loop.processor.run_mailbox_loop()
+    while loop.processor.turn():
+        pass
     assert loop.trace == ["a", "b"]
     assert loop.turns(1) == ["a", "b", "c", "default"]
     assert not loop.processor.is_completed
@@ -155,7 +151,8 @@ def test_suspending_overtakes_queued_mail(loop: Loop) -> None:
     for number in range(100):
         loop.send(str(number))
     loop.processor.suspend()
-    loop.processor.run_mailbox_loop()
+    while loop.processor.turn():
+        pass
     assert loop.trace == []
     assert loop.mailbox.size() == 100
 
@@ -164,7 +161,8 @@ def test_completion_is_for_good(loop: Loop) -> None:
     loop.send("a")
     loop.processor.all_actions_completed()
     for _ in range(2):
-        loop.processor.run_mailbox_loop()
+        while loop.processor.turn():
+            pass
         assert not loop.processor.turn()
         assert not loop.processor.run_mailbox_step()
     assert loop.trace == []
@@ -200,7 +198,8 @@ def test_the_loop_ends_when_a_waiting_operator_meets_the_control_mail(
     processor = MailboxProcessor(default_action)
     if waiting == "mail":
         processor.mailbox_executor().execute(operate, "waiting mail")
-    processor.run_mailbox_loop()
+    while processor.turn():
+        pass
     assert trace == [waiting]
 
 
@@ -209,24 +208,6 @@ def test_control_after_the_end_does_nothing(loop: Loop) -> None:
     loop.processor.suspend()
     loop.processor.all_actions_completed()
     assert loop.mailbox.size() == 0
-
-
-def test_the_loop_belongs_to_the_mailbox_thread(loop: Loop, other_threads: OtherThreads) -> None:
-    with pytest.raises(NotMailboxThreadError, match="cannot run the mailbox loop"):
-        other_threads.run(loop.processor.run_mailbox_loop)
-    assert loop.trace == []
-
-
-@pytest.mark.parametrize(
-    ("end", "state"),
-    [(MailboxProcessor.prepare_close, "quiesced"), (MailboxProcessor.close, "closed")],
-)
-def test_the_loop_needs_an_open_mailbox(
-    loop: Loop, end: Callable[[MailboxProcessor], object], state: str
-) -> None:
-    end(loop.processor)
-    with pytest.raises(MailboxClosedError, match=f"the mailbox is {state}"):
-        loop.processor.run_mailbox_loop()
 
 
 # Single steps

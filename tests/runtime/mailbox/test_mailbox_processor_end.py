@@ -75,13 +75,13 @@ def test_an_error_of_another_thread_fails_the_loop_before_any_other_mail(
     loop.send("a")
     other_threads.run(work, name="async io")
     with pytest.raises(UserError, match="lost connection") as caught:
-        loop.processor.run_mailbox_loop()
+        list(iter(loop.processor.turn, False))
 
     assert loop.trace == []
     assert caught.value.__notes__ == ["while running mail 'error reported by thread 'async io''"]
     frames = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
     assert frames[-2:] == ["work", "fail_far_away"]  # the stack of the thread that failed
-    assert "run_mailbox_loop" in frames
+    assert "turn" in frames
 
 
 @pytest.mark.parametrize("error", [KeyError("k"), SystemExit(3), KeyboardInterrupt()])
@@ -112,7 +112,7 @@ def test_mail_behind_a_failed_one_is_kept(loop: Loop) -> None:
 def test_an_error_of_the_default_action_leaves_the_loop() -> None:
     processor = MailboxProcessor(lambda _: fail_far_away())
     with pytest.raises(UserError):
-        processor.run_mailbox_loop()
+        list(iter(processor.turn, False))
 
 
 # The end

@@ -7,9 +7,9 @@ import pytest
 
 from opchain.runtime.mailbox import (
     MailboxExecutor,
+    MailboxProcessingTimeService,
     MailboxProcessor,
     ProcessingTimeService,
-    SystemProcessingTimeService,
     SystemTimerService,
     TaskMailbox,
     TimerHandle,
@@ -271,7 +271,7 @@ class SystemTimers:
         self.timers = SystemTimerService(lambda: self.now_ms)
         self.mailbox = TaskMailbox()
         self.executor = MailboxExecutor(self.mailbox, 0)
-        self.service = SystemProcessingTimeService(self.executor, self.timers)
+        self.service = MailboxProcessingTimeService(self.timers, self.executor)
         self.fired: list[tuple[int, int]] = []
 
     def callback(self, at_ms: int) -> None:
@@ -308,41 +308,3 @@ def test_a_fixed_rate_is_kept_by_the_timer_thread(system: SystemTimers) -> None:
     for _ in range(3):
         system.executor.yield_()
     assert [at_ms for at_ms, _ in system.fired] == [101, 111, 121]
-
-
-def test_shutting_down_ends_the_services_own_thread() -> None:
-    mailbox = TaskMailbox()
-    executor = MailboxExecutor(mailbox, 0)
-    service = SystemProcessingTimeService(executor)
-    fired: list[int] = []
-    service.register_timer(0, fired.append)
-    executor.yield_()
-    thread = service._timers._thread  # type: ignore[attr-defined]
-
-    service.shutdown()
-    assert not thread.is_alive()
-    service.register_timer(0, fired.append)
-    assert mailbox.size() == 0
-    assert fired == [0]
-
-
-def test_shutting_down_keeps_timers_already_registered_from_firing(system: SystemTimers) -> None:
-    other = SystemProcessingTimeService(system.executor, system.timers)
-    system.service.register_timer(100, system.callback)
-    system.service.shutdown()
-    system.now_ms = 101
-    other.register_timer(100, system.callback)
-    system.executor.yield_()
-    assert system.mailbox.size() == 0
-    assert len(system.fired) == 1
-
-
-def test_shutting_down_leaves_a_shared_thread_to_the_others(system: SystemTimers) -> None:
-    other = SystemProcessingTimeService(system.executor, system.timers)
-    system.service.register_timer(1, system.callback)
-    system.executor.yield_()
-    system.service.shutdown()
-    system.service.register_timer(1, system.callback)
-    other.register_timer(2, system.callback)
-    system.executor.yield_()
-    assert [at_ms for at_ms, _ in system.fired] == [1, 2]

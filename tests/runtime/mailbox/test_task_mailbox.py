@@ -52,7 +52,7 @@ def test_mail_leaves_in_the_order_it_came() -> None:
 @pytest.mark.parametrize(
     ("priority", "seen"),
     [
-        (MIN_PRIORITY, ["task", "head", "deferrable", "tail", "any"]),
+        (MIN_PRIORITY, ["task", "head", "tail", "any"]),
         (0, ["head", "tail", "any"]),
         (1, ["tail", "any"]),
         (2, ["tail", "any"]),
@@ -65,14 +65,13 @@ def test_priority_filters_and_does_not_order(priority: int, seen: list[str], bat
     mailbox = TaskMailbox()
     mailbox.put(mail("task", MIN_PRIORITY))
     mailbox.put(mail("head", 0))
-    mailbox.put(mail("deferrable", 2, deferrable=True))
     mailbox.put(mail("tail", 2))
     mailbox.put(mail("any", MAX_PRIORITY))
     if batched:
         mailbox.create_batch()
 
     assert take_all(mailbox, priority) == seen
-    assert mailbox.size() == 5 - len(seen)
+    assert mailbox.size() == 4 - len(seen)
 
 
 @pytest.mark.parametrize("from_mailbox_thread", [True, False])
@@ -101,15 +100,6 @@ def test_mail_put_first_overtakes_the_rest_of_the_batch() -> None:
     assert first is not None
     assert first.description == "a"
     assert take_batch(mailbox) == ["poison", "b", "c"]
-
-
-def test_urgent_mail_overtakes_all_but_other_urgent_mail() -> None:
-    mailbox = filled("a")
-    mailbox.put(mail("urgent 1", urgent=True))
-    mailbox.put(mail("urgent 2", urgent=True))
-    mailbox.put_first(mail("poison"))
-
-    assert take_all(mailbox) == ["poison", "urgent 1", "urgent 2", "a"]
 
 
 def test_priority_filters_mail_put_first_too() -> None:
@@ -178,7 +168,6 @@ def test_the_flag_is_an_attribute_and_not_a_property() -> None:
 FILLINGS: dict[str, Callable[[TaskMailbox], object]] = {
     "put": lambda m: m.put(mail("a")),
     "put first": lambda m: m.put_first(mail("a")),
-    "urgent": lambda m: m.put(mail("a", urgent=True)),
     "batch": lambda m: (m.put(mail("a")), m.create_batch()),
 }
 EMPTYINGS: dict[str, Callable[[TaskMailbox], object]] = {

@@ -406,7 +406,7 @@ def test_an_empty_batch_suspends_the_default_action_until_its_time() -> None:
     processor = MailboxProcessor(lambda controller: given[0].process_next(controller))  # noqa: PLW0108 - made below
     given = [SourceInput(batches, chain, Waiter(processor, clock))]
     processor.turn()
-    assert not processor.is_default_action_available
+    assert processor._suspension is not None
     clock.advance_to(499)
     assert not processor.run_mailbox_step()
     clock.advance_to(501)
