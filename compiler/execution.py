@@ -18,10 +18,14 @@ from opchain.runtime.job.run import log_warnings_only
 from opchain.runtime.job.slot_resources import SlotResources
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from opchain.compiler.graph.plan import Plan, Program
     from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
     from opchain.runtime.job.run import JobRun
     from opchain.runtime.program.vertex_program import JobProgram
+    from opchain.runtime.reporting.reporting import Reporter
+    from opchain.runtime.reporting.samples import JobSamples
     from opchain.runtime.spark.streaming.settings import StreamingSettings
 
 
@@ -149,6 +153,7 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
         from opchain.runtime.spark.bounded_job import spark_run  # noqa: PLC0415 - likewise
 
         run = spark_run(job, dependencies, slot_resources(plan), restarts)
+    _report_on(job, run, program.settings, is_endless=is_endless)
     job_started(job.job_name, run, plan)
     return run.run_here() if wait else run.start()
 
@@ -162,6 +167,48 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         mode="json", exclude_defaults=True, exclude={"edges": {"__all__": {"not_chained_because"}}}
     )
     return {"schema_version": planned.schema_version, **document}
+
+
+def _report_on(job: JobProgram, run: JobRun, settings: JobSettings, *, is_endless: bool) -> None:
+    """Attaches the reporters that the settings ask for.
+
+    Raises:
+        MissingLibraryError: The library of one is not installed.
+        UnsupportedFeatureError: An address cannot be used, or metrics of Spark are wanted without Spark.
+    """
+    makers: list[Callable[[JobSamples], Reporter]] = []
+    if settings.prometheus_address is not None:
+        from opchain.runtime.reporting.prometheus import PrometheusEndpoint  # noqa: PLC0415 - few jobs need it
+
+        address = settings.prometheus_address
+        makers.append(lambda samples: PrometheusEndpoint(address, samples.now))
+    if settings.prometheus_textfile is not None:
+        from opchain.runtime.reporting.prometheus import PrometheusTextfile  # noqa: PLC0415
+
+        textfile = settings.prometheus_textfile
+        makers.append(lambda _: PrometheusTextfile(textfile))
+    if settings.otlp_endpoint is not None:
+        from opchain.runtime.reporting.open_telemetry import OpenTelemetryReporter  # noqa: PLC0415
+
+        endpoint = settings.otlp_endpoint
+        makers.append(lambda _: OpenTelemetryReporter(endpoint, job))
+    if settings.openlineage_url is not None:
+        from opchain.runtime.reporting.open_lineage import OpenLineageReporter  # noqa: PLC0415
+
+        url, namespace = settings.openlineage_url, settings.openlineage_namespace
+        makers.append(lambda _: OpenLineageReporter(url, namespace, job, is_streaming=is_endless))
+    if settings.spark_metrics:
+        if settings.target == "local":
+            raise UnsupportedFeatureError(
+                "opchain.metrics.spark needs Spark, and this job runs in this process (execution.target = local)"
+            )
+        from opchain.runtime.spark.spark_metrics import SparkMetrics  # noqa: PLC0415
+
+        makers.append(lambda _: SparkMetrics(job.job_name))
+    if makers:
+        from opchain.runtime.reporting.reporting import Reporting  # noqa: PLC0415
+
+        Reporting(job, run, makers, settings.metrics_interval_ms / 1000)
 
 
 def _warn_of_settings(program: Program, job_name: str, *, is_endless: bool) -> None:

@@ -44,6 +44,7 @@ LAYERS = (
     "runtime/shipping",
     "runtime/epochs",
     "runtime/job",
+    "runtime/reporting",
     "runtime/local runtime/spark",
     "runtime/testing",
 )

@@ -15,8 +15,9 @@ from opchain.compiler.graph.plan import made
 from opchain.compiler.plan.page.numbers import page_numbers
 from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.run import JobRun
-from opchain.runtime.measurements.job_metrics import added, metrics_so_far
+from opchain.runtime.measurements.job_metrics import metrics_so_far
 from opchain.runtime.redaction import redacted_setting
+from opchain.runtime.reporting.samples import JobSamples
 from opchain.runtime.spark.remote_error import failure_lines
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from opchain.runtime.epochs.epoch_history import EpochHistory
     from opchain.runtime.epochs.epoch_progress import EpochProgress
     from opchain.runtime.measurements.task_metrics import TaskMetrics
+    from opchain.runtime.reporting.samples import Sample
 
 OVER = (JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CANCELED)
 
@@ -48,6 +50,13 @@ class JobWatch:
         self._version = 0
         self._seen: Any = None
         self._news: dict[str, Any] = {}
+        self._samples_of_run: JobSamples | None = None
+
+    def samples(self) -> list[Sample]:
+        """The numbers of the job by Flink's names of metrics."""
+        if self._samples_of_run is None and isinstance(self.job.client, JobRun):
+            self._samples_of_run = JobSamples(made(self.job.plan.job_program), self.job.client)
+        return [] if self._samples_of_run is None else self._samples_of_run.now()
 
     @property
     def is_over(self) -> bool:
@@ -147,13 +156,7 @@ class JobWatch:
             self._add_rates(found, is_over=False)
             return found
         lately = history.last_metrics
-        before = {
-            vertex.first_task + subtask: metrics.subtasks[subtask]
-            for vertex, metrics in zip(program.vertices, totals.vertices, strict=True)
-            for subtask in range(vertex.parallelism)
-        }
-        now = {task: added(before.get(task), counts) for task, counts in running.items()}
-        found = page_numbers(metrics_so_far(program, before | now), lately)
+        found = page_numbers(history.totals_with(running), lately)
         assert last is not None, "an epoch has been counted"
         span_s = (last.duration_ms + last.durations_ms.get("waiting", 0.0)) / 1000
         for vertex in last.vertices:

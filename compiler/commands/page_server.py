@@ -1,5 +1,7 @@
 """The pages of running jobs on this machine: each page, its news as server-sent events, and what its buttons ask for.
 
+`/metrics` has the numbers of all jobs for Prometheus.
+
 A page is the same self-contained file as ever; it asks for news from where it came from, and loads nothing else. A
 thread looks at each job once a second. Only this machine can connect, and only by its own name: a web page elsewhere
 that lets its name point here is refused. A job is stopped only by who knows the token, which is a part of the
@@ -19,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.commands.failures import CommandError
 from opchain.compiler.commands.job_watch import JobWatch, PageNews, settings_of
-from opchain.runtime.errors import StreamError
+from opchain.runtime.errors import MissingLibraryError, StreamError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,6 +41,7 @@ _STEERING_S = 600.0
 _LOOK_EVERY_S = 1.0
 _TOKEN_HEADER = "X-Opchain-Token"  # noqa: S105 - its name; no page of another origin can send it
 
+_METRICS = "/metrics"
 _PATH = re.compile(r"/([0-9]{0,9})(/news|/file|/stop|/cancel)?(?:\?[^#]*)?")
 _WAITING = (
     '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="1">'
@@ -141,7 +144,9 @@ class _Handler(BaseHTTPRequestHandler):
         if asked is None:
             return
         number, what, watch = asked
-        if what is None:
+        if self.path == _METRICS:
+            self._send_metrics()
+        elif what is None:
             self._send_page(number, watch)
         elif watch is None:
             self.send_error(HTTPStatus.NOT_FOUND)
@@ -168,7 +173,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _asked(self) -> tuple[int, str | None, JobWatch | None] | None:
         """The number of a job, what of it, and its watch; None where the answer is an error, which is sent."""
         name = self.headers.get("Host", "").rpartition(":")[0]
-        path = _PATH.fullmatch(self.path)
+        path = _PATH.fullmatch("/" if self.path == _METRICS else self.path)
         if name not in (HOST, "localhost"):
             self.send_error(HTTPStatus.FORBIDDEN, "pages are for this machine alone")
             return None
@@ -193,6 +198,27 @@ class _Handler(BaseHTTPRequestHandler):
         self._send_html(
             run_page(watch), **{"Content-Disposition": f'attachment; filename="{name}.html"'}
         )
+
+    def _send_metrics(self) -> None:
+        """The metrics of all jobs that have not ended, for Prometheus."""
+        from opchain.runtime.reporting.prometheus import exposition  # noqa: PLC0415 - if asked for
+
+        try:
+            found = [
+                sample
+                for watch in self.server.watches()
+                if not watch.is_over
+                for sample in watch.samples()
+            ]
+            text = exposition(found)
+        except MissingLibraryError as error:
+            self._send_text(HTTPStatus.NOT_IMPLEMENTED, str(error))
+            return
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
 
     def _send_html(self, page: str, **headers: str) -> None:
         data = page.encode("ascii")

@@ -292,6 +292,42 @@ class JobSettings(BaseModel):
         json_schema_extra={"key": "opchain.streaming.progress-log"},
         description="A file to which each epoch appends one line of JSON.",
     )
+    prometheus_address: str | None = Field(
+        None,
+        json_schema_extra={"key": "opchain.metrics.prometheus.address"},
+        description="HOST:PORT where Prometheus can read the metrics while a job runs, such as `0.0.0.0:9249`.",
+    )
+    prometheus_textfile: str | None = Field(
+        None,
+        json_schema_extra={"key": "opchain.metrics.prometheus.textfile"},
+        description="A file that gets the metrics in Prometheus' text format, for the textfile collector of node_exporter.",
+    )
+    otlp_endpoint: str | None = Field(
+        None,
+        json_schema_extra={"key": "opchain.metrics.otlp.endpoint"},
+        description="The URL of an OTLP receiver that gets metrics, and a trace for each epoch, such as `http://collector:4318`.",
+    )
+    spark_metrics: bool = Field(
+        False,
+        json_schema_extra={"key": "opchain.metrics.spark"},
+        description="Whether the metrics appear in the metrics system of Spark's driver, below `AccumulatorSource`.",
+    )
+    metrics_interval_ms: int = Field(
+        10_000,
+        ge=100,
+        json_schema_extra={"key": "opchain.metrics.interval"},
+        description="How often metrics are sent or written while nothing ends; the end of an epoch sends them, too.",
+    )
+    openlineage_url: str | None = Field(
+        None,
+        json_schema_extra={"key": "opchain.openlineage.url"},
+        description="The server that gets OpenLineage events, or `env`: as OPENLINEAGE_URL and openlineage.yml say.",
+    )
+    openlineage_namespace: str = Field(
+        "opchain",
+        json_schema_extra={"key": "opchain.openlineage.namespace"},
+        description="The namespace of the job in OpenLineage events.",
+    )
     state_backend: str = Field(
         "hashmap",
         pattern=r"^(hashmap|rocksdb|[^\W\d]\w*(\.[^\W\d]\w*)+)$",

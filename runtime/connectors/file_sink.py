@@ -22,7 +22,7 @@ from opchain.runtime.connectors.file_buckets import (
 )
 from opchain.runtime.connectors.staged_files import FileCommitter, StagedFile, staging_folder
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.files.file_systems import file_system_of, joined, qualified_path
+from opchain.runtime.files.file_systems import dataset_of, file_system_of, joined, qualified_path
 from opchain.runtime.functions.sink import Committer, Sink, SinkWriter, origin_of
 from opchain.runtime.functions.source_sink_functions import SinkFunction
 from opchain.runtime.types.serialization import BulkWriterFactory, Encoder
@@ -75,6 +75,11 @@ class FileSink(Sink[T]):
 
     def __repr__(self) -> str:
         return f"FileSink({self.base_path!r})"
+
+    @property
+    def datasets(self) -> tuple[tuple[str, str], ...]:
+        """The folder, for lineage."""
+        return (dataset_of(self.base_path),)
 
     @staticmethod
     def for_row_format(base_path: str, encoder: Encoder[T]) -> FileSink.RowFormatBuilder:

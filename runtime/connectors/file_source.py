@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from opchain.runtime.connectors.data_generator import FileAdmission
 from opchain.runtime.errors import add_note
 from opchain.runtime.files.file_range import FileRange, deal_out, deal_out_whole, list_files
-from opchain.runtime.files.file_systems import qualified_path
+from opchain.runtime.files.file_systems import dataset_of, qualified_path
 from opchain.runtime.files.malformed import MalformedRecords, checked_policy
 from opchain.runtime.formats.file_format import BulkFormat, FileFormat, StreamFormat
 from opchain.runtime.functions.source import Source
@@ -67,6 +67,11 @@ class FileSource(Source[T]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, self.paths))})"
+
+    @property
+    def datasets(self) -> tuple[tuple[str, str], ...]:
+        """The paths, for lineage."""
+        return tuple(map(dataset_of, self.paths))
 
     @staticmethod
     def for_record_stream_format(

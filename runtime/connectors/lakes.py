@@ -20,7 +20,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opchain.runtime.connectors.commit_sink import CommitSink
 from opchain.runtime.connectors.outbox import delete_file
 from opchain.runtime.errors import SinkError, imported, short_repr
-from opchain.runtime.files.file_systems import file_system_of, joined, name_of, qualified_path
+from opchain.runtime.files.file_systems import (
+    dataset_of,
+    file_system_of,
+    joined,
+    name_of,
+    qualified_path,
+)
 from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
@@ -234,6 +240,11 @@ class DeltaSink(_LakeSink):
 
     def __repr__(self) -> str:
         return f"DeltaSink({self.path!r})"
+
+    @property
+    def datasets(self) -> tuple[tuple[str, str], ...]:
+        """The folder, for lineage."""
+        return (dataset_of(self.path),)
 
     def open(self) -> None:
         """Loads the table.

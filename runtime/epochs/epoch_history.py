@@ -8,13 +8,20 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from opchain.runtime.measurements.job_metrics import JobMetrics, RunTotals, merge_task_metrics
+from opchain.runtime.measurements.job_metrics import (
+    JobMetrics,
+    RunTotals,
+    added,
+    merge_task_metrics,
+    metrics_so_far,
+)
 from opchain.runtime.measurements.late_records import LateRecordWarnings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from opchain.runtime.epochs.epoch_progress import EpochProgress
+    from opchain.runtime.measurements.task_metrics import TaskMetrics
     from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.shipping.outcome import JobOutcome
 
@@ -33,6 +40,9 @@ class EpochHistory:
     Args:
         job: The job.
         listeners: Who hears of each epoch, in this order.
+
+    Attributes:
+        count: How many epochs of this run are over.
     """
 
     def __init__(self, job: JobProgram, listeners: Iterable[EpochListener] = ()) -> None:
@@ -43,6 +53,7 @@ class EpochHistory:
         self._totals = RunTotals()
         self._of_last_epoch: JobMetrics | None = None
         self._late_records = LateRecordWarnings(job)
+        self.count = 0
 
     @property
     def recent(self) -> list[EpochProgress]:
@@ -68,6 +79,13 @@ class EpochHistory:
             tasks = dict(self._totals.tasks)
         return merge_task_metrics(self._job, tasks) if tasks else JobMetrics()
 
+    def totals_with(self, running: Mapping[int, TaskMetrics]) -> JobMetrics:
+        """What the tasks have counted in all epochs of this run, and in the one that runs, by task number."""
+        with self._lock:
+            tasks = dict(self._totals.tasks)
+        now = {task: added(tasks.get(task), counts) for task, counts in running.items()}
+        return metrics_so_far(self._job, tasks | now)
+
     def listen(self, listener: EpochListener) -> None:
         """Lets somebody hear of each epoch from the next one on."""
         with self._lock:
@@ -78,6 +96,7 @@ class EpochHistory:
         tasks = {task: report.metrics for task, report in outcome.reports.items()}
         with self._lock:
             self._recent.append(progress)
+            self.count += 1
             self._totals.add(tasks)
             self._of_last_epoch = outcome.metrics
             listeners = list(self._listeners)

@@ -109,6 +109,18 @@ def qualified_path(path: str | os.PathLike[str]) -> str:
     return os.path.abspath(text)  # noqa: PTH100 - str paths throughout: they are sent to executors
 
 
+def dataset_of(path: str) -> tuple[str, str]:
+    """Namespace and name of a path as OpenLineage has them.
+
+    >>> dataset_of("/data/in"), dataset_of("s3://bucket/in/a.csv")
+    (('file', '/data/in'), ('s3://bucket', 'in/a.csv'))
+    """
+    if SCHEME_END not in path:
+        return "file", path
+    parts = urlsplit(path)
+    return f"{parts.scheme}{SCHEME_END}{parts.hostname or ''}", parts.path.lstrip("/") or "/"
+
+
 def file_system_of(path: str) -> FileSystem:
     """The file system of a qualified path.
 

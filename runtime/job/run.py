@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from opchain.runtime.epochs.epoch_progress import EpochProgress
     from opchain.runtime.job.progress import JobProgress
     from opchain.runtime.job.restarts import Restarts
+    from opchain.runtime.measurements.job_metrics import JobMetrics
     from opchain.runtime.shipping.outcome import JobOutcome
 
 
@@ -58,6 +59,12 @@ class JobRun(JobClient):
         progress: Who knows how far the job is; None where nobody does.
         history: The epochs of an unbounded job that has some.
         restarts: Those of the job, for its status.
+
+    Attributes:
+        at_start: Called in the job's thread before the job begins.
+        at_end: Called with the last status and the error, before anybody who waits for the job hears of its end.
+        last_status: How the job ended; None before.
+        last_metrics: What a job that has finished counted; None before.
     """
 
     def __init__(
@@ -86,6 +93,10 @@ class JobRun(JobClient):
         self._is_cancelled = threading.Event()
         self._ended = threading.Event()
         self._interrupts = HeldInterrupts()
+        self.at_start: list[Callable[[], object]] = []
+        self.at_end: list[Callable[[JobStatus, BaseException | None], object]] = []
+        self.last_status: JobStatus | None = None
+        self.last_metrics: JobMetrics | None = None
 
     def start(self) -> JobRun:
         """Runs the job on a thread of its own."""
@@ -134,6 +145,8 @@ class JobRun(JobClient):
     def _run_to_the_end(self) -> None:
         self._status = JobStatus.RUNNING
         _LOG.info("job '%s' is running", self._name)
+        for call in self.at_start:
+            call()
         started = time.monotonic()
         try:
             outcome = self._run()
@@ -151,6 +164,8 @@ class JobRun(JobClient):
             if isinstance(error, SystemExit):
                 raise
         else:
+            self.last_metrics = outcome.metrics
+            self._tell_of_end(JobStatus.FINISHED, None)
             self._status = JobStatus.FINISHED
             self._outcome.set_result(outcome)
             runtime_ms = int((time.monotonic() - started) * 1000)
@@ -162,6 +177,7 @@ class JobRun(JobClient):
             self._ended.set()
 
     def _fail(self, status: JobStatus, failure: BaseException) -> None:
+        self._tell_of_end(status, failure)
         self._status = status
         if getattr(failure.__cause__, "is_shown_whole", None) is False:
             failure.__traceback__ = (
@@ -170,6 +186,11 @@ class JobRun(JobClient):
         _LOG.info("job '%s' is %s: %s", self._name, status.name.lower(), type(failure).__name__)
         self._outcome.set_exception(failure)
         self._result.set_exception(failure)
+
+    def _tell_of_end(self, status: JobStatus, failure: BaseException | None) -> None:
+        self.last_status = status
+        for call in self.at_end:
+            call(status, failure)
 
     def get_job_id(self) -> JobID:
         """A random id, one per run."""

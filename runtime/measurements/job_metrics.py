@@ -181,7 +181,8 @@ def _operator_added(before: OperatorCounts, epoch: OperatorCounts) -> OperatorCo
         epoch,
         records_in=before.records_in + epoch.records_in,
         records_out=before.records_out + epoch.records_out,
-        registered=epoch.registered | _late_records_added(before, epoch),
+        # Tasks that run send their counts without registered metrics: those of the epoch before stay.
+        registered=before.registered | epoch.registered | _late_records_added(before, epoch),
     )
 
 

@@ -12,6 +12,7 @@ more write.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions, JdbcExecutionOptions
@@ -66,6 +67,10 @@ class JdbcSink(TwoPhaseSinkFunction[Any]):
         return JdbcSink(_PostgresSink(sql, jdbc_connection_options, execution))
 
 
+_PLACE = re.compile(r"//(?:[^@/]*@)?(?P<host>[^:/,?]+)(?::(?P<port>\d+))?[^/]*/(?P<database>[^?]+)")
+_TABLE = re.compile(r"\b(?:INTO|UPDATE|DELETE\s+FROM)\s+(?P<table>[\w.\"]+)", re.IGNORECASE)
+
+
 class _PostgresSink(Sink[Any]):
     """The two halves."""
 
@@ -81,6 +86,18 @@ class _PostgresSink(Sink[Any]):
 
     def __repr__(self) -> str:
         return f"JdbcSink({self.sql!r})"
+
+    @property
+    def datasets(self) -> tuple[tuple[str, str], ...]:
+        """The table, for lineage; none where the URL or the statement does not show it."""
+        url = _PLACE.search(self.connection.url)
+        table = _TABLE.search(self.sql)
+        if url is None or table is None:
+            return ()
+        name = table["table"].replace('"', "")
+        schema = "" if "." in name else "public."
+        host = f"{url['host']}:{url['port'] or 5432}"
+        return ((f"postgres://{host}", f"{url['database']}.{schema}{name}"),)
 
     def create_writer(self, context: RuntimeContext) -> SinkWriter[Any]:
         """Connects, and sees whether the server takes the statement."""

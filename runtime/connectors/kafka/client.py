@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.errors import StreamError, imported, short_repr
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
 SERVERS = "bootstrap.servers"
 GROUP = "group.id"
@@ -63,6 +63,14 @@ _SECRET = re.compile(r"password|secret|\.pem$|key$|jaas", re.IGNORECASE)
 
 class KafkaConnectorError(StreamError):
     """Kafka can't be reached, refuses what is asked for, or has lost what is to be read."""
+
+
+def kafka_datasets(
+    properties: Mapping[str, Any], topics: Iterable[str]
+) -> tuple[tuple[str, str], ...]:
+    """Namespace and name of topics as OpenLineage has them."""
+    first, _, _ = str(properties.get(SERVERS, "")).partition(",")
+    return tuple((f"kafka://{first.strip()}", topic) for topic in topics)
 
 
 def confluent_kafka() -> Any:

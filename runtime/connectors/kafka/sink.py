@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.connectors.kafka.client import SERVERS
+from opchain.runtime.connectors.kafka.client import SERVERS, kafka_datasets
 from opchain.runtime.connectors.kafka.serializer import KafkaRecordSerializationSchema
 from opchain.runtime.functions.sink import DeliveryGuarantee, Sink, origin_of
 
@@ -46,6 +46,12 @@ class KafkaSink(Sink[Any]):
     def topics(self) -> str:
         """The topic that it writes, or the name of the class that chooses topics; for plans."""
         return repr(self.serializer)
+
+    @property
+    def datasets(self) -> tuple[tuple[str, str], ...]:
+        """The topic, for lineage; none where a function chooses topics."""
+        topic = getattr(self.serializer, "topic", None)
+        return kafka_datasets(self.properties, [topic] if isinstance(topic, str) else [])
 
     @staticmethod
     def builder() -> KafkaSinkBuilder:

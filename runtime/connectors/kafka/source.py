@@ -20,6 +20,7 @@ from opchain.runtime.connectors.kafka.client import (
     GROUP,
     KafkaConnectorError,
     confluent_kafka,
+    kafka_datasets,
     make_client,
     said,
 )
@@ -113,6 +114,12 @@ class KafkaSource(UnboundedSource[T]):
     def topics(self) -> str:
         """The topics or partitions that it reads, or the pattern of their names; for plans."""
         return str(self.subscription)
+
+    @property
+    def datasets(self) -> tuple[tuple[str, str], ...]:
+        """The topics, for lineage; none where a pattern chooses them."""
+        named = (item.topic for item in self.subscription.partitions)
+        return kafka_datasets(self.properties, (*self.subscription.topics, *named))
 
     @staticmethod
     def builder() -> KafkaSourceBuilder[Any]:

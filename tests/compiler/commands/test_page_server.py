@@ -62,6 +62,28 @@ def test_pages_are_those_of_the_jobs_that_were_started() -> None:
         assert status(address, "/elsewhere") == 404
 
 
+def test_prometheus_reads_the_metrics_of_jobs_that_run() -> None:
+    from prometheus_client.parser import text_string_to_metric_families  # noqa: PLC0415
+
+    let_go = threading.Event()
+
+    def run() -> JobOutcome:
+        assert let_go.wait(60)
+        return JobOutcome()
+
+    jobs: list[StartedJob] = []
+    with serving_pages(jobs, 0) as address:
+        with asked(address, "/metrics") as answer:
+            assert answer.read() == b""
+        jobs.append(job(JobRun(run, let_go.set).start()))
+        with asked(address, "/metrics") as answer:
+            families = list(text_string_to_metric_families(answer.read().decode()))
+        let_go.set()
+    states = {family.name: family.samples[0] for family in families}
+    assert states["flink_jobmanager_job_runningState"].value == 1
+    assert states["flink_jobmanager_job_runningState"].labels["job_name"]
+
+
 def test_only_this_machine_by_its_own_name_is_answered() -> None:
     with serving_pages([], 0) as address:
         port = address.rsplit(":", 1)[1].rstrip("/")

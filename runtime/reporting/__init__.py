@@ -1,0 +1,1 @@
+"""Tells other systems of a job: Prometheus, OpenTelemetry, OpenLineage."""
