@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from page_blocks import shows
 
 from opchain.compiler.cli import main
 
@@ -31,7 +32,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_the_plan_is_what_opchain_plan_prints(program: str) -> None:
     result = CliRunner().invoke(main, ["plan", program])
-    assert result.output.strip() == block("text").strip()
+    assert shows(result.output, block("text"))
 
 
 def test_the_generated_function_is_what_opchain_code_prints(program: str) -> None:
