@@ -123,8 +123,11 @@ class _WritableMap(_ReadableMap[K, V]):
         """Sets the value of the key."""
 
     @abstractmethod
-    def put_all(self, dict_value: Mapping[K, V]) -> None:
-        """Sets all entries of the mapping, and leaves the others."""
+    def put_all(self, dict_value: Mapping[K, V] | Iterable[tuple[K, V]]) -> None:
+        """Sets all entries of a mapping or of pairs, and leaves the others.
+
+        PyFlink 2.3 takes pairs only, such as `values.items()`.
+        """
 
     @abstractmethod
     def remove(self, key: K) -> None:

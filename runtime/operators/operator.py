@@ -21,7 +21,7 @@ from opchain.runtime.functions.state import (
 from opchain.runtime.metrics.histogram import Histogram
 from opchain.runtime.metrics.metric_group import NUM_LATE_RECORDS_DROPPED
 from opchain.runtime.state.operator_snapshot import OperatorSnapshot
-from opchain.runtime.types.crossing import crossing_converter
+from opchain.runtime.types.crossing import record_converter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -145,7 +145,7 @@ class StreamOperator:
         self.program = program
         self.context = context
         self.output = output
-        self.as_declared = crossing_converter(program.record_type)
+        self.as_declared = record_converter(program.record_type)
         self.records_in = 0
         self.records_out = 0
         self.current_watermark = -(2**63)

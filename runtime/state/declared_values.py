@@ -156,10 +156,11 @@ def _check_map(state: Any, check_key: Check, check_value: Check) -> None:
         _checked(check_value, value)
         put(key, value)
 
-    def checked_put_all(values: Mapping[Any, Any]) -> None:
-        for key, value in values.items():
+    def checked_put_all(values: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
+        entries = dict(values)
+        for key, value in entries.items():
             check_key(key)
             _checked(check_value, value)
-        put_all(values)
+        put_all(entries)
 
     state.put, state.put_all = checked_put, checked_put_all

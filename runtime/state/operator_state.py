@@ -106,8 +106,8 @@ class BroadcastMap(ReadOnlyBroadcastMap[K, V], BroadcastState[K, V], Generic[K, 
         """Sets the value of the key."""
         self._entries[key] = value
 
-    def put_all(self, dict_value: Mapping[K, V]) -> None:
-        """Sets all entries of the mapping."""
+    def put_all(self, dict_value: Mapping[K, V] | Iterable[tuple[K, V]]) -> None:
+        """Sets all entries of a mapping, or of pairs."""
         self._entries.update(dict_value)
 
     def remove(self, key: K) -> None:

@@ -26,7 +26,7 @@ from opchain.runtime.records.record_copy import (
 )
 from opchain.runtime.state.keys.key_identity import key_identity
 from opchain.runtime.task.generated_code import bind_generated_code
-from opchain.runtime.types.crossing import crossing_converter
+from opchain.runtime.types.crossing import record_converter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -235,7 +235,7 @@ class OperatorChain:
         """Connects an operator's output, in Flink's order: exchanges first, then chained operators."""
         output = self.outputs[index]
         for tag_id, record_type in self.program.operators[index].side_types:
-            convert = crossing_converter(record_type)
+            convert = record_converter(record_type)
             if convert is not None:
                 output.side_converters[tag_id] = convert
         copies = not self.program.object_reuse

@@ -57,6 +57,35 @@ def crossing_converter(record_type: TypeInformation[Any] | None) -> Converter | 
     return None
 
 
+def record_converter(record_type: TypeInformation[Any] | None) -> Converter | None:
+    """The `crossing_converter` of a whole record, which may be None where Flink has an object that can be null.
+
+    Flink's serializers of STRING, BIG_INT, BIG_DEC, SQL_DATE, SQL_TIME, SQL_TIMESTAMP and INSTANT write null.
+    A field of these types must not be None in a tuple.
+
+    >>> from opchain.runtime.types.types import Types
+    >>> record_converter(Types.STRING())(None) is None
+    True
+    """
+    convert = crossing_converter(record_type)
+    if convert is None or not may_be_none(record_type):
+        return convert
+
+    def convert_record(record: Any) -> Any:
+        return None if record is None else convert(record)
+
+    return convert_record
+
+
+def may_be_none(record_type: TypeInformation[Any] | None) -> bool:
+    """Whether a whole record of a declared type may be None."""
+    while isinstance(record_type, ExternalTypeInfo):
+        record_type = record_type.type_info
+    if isinstance(record_type, BasicTypeInfo):
+        return record_type.basic_type in _NULLABLE
+    return isinstance(record_type, (DateTypeInfo, TimeTypeInfo, TimestampTypeInfo))
+
+
 def _wrong(value: Any, declared: str, expected: str) -> TypeError:
     return TypeError(
         f"{short_repr(value)} is declared as {declared}, and is {_article(type(value).__name__)}; "
@@ -295,6 +324,8 @@ _MAKERS: tuple[tuple[Any, Callable[[Any], Converter | None]], ...] = (
     (TimestampTypeInfo, lambda _: _to_timestamp),
     (BasicTypeInfo, _of_basic),
 )
+
+_NULLABLE = {BasicType.STRING, BasicType.BIG_INT, BasicType.BIG_DEC, BasicType.INSTANT}
 
 _CLASSES = {
     BasicType.STRING: "str",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.static_types import TupleOf, plain_type, type_of
-from opchain.runtime.types.crossing import class_of, form_test
+from opchain.runtime.types.crossing import class_of, form_test, may_be_none
 from opchain.runtime.types.record_types import TupleTypeInfo
 from opchain.runtime.types.type_information import BasicTypeInfo
 
@@ -67,7 +67,7 @@ def _converted(
     test = form_test(declared, "value", plain_type(known))
     if test == "":
         return [f.let(row, value, operator)]
-    function.types[row] = _form_of(declared)
+    function.types[row] = None if may_be_none(declared) else _form_of(declared)
     convert = f"as_declared_{operator}"
     call = ast.Call(f.name(convert), [value], [])
     if test is None:

@@ -69,9 +69,9 @@ class _CopyingMap:
         """Sets the value of the key."""
         super().put(private(key), private(value))  # type: ignore[misc]
 
-    def put_all(self, dict_value: Mapping[Any, Any]) -> None:
-        """Sets all entries of the mapping."""
-        copied = {private(key): private(value) for key, value in dict_value.items()}
+    def put_all(self, dict_value: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
+        """Sets all entries of a mapping, or of pairs."""
+        copied = {private(key): private(value) for key, value in dict(dict_value).items()}
         super().put_all(copied)  # type: ignore[misc]
 
     def items(self) -> Iterator[tuple[Any, Any]]:

@@ -186,10 +186,10 @@ class HashMapMapState(HashMapState, MapState[K, V], Generic[K, V]):
         else:
             contents[key] = value
 
-    def put_all(self, dict_value: Mapping[K, V]) -> None:
-        """Sets all entries of the mapping."""
-        if dict_value:
-            self._entries.setdefault(self._backend.state_key, {}).update(dict_value)
+    def put_all(self, dict_value: Mapping[K, V] | Iterable[tuple[K, V]]) -> None:
+        """Sets all entries of a mapping, or of pairs."""
+        if entries := dict(dict_value):
+            self._entries.setdefault(self._backend.state_key, {}).update(entries)
 
     def remove(self, key: K) -> None:
         """Removes the entry of the key."""

@@ -203,12 +203,12 @@ class TtlMapState(_TtlState, MapState[K, V], Generic[K, V]):
         contents = self._entries.setdefault(self._backend.state_key, {})
         contents[key] = (self._ttl.now(), value)
 
-    def put_all(self, dict_value: Mapping[K, V]) -> None:
-        """Sets all entries of the mapping."""
+    def put_all(self, dict_value: Mapping[K, V] | Iterable[tuple[K, V]]) -> None:
+        """Sets all entries of a mapping, or of pairs."""
         self._accessed()
-        if dict_value:
+        if entries := dict(dict_value):
             now = self._ttl.now()
-            stamped = {key: (now, value) for key, value in dict_value.items()}
+            stamped = {key: (now, value) for key, value in entries.items()}
             self._entries.setdefault(self._backend.state_key, {}).update(stamped)
 
     def remove(self, key: K) -> None:

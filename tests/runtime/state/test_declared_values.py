@@ -56,6 +56,7 @@ REFUSED: list[tuple[Any, Callable[[Any], object], str]] = [
     (MapStateDescriptor("s", LONG, INT), lambda s: s.put(BIG, BIG), "does not fit into INT"),
     (MapStateDescriptor("s", INT, LONG), lambda s: s.put(BIG, BIG), "does not fit into INT"),
     (MapStateDescriptor("s", STRING, INT), lambda s: s.put_all({"a": "x"}), "declared as INT"),
+    (MapStateDescriptor("s", STRING, INT), lambda s: s.put_all([("a", "x")]), "declared as INT"),
     (
         ReducingStateDescriptor("s", lambda a, b: a + b, INT),
         lambda s: (s.add(2**31 - 1), s.add(1)),

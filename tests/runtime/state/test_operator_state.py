@@ -37,7 +37,8 @@ def test_a_list_needs_no_key(store: SubtaskStateStore) -> None:
 def test_a_broadcast_state_is_a_map(store: SubtaskStateStore) -> None:
     state = store.get_broadcast_state(RULES)
     assert state.is_empty()
-    state.put_all({"b": 1, "a": None})
+    state.put_all({"b": 1})
+    state.put_all([("a", None)])
     state["c"] = 3
     assert state.contains("a")
     assert (state.get("a"), state.get("missing"), state["b"]) == (None, None, 1)

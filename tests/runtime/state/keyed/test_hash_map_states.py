@@ -120,7 +120,7 @@ def test_a_map_iterates_in_the_order_of_first_puts(backend: HashMapKeyedStateBac
 
 def test_a_map_may_change_while_it_is_iterated_over(backend: HashMapKeyedStateBackend) -> None:
     state = backend.get_map_state(MAP)
-    state.put_all({n: n for n in range(4)})
+    state.put_all((n, n) for n in range(4))
     for key in state:
         state.remove(key)
         state.put(key + 10, key)

@@ -200,7 +200,8 @@ def test_a_list_may_show_expired_elements_beside_others() -> None:
 
 def test_entries_of_a_map_expire_one_by_one() -> None:
     at = Fixture(MapStateDescriptor("s"), ttl())
-    at.state.put_all({"a": 1, "b": None})
+    at.state.put_all({"a": 1})
+    at.state.put_all([("b", None)])
     at.clock.advance(5)
     at.state.put("c", 3)
     assert at.state.contains("b")
