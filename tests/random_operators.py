@@ -27,6 +27,7 @@ from opchain.datastream.functions import (
     SourceFunction,
 )
 from opchain.runtime.connectors.collection import NumberSequenceSource
+from opchain.runtime.constants import MIN_LONG_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,7 +70,8 @@ class Route(ProcessFunction[int, int]):
 
 class AddTimestamp(ProcessFunction[int, int]):
     def process_element(self, value: int, ctx: ProcessFunction.Context) -> Any:
-        yield (value + (ctx.timestamp() or 0)) % BOUND
+        time = ctx.timestamp()
+        yield (value + (0 if time == MIN_LONG_VALUE else time)) % BOUND
 
 
 class EitherMap(CoMapFunction[int, int, int]):

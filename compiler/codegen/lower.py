@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.chain_tree import ChainTree
 from opchain.compiler.codegen.function_source import plain_function
-from opchain.compiler.codegen.static_types import ColumnsOf, Traveling, records_of
+from opchain.compiler.codegen.static_types import ColumnsOf, CombinedOf, Traveling, records_of
 from opchain.runtime.errors import one_line_name
 from opchain.runtime.functions.function import has_lifecycle
 from opchain.runtime.functions.process_functions import has_on_timer
@@ -145,6 +145,8 @@ class _Lowering:
         if isinstance(known, ColumnsOf):
             function.types["values"] = known
             known = known.record
+        if isinstance(known, CombinedOf):
+            function.types["values"], known = known, None
         function.types["value"] = known
         function.fresh.add("value")
         place = Place("value", "timestamp" if head.timestamps else None, in_batch=True)
@@ -493,7 +495,7 @@ class _Lowering:
         )
         lines = f.with_comment(f.marked([*lines, fold], index), _comment(operator))
         if self.program.is_batch:
-            self.emit_by_itself(operator)
+            self.emit_batches(operator)
             return lines
         return [
             *lines,

@@ -62,6 +62,17 @@ class ColumnsOf:
 
 
 @dataclass(frozen=True, slots=True)
+class CombinedOf:
+    """(key, pair) records of a sender that combines, as columns of keys and of the pairs' other field.
+
+    `key` is the field of the pair that is the key.
+    """
+
+    pair: TupleOf
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
 class Traveling:
     """What is known of the records of an edge: their type, and the item of a record that is its timestamp.
 
@@ -74,7 +85,7 @@ class Traveling:
     is_certain: bool = True
 
 
-StaticType: TypeAlias = "type | TupleOf | IterableOf | ColumnsOf"
+StaticType: TypeAlias = "type | TupleOf | IterableOf | ColumnsOf | CombinedOf"
 Names: TypeAlias = "Mapping[str, StaticType | None]"
 
 _RECORDS: dict[type, type] = {

@@ -21,6 +21,13 @@ still catches hot keys. Letting go is expensive: what a sender forgets is sent, 
 """
 
 
+REPEATED = 2
+"""So often a key must come among those that are counted, on the average, for it to pay."""
+
+PASSED_ON = 8 * COMBINED_KEYS
+"""So many keys go on uncounted where it does not pay, until it is tried again."""
+
+
 class BatchTarget(Protocol):
     """What takes a batch; it must not keep the lists."""
 
@@ -132,6 +139,8 @@ class CombiningBatch(PendingBatch):
 
     __slots__ = (
         "_counted",
+        "_folded",
+        "_passed_on",
         "_sums_are_older",
         "combined",
         "identity",
@@ -157,6 +166,9 @@ class CombiningBatch(PendingBatch):
         self.key_field = 0
         self._counted: KeyCounts | None = None
         self._sums_are_older = True
+        # How many keys were counted since the last ones were sent; how many go on uncounted until the next try.
+        self._folded = 0
+        self._passed_on = 0
 
     def keep_sums(self, key_field: int) -> dict[Any, Any]:
         """A dictionary of one field of pairs; the field `key_field` is the key."""
@@ -185,6 +197,9 @@ class CombiningBatch(PendingBatch):
             self._send_all()
         self._sums_are_older = not self.combined
         if len(self.combined) + len(self.sums) >= COMBINED_KEYS:
+            if self._folded and self._folded < REPEATED * COMBINED_KEYS:
+                self._passed_on = PASSED_ON
+            self._folded = 0
             self._send_all()
 
     def end_part(self) -> None:
@@ -203,7 +218,13 @@ class CombiningBatch(PendingBatch):
     def _count(self) -> None:
         if self.values:
             assert self._counted is not None
-            self._counted.add(self.values)
+            if self._passed_on > 0 and not self.combined:
+                self._passed_on -= len(self.values)
+                ones = [1] * len(self.values)
+                self._send(Columns([self.values, ones], KEY_AND_PAIR[self.key_field]), self.values)
+            else:
+                self._counted.add(self.values)
+                self._folded += len(self.values)
             self.values.clear()
 
     def _send_all(self) -> None:

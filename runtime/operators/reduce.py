@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import repeat
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.functions.function import has_lifecycle
@@ -11,15 +11,18 @@ from opchain.runtime.operators.process import emit_where_read
 from opchain.runtime.state.keys.key_identity import key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, MutableMapping
+    from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.program.vertex_program import OperatorProgram
     from opchain.runtime.state.operator_snapshot import OperatorSnapshot
 
+    EmitBatch = Callable[[Sequence[Any], Iterable[int | None]], None]
+
 
 MAX_TIMESTAMP = 2**63 - 1
+BATCH_SIZE = 4096
 
 
 class _Absent:
@@ -123,6 +126,9 @@ class BatchReduceOperator(ReduceOperator):
     carry the largest timestamp there is (Flink: the end of the key's event time), and watermarks
     wait for them, as they do behind the sorted input of Flink's batch mode. Where records have timestamps
     they are folded in the order of time.
+
+    Attributes:
+        emit_batch: The downstream operators as generated code, if there is any.
     """
 
     ends_keys = False
@@ -130,10 +136,19 @@ class BatchReduceOperator(ReduceOperator):
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
         self.sorts_batch_input = program.timestamps
+        self.emit_batch: EmitBatch | None = None
 
     def process_element(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - the contract
         """Folds the record in; nothing comes out yet."""
         self.reduced(value)
+
+    def _emit_batches(self, emit_batch: EmitBatch) -> None:
+        if self.table:
+            self.settle()
+        results = iter(tuples_of(self._sums, self._layout) if self._sums else self.table.values())
+        while values := list(islice(results, BATCH_SIZE)):
+            self.records_out += len(values)
+            emit_batch(values, repeat(MAX_TIMESTAMP))
 
     def process_watermark(self, watermark: int) -> None:
         """Keeps the watermark until the results are out."""
@@ -141,10 +156,13 @@ class BatchReduceOperator(ReduceOperator):
 
     def finish(self) -> None:
         """Emits one result per key and forgets it, and then the watermark."""
-        output = self.output
-        for state_key, value in self.table.items():
-            self._key = key_of(state_key)
-            emit_where_read(output, value, MAX_TIMESTAMP)
+        if self.emit_batch is None:
+            for state_key, value in self.table.items():
+                self._key = key_of(state_key)
+                emit_where_read(self.output, value, MAX_TIMESTAMP)
+        else:
+            self._key = None
+            self._emit_batches(self.emit_batch)
         self.table.clear()
         self.output.emit_watermark(self.current_watermark)
 

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.rules.narrow_state import narrowed
+from opchain.compiler.codegen.static_types import CombinedOf, Traveling, TupleOf, type_of
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
+    from opchain.compiler.codegen.rules.narrow_state import Narrow
 
 _PAIR = 2
 
@@ -41,6 +43,10 @@ def count_keys(form: Form) -> None:
 def _count_keys(form: Form, function: Function, once: set[str]) -> None:
     types = types_of(function, form)
 
+    def note(narrow: Narrow, number: int) -> None:
+        kinds = TupleOf(tuple(type_of(item, types) for item in narrow.elements))
+        form.sent[number] = Traveling(CombinedOf(kinds, narrow.key), is_certain=False)
+
     def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
         if not isinstance(statement, f.Fold) or statement.target is not None:
             return None
@@ -57,6 +63,7 @@ def _count_keys(form: Form, function: Function, once: set[str]) -> None:
             f"{statement.previous} + 1",
             f"1 + {statement.previous}",
         ):
+            note(narrow, number)
             name = form.names.bind(f"keys_{number}", "counted_keys", number, narrow.key)
             form.remark(where, "counted before the exchange")
             append = f.made(f.Append, list=name, value=f.name(key))
@@ -65,6 +72,7 @@ def _count_keys(form: Form, function: Function, once: set[str]) -> None:
                     item.comment = item.comment.replace(", combined", ", counted")  # type: ignore[attr-defined]
             return f.with_comment(f.marked([append], where), f.comment_of(statement))
         table = f"sums_to_{number}"
+        note(narrow, number)
         form.names.bind(table, "combined_sums", number, narrow.key)
         form.remark(where, "summed up before the exchange")
         lines = f.statements(

@@ -67,9 +67,7 @@ class Narrow:
 
 
 def narrow_state(form: Form) -> None:
-    """Rewrites folds into tables of streaming reduces."""
-    if form.program.is_batch:
-        return
+    """Rewrites folds into tables of reduces."""
     for function in form.functions:
         _narrow_state(form, function)
     for function in form.functions:
@@ -118,7 +116,8 @@ def _narrow_lines(form: Form, fold: f.Fold, narrow: Narrow) -> list[ast.stmt]:
         f"{sums}[{key}] = {total}",
         index,
     )
-    lines.append(f.let(fold.target.id, ast.Tuple(parts, ast.Load()), index))
+    if not form.program.is_batch:  # there nothing comes out before the end
+        lines.append(f.let(fold.target.id, ast.Tuple(parts, ast.Load()), index))
     form.remark(index, "kept as one field per key")
     return f.with_comment(lines, f.comment_of(fold))
 

@@ -15,17 +15,19 @@ from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.rules.take_apart import Uses
-from opchain.compiler.codegen.static_types import ColumnsOf
+from opchain.compiler.codegen.static_types import ColumnsOf, CombinedOf
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 
 if TYPE_CHECKING:
-    from opchain.compiler.codegen.form import Form
+    from opchain.compiler.codegen.form import Form, Function
 
 
 def read_fields(form: Form) -> None:
     """Rewrites loops over batches whose values are columns."""
     for function in form.batch_functions():
         columns = function.types.get("values")
+        if isinstance(columns, CombinedOf):
+            _read_pairs(function, columns)
         if not isinstance(columns, ColumnsOf) or not function.body:
             continue
         (loop,) = function.body
@@ -47,3 +49,28 @@ def read_fields(form: Form) -> None:
             if text in columns.variables:
                 function.types[text] = kind
                 function.fresh.add(text)
+
+
+def _read_pairs(function: Function, combined: CombinedOf) -> None:
+    """Sums by key that a sender has combined: the pairs around them are not made."""
+    (loop,) = function.body
+    assert isinstance(loop, ast.For)
+    place, unpacked = next(
+        (place, item) for place, item in enumerate(loop.body) if isinstance(item, ast.Assign)
+    )
+    (both,) = unpacked.targets
+    if isinstance(loop.target, ast.Tuple) or not isinstance(both, ast.Tuple):
+        return
+    key, item = both.elts
+    assert isinstance(key, ast.Name)
+    assert isinstance(item, ast.Name)
+    fields = ["field_0", "field_1"]
+    loop.iter = f.expression("values.rows()")
+    loop.target = ast.Tuple([f.target(name) for name in fields], ast.Store())
+    function.types["field_0"] = combined.pair.items[combined.key]
+    function.types["field_1"] = combined.pair.items[1 - combined.key]
+    function.fresh.update(fields)
+    pair = ast.Tuple([f.name(name) for name in fields[:: -1 if combined.key else 1]], ast.Load())
+    operator = f.operator_of(unpacked)
+    lines = [f.let(key.id, f.name("field_0"), operator), f.let(item.id, pair, operator)]
+    loop.body[place : place + 1] = f.with_comment(lines, f.comment_of(unpacked))

@@ -15,6 +15,7 @@ from opchain.common import Types, WatermarkStrategy
 from opchain.datastream import DataStreamUtils, ReduceFunction
 from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 from opchain.runtime.errors import UnpicklableRecordError
+from opchain.runtime.operators import pending_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -246,3 +247,27 @@ def test_sums_continue_behind_a_batch_that_the_fallback_took(
     plain = run_form(draw, "interpreted", mode=mode, batch_size=4)
     fast = run_form(draw, "inlined", mode=mode, batch_size=4)
     assert fast.subtasks("sums") == plain.subtasks("sums")
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=60), st.integers(1, 3), st.booleans())
+def test_sums_that_senders_combine_or_pass_on_are_the_same(
+    numbers: list[int], parallelism: int, weighs: bool
+) -> None:
+    def draw(env: Any) -> None:
+        kind = Types.TUPLE([Types.LONG(), Types.LONG()])
+        records = env.from_collection(numbers, type_info=Types.LONG()).rebalance()
+        pairs = records.map(lambda n: (n, n if weighs else 1), output_type=kind)
+        keyed = pairs.key_by(lambda pair: pair[0])
+        seen(keyed.reduce(lambda a, b: (a[0], a[1] + b[1])), "sums")
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(pending_batch, "COMBINED_KEYS", 3)
+        patched.setattr(pending_batch, "PASSED_ON", 5)
+        ran = [
+            run_form(draw, form, mode="BATCH", parallelism=parallelism, batch_size=4)
+            for form in FORMS
+        ]
+    for other in ran[1:]:
+        assert other.subtasks("sums") == ran[0].subtasks("sums")
+        assert other.counters() == ran[0].counters()

@@ -138,3 +138,29 @@ def test_sums_leave_as_pairs(key_field: int, expected: Any) -> None:
     batch.keep_sums(key_field)["a"] = 3
     batch.finish()
     assert target.batches == [([("a", expected)], None, ["a"])]
+
+
+def test_keys_that_rarely_repeat_go_on_uncounted_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pending_batch, "COMBINED_KEYS", 4)
+    monkeypatch.setattr(pending_batch, "PASSED_ON", 3)
+    target = Target()
+    batch = combining(target, lambda pair: pair[0], max)
+    keys = batch.count_keys(0)
+    sent = []
+    for some in ("abca", "de", "ff", "gg", "gh"):
+        keys.extend(some)
+        batch.flush()
+        sent.append([list(pairs) for pairs, _, _ in target.batches])
+        target.batches.clear()
+    batch.finish()
+    sent.append([list(pairs) for pairs, _, _ in target.batches])
+    assert sent == [
+        [],
+        [[("a", ("a", 2)), ("b", ("b", 1)), ("c", ("c", 1)), ("d", ("d", 1)), ("e", ("e", 1))]],
+        [[("f", ("f", 1)), ("f", ("f", 1))]],
+        [[("g", ("g", 1)), ("g", ("g", 1))]],
+        [],
+        [[("g", ("g", 1)), ("h", ("h", 1))]],
+    ]
