@@ -126,9 +126,8 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
     job = made(plan.job_program)
     dependencies = job_dependencies(program)
     is_endless = has_no_end(job)
-    if not is_endless:
-        _refuse_restoring(program.settings, job.job_name)
-    _warn_of_settings(program, job.job_name, is_endless=is_endless)
+    keeps_state = _keeps_state(program.settings, job, is_endless=is_endless)
+    _warn_of_settings(program, job.job_name, is_endless=is_endless or keeps_state)
     restarts = restart_strategy(program.settings)
     if program.settings.target == "local":
         from opchain.runtime.local.job import local_run  # noqa: PLC0415 - only what is used is loaded
@@ -137,7 +136,7 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
         if is_endless:
             check_live_job_settings(program, job.job_name)
         run = local_run(job, dependencies, restarts)
-    elif is_endless:
+    elif is_endless or keeps_state:
         from opchain.runtime.spark.streaming.streaming_run import streaming_run  # noqa: PLC0415
 
         run = streaming_run(
@@ -255,13 +254,34 @@ def _look_at_running_sources(job: JobProgram) -> None:
         )
 
 
-def _refuse_restoring(settings: JobSettings, job_name: str) -> None:
-    if settings.restore_from is not None:
-        raise UnsupportedFeatureError(
-            f"job '{job_name}' ends by itself and keeps no checkpoints, so it cannot start from "
-            f"{settings.restore_from} (execution.state-recovery.path, --from): leave that out, or give it sources "
-            "without end and opchain.streaming.trigger = available-now"
+def _keeps_state(settings: JobSettings, job: JobProgram, *, is_endless: bool) -> bool:
+    """Whether a bounded job runs as one epoch, because it starts from state or leaves its state behind.
+
+    Raises:
+        UnsupportedFeatureError: It can't, or the job has no end.
+    """
+    asked = _set(settings, ("restore_from", "savepoint_at_end"))
+    if is_endless:
+        if settings.savepoint_at_end is not None:
+            raise UnsupportedFeatureError(
+                f"job '{job.job_name}' never ends, and {asked[-1]} asks for its state at the end of its input: remove "
+                "the setting, and stop the job with 'opchain stop', which writes a savepoint"
+            )
+        return False
+    if not asked:
+        return False
+    if settings.target == "local":
+        why, instead = "runs in this process (execution.target = local)", "run it on Spark"
+    elif any(vertex.is_batch for vertex in job.vertices):
+        why, instead = (
+            "runs in batch mode, whose operators drop their state when a key ends",
+            "set execution.runtime-mode = STREAMING",
         )
+    else:
+        return True
+    raise UnsupportedFeatureError(
+        f"bounded job '{job.job_name}' {why}, so {' and '.join(asked)} can't be done: {instead}"
+    )
 
 
 def restart_strategy(settings: JobSettings) -> RestartStrategy:
@@ -313,6 +333,7 @@ def streaming_settings(settings: JobSettings) -> StreamingSettings:
         min_pause_ms=settings.checkpoint_min_pause_ms,
         trigger=Trigger(settings.trigger),
         savepoint_directory=settings.savepoint_directory,
+        savepoint_at_end=settings.savepoint_at_end,
         restarts=restart_strategy(settings),
         restore_from=settings.restore_from,
         allow_non_restored_state=settings.allow_non_restored_state,

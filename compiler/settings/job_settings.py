@@ -181,6 +181,11 @@ class JobSettings(BaseModel):
         json_schema_extra={"key": "execution.checkpointing.savepoint-dir"},
         description="The directory of savepoints for which none is given.",
     )
+    savepoint_at_end: str | None = Field(
+        None,
+        json_schema_extra={"key": "opchain.savepoint-at-end"},
+        description="The directory for the state that a bounded job on Spark has at the end of its input. Windows that are open stay open, and a job that starts from the savepoint continues them.",
+    )
     restart_strategy: RestartStrategyName | None = Field(
         None,
         json_schema_extra={"key": "restart-strategy.type"},

@@ -99,6 +99,7 @@ class Epoch:
         is_recorded: Whether tasks keep what it takes to run the epoch again.
         aborted: The checkpoints that failed since the last complete one; an epoch that is run again has its own.
         drains: Whether event time ends with it: no other epoch follows in this run.
+        keeps_event_time: Whether event time goes on behind bounded sources: the job's state is what is wanted of it.
     """
 
     checkpoint_id: int
@@ -107,6 +108,7 @@ class Epoch:
     is_recorded: bool = False
     aborted: tuple[int, ...] = ()
     drains: bool = False
+    keeps_event_time: bool = False
 
 
 @dataclass(frozen=True, slots=True)

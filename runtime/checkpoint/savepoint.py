@@ -108,7 +108,11 @@ def problems_of(checkpoint: Located) -> list[CorruptCheckpointError]:
 
 
 def write_savepoint(
-    checkpoint: Located, target: str, key: CheckpointKey | None = None
+    checkpoint: Located,
+    target: str,
+    key: CheckpointKey | None = None,
+    *,
+    holds_state_alone: bool = False,
 ) -> CheckpointMetadata:
     """Copies a checkpoint with all its files to a place of its own.
 
@@ -118,6 +122,8 @@ def write_savepoint(
         checkpoint: What is copied.
         target: Where to.
         key: Signs the copy; None for the key of the checkpoint, if it has one.
+        holds_state_alone: Whether a job that starts from the copy gets the state of operators, and reads all of its
+            sources from their beginning; else it continues where this job was.
 
     Raises:
         CorruptCheckpointError: A file is missing or altered.
@@ -125,7 +131,15 @@ def write_savepoint(
     """
     storage = checkpoint_storage(target, checkpoint.storage.key if key is None else key)
     empty_target(storage)
-    metadata = replace(copied_files(checkpoint, storage), kind="savepoint")
+    copied = copied_files(checkpoint, storage, with_log=not holds_state_alone)
+    metadata = replace(copied, kind="savepoint")
+    if holds_state_alone:
+        # No vertex has such an id: the tasks have no watermarks and channels to give back.
+        tasks = [
+            replace(task, vertex_id=f"state of {task.vertex_id}", rest=b"", recorded=None)
+            for task in metadata.tasks
+        ]
+        metadata = replace(metadata, tasks=tuple(tasks), sources=(), committables=())
     try:
         storage.publish(METADATA, encode(metadata, storage.key))
     except FileExistsError:
@@ -145,8 +159,10 @@ def empty_target(storage: CheckpointStorage) -> None:
         raise CheckpointError(f"{storage.url} is not empty; use an empty directory for a savepoint")
 
 
-def copied_files(checkpoint: Located, storage: CheckpointStorage) -> CheckpointMetadata:
-    """Copies all files of a checkpoint and Spark's log; the checkpoint that refers to the copies.
+def copied_files(
+    checkpoint: Located, storage: CheckpointStorage, *, with_log: bool = True
+) -> CheckpointMetadata:
+    """Copies all files of a checkpoint, and with them Spark's log; the checkpoint that refers to the copies.
 
     Raises:
         CorruptCheckpointError: A file is missing or altered.
@@ -156,7 +172,7 @@ def copied_files(checkpoint: Located, storage: CheckpointStorage) -> CheckpointM
         file.name: _write(storage, file.name, checkpoint.storage.get(file))
         for file in checkpoint.metadata.all_files.values()
     }
-    for name in checkpoint.storage.names(OFFSETS):
+    for name in checkpoint.storage.names(OFFSETS) if with_log else ():
         # A job that runs has Spark rename its temporary files and remove old ones meanwhile.
         with suppress(FileNotFoundError):
             _write(storage, name, checkpoint.storage.read(name))

@@ -71,6 +71,7 @@ def source_input(
     *,
     is_first: bool,
     drains: bool = False,
+    keeps_event_time: bool = False,
 ) -> SourceInput:
     """What a source reads in an epoch.
 
@@ -81,9 +82,10 @@ def source_input(
         waiter: Waits where the source has nothing yet.
         is_first: Whether it is the source's first epoch: a bounded one is read now.
         drains: Whether event time ends behind it.
+        keeps_event_time: Whether event time does not end behind a bounded source.
     """
     if operator.source.is_bounded and is_first:
-        return SourceInput(operator.batches(), chain, waiter)
+        return SourceInput(operator.batches(), chain, waiter, ends=lambda: not keeps_event_time)
     payloads = (delivery.payload for delivery in deliveries)
     source = operator.source
     return SourceInput(
@@ -327,7 +329,13 @@ class EpochTask(StreamTask):
             awaited = self._awaited(buffers)
             is_first = epoch.is_first or not self._has_run
             return source_input(
-                head, self.chain, awaited, self._waiter, is_first=is_first, drains=epoch.drains
+                head,
+                self.chain,
+                awaited,
+                self._waiter,
+                is_first=is_first,
+                drains=epoch.drains,
+                keeps_event_time=epoch.keeps_event_time,
             )
         self._gate = InputGate(
             vertex.inputs,

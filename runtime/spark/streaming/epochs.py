@@ -210,9 +210,11 @@ class Epochs:
         records_epochs: bool = False,
         accepts_duplicates: bool = False,
         timeout_ms: int | None = None,
+        keeps_event_time: bool = False,
         cancel_stages: Callable[[], None] = lambda: None,
     ) -> None:
         self._timeout_ms = timeout_ms
+        self._keeps_event_time = keeps_event_time
         self._cancel_stages = cancel_stages
         self._declined: list[str] = []
         self._job = job
@@ -314,6 +316,7 @@ class Epochs:
             is_first=latest is None,
             is_recorded=self._records_epochs,
             drains=drains,
+            keeps_event_time=self._keeps_event_time,
         )
         self._declined.clear()
         outcome = self._completed(rows, epoch, batch, replaced)
@@ -365,6 +368,8 @@ class Epochs:
 
     def are_over(self) -> bool:
         """Whether all sources have ended: no epoch will have anything to read."""
+        if not self.sources:  # bounded ones are read in one epoch
+            return self.outcome is not None
         positions = self._positions(self.last_batch)
         return len(positions) == len(self.sources) and all(
             source.is_at_end(read_to) for _, source, read_to in positions

@@ -49,6 +49,7 @@ class StreamingSettings:
         min_pause_ms: At least so long from the end of an epoch to the begin of the next.
         trigger: When epochs begin.
         savepoint_directory: Where savepoints go that name no place.
+        savepoint_at_end: Where a bounded job writes its state when its input has ended; None for nowhere.
         restarts: When a job that failed starts again, from its last checkpoint.
         restore_from: A checkpoint or savepoint to start from, where `checkpoints` holds none yet; or one of
             those that it holds, to resume from where later ones are damaged.
@@ -70,6 +71,7 @@ class StreamingSettings:
     min_pause_ms: int = 0
     trigger: Trigger = Trigger.PROCESSING_TIME
     savepoint_directory: str | None = None
+    savepoint_at_end: str | None = None
     restarts: RestartStrategy = field(default_factory=RestartStrategy)
     restore_from: str | None = None
     allow_non_restored_state: bool = False

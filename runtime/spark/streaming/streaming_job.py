@@ -9,6 +9,7 @@ runs again, and that has its checkpoint, only commits again.
 
 from __future__ import annotations
 
+import logging
 import tempfile
 import threading
 import uuid
@@ -24,7 +25,7 @@ from opchain.runtime.checkpoint.epoch_files import checkpoint_name
 from opchain.runtime.checkpoint.job_requests import FOLDER as REQUESTS
 from opchain.runtime.checkpoint.retention import lineage_of
 from opchain.runtime.checkpoint.run_lease import FOLDER as RUNS
-from opchain.runtime.checkpoint.savepoint import OFFSETS
+from opchain.runtime.checkpoint.savepoint import OFFSETS, Located, empty_target, write_savepoint
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.epochs.epoch_progress import ProgressLog
@@ -64,6 +65,8 @@ if TYPE_CHECKING:
     from opchain.runtime.job.dependencies import JobDependencies
     from opchain.runtime.job.slot_resources import SlotResources
     from opchain.runtime.program.vertex_program import JobProgram
+
+_LOG = logging.getLogger("opchain.job")
 
 PATIENCE_S = 20.0
 """How long a job that is cancelled may continue with its epoch."""
@@ -138,6 +141,7 @@ class StreamingJob:
         self._plan = plan
         self._pool = self._context.getLocalProperty(SCHEDULER_POOL)
         self._sources = unbounded_sources(job)
+        self._is_bounded = not self._sources
         self._cancelled = threading.Event()
         self._between_epochs = threading.Lock()
         self._seal = ErrorSeal()
@@ -185,6 +189,9 @@ class StreamingJob:
         url = self._settings.checkpoints or str(folder / "checkpoints")
         key_file = self._settings.key_file
         storage = checkpoint_storage(url, None if key_file is None else read_key(key_file))
+        at_end = self._settings.savepoint_at_end
+        if at_end is not None:
+            empty_target(checkpoint_storage(at_end, storage.key))  # told before the job has run
         ended = _Ended(self, storage)
         stack.push(ended)
         coordinator = CheckpointCoordinator.open(
@@ -231,6 +238,7 @@ class StreamingJob:
             records_epochs=self._settings.records_epochs,
             accepts_duplicates=self._settings.accepts_duplicates,
             timeout_ms=self._settings.timeout_ms,
+            keeps_event_time=at_end is not None,
             cancel_stages=partial(self._context.cancelJobGroup, self.group),
         )
         self.begins_with = restored_text(epochs.latest, self.job)
@@ -251,6 +259,9 @@ class StreamingJob:
                 pass
 
         self.restarts.run(attempt, self._cancelled)
+        if at_end is not None and epochs.latest is not None:
+            write_savepoint(Located(storage, epochs.latest), at_end, holds_state_alone=True)
+            _LOG.info("state at the end of job '%s': %s", self.job.job_name, at_end)
         outcome = epochs.outcome or JobOutcome()
         outcome.metrics = self.history.totals()
         return outcome
@@ -354,7 +365,8 @@ class StreamingJob:
                 self.control.require_going_on()
                 kept.require(batch)
                 drains = self.control.drains
-                has_run = epochs.run(rows, batch, drains=drains)
+                ends = self._is_bounded and self._settings.savepoint_at_end is None
+                has_run = epochs.run(rows, batch, drains=drains or ends)
                 kept.forget(batch)
                 self.control.checkpointed(epochs.latest)
                 if drains and has_run:
@@ -382,7 +394,8 @@ class StreamingJob:
         """Says when the next epoch begins, though there may be no input."""
         assert self._due is not None
         with self._due_lock:
-            due_ms = 0 if self.control.drains else epochs.next_timer_ms
+            begins_at_once = self.control.drains or self._is_bounded
+            due_ms = 0 if begins_at_once else epochs.next_timer_ms
             write_due(self._due, due_ms, epochs.waiting_sources())
 
     def _begin_epoch_soon(self) -> None:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.common import Configuration, Types, WatermarkStrategy
+from opchain.common import Configuration, Time, TimestampAssigner, Types, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
+from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
-from opchain.runtime.errors import CheckpointError
+from opchain.runtime.errors import CheckpointError, UnsupportedFeatureError
 from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.run import CancelledError
 from opchain.runtime.spark.streaming.streaming_job import StreamingJob
@@ -27,6 +28,11 @@ pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("session")]
 
 LONGEST_S = 400
 FEW = 100
+
+
+class ValueAsTime(TimestampAssigner):
+    def extract_timestamp(self, value: int, record_timestamp: int) -> int:
+        return value
 
 
 class Count(KeyedProcessFunction[int, int, tuple[int, int]]):
@@ -55,10 +61,12 @@ def counts(
     return stream.key_by(lambda n: n % 5).process(Count()).uid("counts")
 
 
-def resumed(folder: Path, parallelism: int, savepoint: Path) -> list[tuple[int, int]]:
+def resumed(
+    folder: Path, parallelism: int, savepoint: Path, **settings: str
+) -> list[tuple[int, int]]:
     """The first records of a job that starts from a savepoint."""
     found = []
-    with counts(folder, parallelism, savepoint).execute_and_collect() as records:
+    with counts(folder, parallelism, savepoint, **settings).execute_and_collect() as records:
         for record in records:
             found.append(record)
             if len(found) >= FEW:
@@ -249,3 +257,68 @@ def test_a_checkpoint_that_takes_too_long_fails_and_its_epoch_is_run_again(tmp_p
                 break
     assert found == list(range(len(found)))
     assert [reason for epoch in epochs for reason in epoch.declined] == ["CHECKPOINT_EXPIRED"]
+
+
+def bounded_counts(
+    values: list[int], parallelism: int, **settings: str
+) -> tuple[list[tuple[int, int]], list[int]]:
+    """What a bounded job gives: counts by the last digit, and sums of windows of 100 ms by the values as time."""
+    configuration = Configuration()
+    for key, value in settings.items():
+        configuration.set_string(key, value)
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.set_parallelism(parallelism)
+    env.set_max_parallelism(16)
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(ValueAsTime())
+    numbers = env.from_collection(values).assign_timestamps_and_watermarks(strategy)
+    counted = numbers.key_by(lambda n: n % 5).process(Count()).uid("counts")
+    sums = (
+        numbers.key_by(lambda n: 0)
+        .window(TumblingEventTimeWindows.of(Time.milliseconds(100)))
+        .reduce(lambda a, b: a + b)
+        .uid("sums")
+    )
+    both = counted.map(lambda pair: ("count", pair)).union(sums.map(lambda n: ("sum", n)))
+    with both.execute_and_collect("bounded") as records:
+        found = list(records)
+    return (
+        sorted(pair for kind, pair in found if kind == "count"),
+        [value for kind, value in found if kind == "sum"],
+    )
+
+
+def test_a_bounded_job_leaves_its_state_for_bounded_and_unbounded_jobs(tmp_path: Path) -> None:
+    saved = str(tmp_path / "saved")
+    counted, sums = bounded_counts(list(range(10)), 2, **{"opchain.savepoint-at-end": saved})
+    assert counted == [(n, n // 5 + 1) for n in range(10)]
+    assert sums == []  # the window is open, and so it stays
+    counted, sums = bounded_counts(
+        list(range(10, 20)), 3, **{"execution.state-recovery.path": saved}
+    )
+    assert counted == [(n, n // 5 + 1) for n in range(10, 20)]
+    assert sums == [sum(range(20))]
+    live = resumed(
+        tmp_path / "live",
+        1,
+        tmp_path / "saved",
+        **{"execution.state-recovery.ignore-unclaimed-state": "true"},
+    )
+    by_key = {key: [count for value, count in live if value % 5 == key] for key in range(5)}
+    assert {min(found) for found in by_key.values()} == {3}
+    assert min(value for value, _ in live) == 0
+
+
+def test_state_at_the_end_is_refused_where_there_is_none(tmp_path: Path) -> None:
+    setting = {"opchain.savepoint-at-end": str(tmp_path / "saved")}
+    with pytest.raises(
+        UnsupportedFeatureError, match=r"bounded job 'bounded' runs in this process"
+    ):
+        bounded_counts([1], 1, **setting, **{"execution.target": "local"})
+    with pytest.raises(UnsupportedFeatureError, match=r"set execution.runtime-mode = STREAMING"):
+        bounded_counts([1], 1, **setting, **{"execution.runtime-mode": "BATCH"})
+    with pytest.raises(UnsupportedFeatureError, match=r"never ends.*opchain stop"):
+        counts(tmp_path / "job", 1, **setting).execute_and_collect()
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved" / "file").write_text("here", "utf-8")
+    with pytest.raises(CheckpointError, match="is not empty"):
+        bounded_counts([1], 1, **setting)
