@@ -574,7 +574,8 @@ def _write_nothing(stream: DataStream[Any], descriptor: TableDescriptor, options
 
 
 def _write_jdbc(stream: DataStream[Any], descriptor: TableDescriptor, options: Options) -> Any:
-    from opchain.runtime.connectors.jdbc.sink import JdbcSink  # noqa: PLC0415 - few tables are written to databases
+    from opchain.runtime.connectors.jdbc.mysql import is_mysql  # noqa: PLC0415 - few tables are written to databases
+    from opchain.runtime.connectors.jdbc.sink import JdbcSink  # noqa: PLC0415 - likewise
 
     assert descriptor.schema is not None
     columns, keys = _columns(descriptor), descriptor.schema.keys
@@ -587,6 +588,9 @@ def _write_jdbc(stream: DataStream[Any], descriptor: TableDescriptor, options: O
             f"UPDATE SET {changes}" if changes else "NOTHING"
         )
     connection = jdbc_connection(options)
+    if keys and is_mysql(connection.url):
+        changes = ", ".join(f"{name} = VALUES({name})" for name in names)
+        sql = f"{sql.partition(' ON CONFLICT ')[0]} ON DUPLICATE KEY UPDATE {changes}"
     options.drop("sink.", "scan.", "lookup.")
     options.finish()
     return stream.add_sink(JdbcSink.sink(sql, row_type(columns), connection))

@@ -197,7 +197,7 @@ class _Reader:
                 column = self._name()
                 self._expect("AS")
                 builder.watermark(column, self._until((",", ")")))
-            elif self._is("PRIMARY") or self._is("CONSTRAINT"):
+            elif self._is("PRIMARY") or self._is("PRIMARY KEY") or self._is("CONSTRAINT"):
                 if self.skip("CONSTRAINT"):
                     self._name()
                 self._expect("PRIMARY")
@@ -223,7 +223,7 @@ class _Reader:
             else:
                 builder.column(name, data_type)
             if self.skip("PRIMARY"):
-                self._expect("KEY")
+                self.skip("KEY")
                 builder.primary_key(name)
                 self.skip("NOT")
                 self.skip("ENFORCED")

@@ -13,7 +13,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.connectors.outbox import OutboxSink
+from opchain.runtime.connectors.outbox import OutboxSink, place_of
 from opchain.runtime.errors import SinkError, imported, short_repr
 from opchain.runtime.redaction import redacted_url
 
@@ -51,7 +51,7 @@ class RedisSink(OutboxSink[Any]):
             SinkError: Redis refuses a command, or can't be reached.
         """
         library = imported("redis", "redis", "RedisSink")
-        owner, number, piece = _place_of(key)
+        owner, number, piece = place_of(key)
         note = f"opchain:{owner}"
         with library.Redis.from_url(self.url) as client:
             try:
@@ -223,12 +223,6 @@ class ElasticsearchSink(HttpSink):
         document_id = default_id if self.document_id is None else self.document_id(record)
         action = {"index": {"_index": self.index, "_id": document_id}}
         return f"{json.dumps(action)}\n{json.dumps(found)}\n"
-
-
-def _place_of(key: str) -> tuple[str, int, int]:
-    """The owner, the epoch and the piece in a key of an OutboxSink."""
-    owner, number, piece, _ = key.rsplit(".", 3)
-    return owner, int(number), int(piece)
 
 
 def _is_noted(note: bytes | None, number: int, piece: int) -> bool:

@@ -133,6 +133,12 @@ class OutboxSink(CommitSink[T]):
         return joined(qualified_path(self.staging), "sinks", owner)
 
 
+def place_of(key: str) -> tuple[str, int, int]:
+    """The owner, the epoch and the piece in a key of an OutboxSink."""
+    owner, number, piece, _ = key.rsplit(".", 3)
+    return owner, int(number), int(piece)
+
+
 def _read(file: OutboxFile, epoch: SinkEpoch, folder: str | None) -> bytes:
     try:
         return read_chunk(file)

@@ -1,1 +1,1 @@
-"""Rows into PostgreSQL, exactly once, under the names of Flink's JDBC connector."""
+"""Rows into PostgreSQL and MySQL, exactly once, under the names of Flink's JDBC connector."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote
 
+from opchain.runtime.connectors.jdbc.mysql import is_mysql, mysql_parameters
 from opchain.runtime.errors import UnsupportedFeatureError, short_repr
 from opchain.runtime.redaction import redacted_url
 
@@ -64,7 +65,7 @@ def _of_jdbc(url: str) -> dict[str, str]:
         # The rest of the URL may hold a password.
         kind = re.match(r"(jdbc:)?[A-Za-z0-9+]*", url)
         raise UnsupportedFeatureError(
-            f"JdbcSink supports only PostgreSQL, but the URL begins with "
+            f"JDBC sources support PostgreSQL, and JdbcSink PostgreSQL, MySQL and MariaDB, but the URL begins with "
             f"{short_repr(kind.group() if kind else '')}: use jdbc:postgresql://host:port/database"
         )
     parameters = {}
@@ -97,7 +98,12 @@ def _host(text: str) -> tuple[str, str]:
     return found["host"].strip("[]") or "localhost", found["port"] or "5432"
 
 
-_DRIVER = "org.postgresql.Driver"
+_DRIVERS = (
+    "org.postgresql.Driver",
+    "com.mysql.cj.jdbc.Driver",
+    "com.mysql.jdbc.Driver",
+    "org.mariadb.jdbc.Driver",
+)
 
 
 @dataclass(frozen=True)
@@ -136,20 +142,20 @@ class JdbcConnectionOptions:
             self._options = JdbcConnectionOptions("")
 
         def with_url(self, url: str) -> Self:
-            """Sets the URL: `jdbc:postgresql://host:5432/database`, or libpq's `postgresql://...`."""
+            """Sets the URL: `jdbc:postgresql://host:5432/database`, libpq's `postgresql://...`, or `jdbc:mysql://...`."""
             self._options = replace(self._options, url=url)
             return self
 
         def with_driver_name(self, driver_name: str) -> Self:
-            """Takes the name of PostgreSQL's Java driver, which programs for PyFlink have.
+            """Takes the name of a Java driver, which programs for PyFlink have.
 
             Raises:
                 UnsupportedFeatureError: It is another database's.
             """
-            if driver_name != _DRIVER:
+            if driver_name not in _DRIVERS:
                 raise UnsupportedFeatureError(
-                    f"with_driver_name({driver_name!r}): JdbcSink supports only PostgreSQL; "
-                    f"remove the driver, or set {_DRIVER}"
+                    f"with_driver_name({driver_name!r}): JdbcSink supports only PostgreSQL, MySQL and MariaDB; "
+                    f"remove the driver, or set one of {', '.join(_DRIVERS)}"
                 )
             self._options = replace(self._options, driver_name=driver_name)
             return self
@@ -171,7 +177,10 @@ class JdbcConnectionOptions:
                 ValueError: The URL is missing, or has what is not understood.
                 UnsupportedFeatureError: It is another database's.
             """
-            connection_parameters(self._options)
+            if is_mysql(self._options.url):
+                mysql_parameters(self._options)
+            else:
+                connection_parameters(self._options)
             return self._options
 
 

@@ -1,4 +1,4 @@
-"""JdbcSink: runs a statement of PostgreSQL with each record, exactly once.
+"""JdbcSink: runs a statement of PostgreSQL with each record, exactly once; `mysql` does so for MySQL.
 
 Tasks copy rows to tables in which they wait, and the driver runs the statement with them when the checkpoint,
 or the bounded job, is complete: see `staging` and `committer`.
@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.connectors.jdbc.mysql import MySqlSink, is_mysql
 from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions, JdbcExecutionOptions
 from opchain.runtime.connectors.jdbc.statement import parse_statement
 from opchain.runtime.functions.sink import Committer, Sink, SinkWriter, origin_of
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 class JdbcSink(TwoPhaseSinkFunction[Any]):
     """A sink of `add_sink` that runs a statement with each record. Flink: JdbcSink.
 
-    Only PostgreSQL is there. Each record counts once, whatever was retried: Flink's `JdbcSink.sink` promises
+    PostgreSQL, MySQL and MariaDB are there. Each record counts once, whatever was retried: Flink's `JdbcSink.sink` promises
     at least once. Rows show when their checkpoint is complete, those of all subtasks at the same moment.
+    MySQL shows them in batches: all records of a bounded job, or of a checkpoint, pass through the driver.
     """
 
     @staticmethod
@@ -42,8 +44,8 @@ class JdbcSink(TwoPhaseSinkFunction[Any]):
         """A sink.
 
         Args:
-            sql: INSERT, UPDATE, DELETE or MERGE, with `?` for each field of a record. With INSERT ... ON
-                CONFLICT ... DO UPDATE the table holds the last record of each key.
+            sql: INSERT, UPDATE, DELETE, MERGE or REPLACE, with `?` for each field of a record. With INSERT ... ON
+                CONFLICT ... DO UPDATE (MySQL: ON DUPLICATE KEY UPDATE) the table holds the last record of each key.
             type_info: The type of the records, which has as many fields.
             jdbc_connection_options: Where the database is.
             jdbc_execution_options: Batches and retries; `JdbcExecutionOptions.defaults()` if not given.
@@ -64,6 +66,8 @@ class JdbcSink(TwoPhaseSinkFunction[Any]):
                 f"JdbcSink.sink got the statement {sql!r} with {statement.parameter_count} "
                 f"parameters, but a type of {fields} fields; it needs one ? per field"
             )
+        if is_mysql(jdbc_connection_options.url):
+            return JdbcSink(MySqlSink(sql, statement, jdbc_connection_options, execution))
         return JdbcSink(_PostgresSink(sql, jdbc_connection_options, execution))
 
 

@@ -14,6 +14,7 @@ _TOKEN = re.compile(
       [eE]'(?:[^'\\]|\\.|'')*'                  # text with escapes
     | '(?:[^']|'')*'
     | "(?:[^"]|"")*"
+    | `[^`]*`
     | \$(?P<tag>\w*)\$.*?\$(?P=tag)\$           # text between dollars
     | --[^\n]*
     | /\*.*?\*/
@@ -25,7 +26,7 @@ _TOKEN = re.compile(
 
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_WRITING = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "CALL"})
+_WRITING = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "CALL"})
 _KINDS = _WRITING | {"SELECT", "VALUES", "TABLE"}
 """What a statement does: the first of these words outside of parentheses, behind WITH."""
 

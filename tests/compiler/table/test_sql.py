@@ -11,6 +11,7 @@ import pytest
 
 from opchain.common import Configuration, Row, Types
 from opchain.compiler.table.connectors import Options, table_source
+from opchain.compiler.table.sql import statement_of
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.table import DataTypes, Schema, StreamTableEnvironment, TableDescriptor
@@ -292,3 +293,17 @@ def test_a_kafka_table_reads_metadata(tables: StreamTableEnvironment) -> None:
         "bootstrap.servers": "x:1",
         "group.id": "g",
     }
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        "id INT, name STRING, PRIMARY KEY (id) NOT ENFORCED",
+        "id INT PRIMARY KEY NOT ENFORCED, name STRING",
+        "id INT, CONSTRAINT only_id PRIMARY KEY (id) NOT ENFORCED, name STRING",
+    ],
+)
+def test_a_primary_key_may_stand_behind_its_column_or_alone(columns: str) -> None:
+    found = statement_of(f"CREATE TABLE t ({columns}) WITH ('connector' = 'print')").descriptor
+    assert found.schema.keys == ("id",)
+    assert [name for name, _ in found.schema.columns] == ["id", "name"]

@@ -26,8 +26,8 @@ def test_connection_options_say_what_they_were_given() -> None:
 
 
 def test_another_driver_is_refused() -> None:
-    with pytest.raises(UnsupportedFeatureError, match=r"com\.mysql.*supports only PostgreSQL"):
-        Builder().with_driver_name("com.mysql.cj.jdbc.Driver")
+    with pytest.raises(UnsupportedFeatureError, match=r"oracle.*supports only PostgreSQL, MySQL"):
+        Builder().with_driver_name("oracle.jdbc.OracleDriver")
 
 
 def test_options_without_url_are_refused() -> None:

@@ -1,0 +1,218 @@
+"""JdbcSink for MySQL and MariaDB: the driver runs the statement, and notes the epoch in the same transaction.
+
+Records wait in an outbox beside the checkpoint, since a table in the server would give nothing more: MySQL has no
+block that runs a statement with each row of a table.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, unquote
+
+from opchain.runtime.connectors.outbox import OutboxSink, place_of
+from opchain.runtime.errors import SinkError, imported, short_repr
+from opchain.runtime.types.row import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions, JdbcExecutionOptions
+    from opchain.runtime.connectors.jdbc.statement import Statement
+
+_URL = re.compile(
+    r"jdbc:(?:mysql|mariadb)://(?P<host>\[[^\]]*\]|[^/?:,@]*)(?::(?P<port>\d+))?"
+    r"/(?P<database>[^?/]+)(?:\?(?P<query>.*))?"
+)
+_NAMES = {
+    "user": "user",
+    "password": "password",
+    "connectTimeout": "connect_timeout",
+    "characterEncoding": "charset",
+}
+"""Parameters of the Java drivers, and what pymysql calls them."""
+
+_WITHOUT_EFFECT = frozenset(
+    {"rewriteBatchedStatements", "useServerPrepStmts", "serverTimezone", "useUnicode", "useSSL"}
+)
+"""Parameters of the Java drivers about things that are done otherwise here."""
+
+_CHARSETS = {"utf-8": "utf8mb4", "utf8": "utf8mb4"}
+_TABLE = re.compile(r"\b(?:INTO|UPDATE|DELETE\s+FROM)\s+(?P<table>[\w.`]+)", re.IGNORECASE)
+_NOTES = """\
+CREATE TABLE IF NOT EXISTS opchain_sinks (
+    sink VARCHAR(255) PRIMARY KEY, epoch BIGINT NOT NULL, piece BIGINT NOT NULL
+) ENGINE=InnoDB"""
+_ALL_PIECES = 1_000_000_000
+_NO_SUCH_TABLE = 1146
+
+
+def is_mysql(url: object) -> bool:
+    """Whether a URL is one of MySQL or MariaDB."""
+    return isinstance(url, str) and url.startswith(("jdbc:mysql:", "jdbc:mariadb:"))
+
+
+def mysql_parameters(options: JdbcConnectionOptions) -> dict[str, Any]:
+    """What `pymysql.connect` takes.
+
+    Raises:
+        ValueError: The URL has what is not understood.
+    """
+    found = _URL.fullmatch(options.url)
+    if found is None:
+        raise ValueError(
+            "the URL of JdbcConnectionOptions is not jdbc:mysql://host:port/database"  # it may hold a password
+        )
+    parameters: dict[str, Any] = {
+        "host": found["host"].strip("[]") or "localhost",
+        "port": int(found["port"] or 3306),
+        "database": unquote(found["database"]),
+        "charset": "utf8mb4",
+    }
+    for name, value in parse_qsl(found["query"] or "", keep_blank_values=True):
+        if name in _NAMES:
+            parameters[_NAMES[name]] = value
+        elif name not in _WITHOUT_EFFECT:
+            raise ValueError(
+                f"the URL of JdbcConnectionOptions has the parameter {name!r}; for MySQL it may have "
+                f"{', '.join(sorted(_NAMES))}"
+            )
+    parameters["charset"] = _CHARSETS.get(parameters["charset"].lower(), parameters["charset"])
+    if "connect_timeout" in parameters:  # the Java drivers count milliseconds
+        parameters["connect_timeout"] = max(1, int(parameters["connect_timeout"]) // 1000)
+    if options.user_name is not None:
+        parameters["user"] = options.user_name
+    if options.password is not None:
+        parameters["password"] = options.password
+    return parameters
+
+
+class MySqlSink(OutboxSink[Any]):
+    """Runs a statement with each record, in the order of subtasks and records."""
+
+    def __init__(
+        self,
+        sql: str,
+        statement: Statement,
+        connection: JdbcConnectionOptions,
+        execution: JdbcExecutionOptions,
+    ) -> None:
+        self.sql = sql
+        self.statement = statement
+        self.connection = connection
+        self.execution = execution
+        self.batch_size = execution.batch_size
+
+    def __repr__(self) -> str:
+        return f"JdbcSink({self.sql!r})"
+
+    @property
+    def datasets(self) -> tuple[tuple[str, str], ...]:
+        """The table, for lineage; none where the statement does not show it."""
+        table, place = self._table(), mysql_parameters(self.connection)
+        if table is None:
+            return ()
+        return ((f"mysql://{place['host']}:{place['port']}", ".".join(table)),)
+
+    def stage(self, owner: str, records: Sequence[Any]) -> Any:
+        """Keeps records until their checkpoint is complete.
+
+        Raises:
+            SinkError: One does not fit the statement.
+        """
+        count = self.statement.parameter_count
+        for record in records:
+            if not isinstance(record, (Row, tuple, list)) or len(record) != count:
+                raise SinkError(
+                    f"{self!r} got the record {short_repr(record)}; its statement takes a Row, tuple or list of "
+                    f"{count} fields"
+                )
+        return super().stage(owner, [tuple(record) for record in records])
+
+    def send(self, key: str, records: Sequence[Any]) -> None:
+        """Runs the statement with the records in one transaction, unless the note says that it ran.
+
+        Raises:
+            SinkError: The server refuses the statement, or can't be reached; the table has no transactions.
+        """
+        owner, number, piece = place_of(key)
+        # In the text of the library, % stands for parameters.
+        pieces = [text.replace("%", "%%") for text in self.statement.pieces]
+        with self._connected() as connection, connection.cursor() as cursor:
+            cursor.execute(_NOTES)
+            self._require_transactions(cursor)
+            connection.begin()
+            cursor.execute("INSERT IGNORE INTO opchain_sinks VALUES (%s, -1, 0)", [owner])
+            cursor.execute(
+                "SELECT epoch, piece FROM opchain_sinks WHERE sink = %s FOR UPDATE", [owner]
+            )
+            if tuple(cursor.fetchone()) >= (number, piece):
+                connection.rollback()
+                return
+            cursor.executemany("%s".join(pieces), records)
+            cursor.execute(
+                "UPDATE opchain_sinks SET epoch = %s, piece = %s WHERE sink = %s",
+                [number, piece, owner],
+            )
+            connection.commit()
+
+    def last_commit(self, owner: str) -> int | None:
+        """What the note says."""
+        library = imported("pymysql", "mysql", "JdbcSink")
+        try:
+            with self._connected() as connection, connection.cursor() as cursor:
+                cursor.execute("SELECT epoch FROM opchain_sinks WHERE sink = %s", [owner])
+                found = cursor.fetchone()
+        except SinkError as error:
+            cause = error.__cause__
+            if isinstance(cause, library.ProgrammingError) and cause.args[0] == _NO_SUCH_TABLE:
+                return None
+            raise
+        return None if found is None else int(found[0])
+
+    def reset_commits(self, owner: str, number: int) -> None:
+        """Sets the note."""
+        with self._connected() as connection, connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE opchain_sinks SET epoch = %s, piece = %s WHERE sink = %s",
+                [number, _ALL_PIECES, owner],
+            )
+            connection.commit()
+
+    @contextmanager
+    def _connected(self) -> Iterator[Any]:
+        library = imported("pymysql", "mysql", "JdbcSink")
+        try:
+            with library.connect(**mysql_parameters(self.connection)) as connection:
+                yield connection
+        except library.MySQLError as error:
+            said = " ".join(str(error.args[-1] if error.args else error).split())
+            raise SinkError(
+                f"{self!r}: the server says: {said}. Nothing of this batch was committed; correct the statement, the "
+                "table or the connection, and start the job again"
+            ) from error
+
+    def _table(self) -> tuple[str, str] | None:
+        """The database and the name of the table, where the statement shows them."""
+        found = _TABLE.search(self.sql)
+        if found is None:
+            return None
+        database, _, name = found["table"].replace("`", "").rpartition(".")
+        return database or mysql_parameters(self.connection)["database"], name
+
+    def _require_transactions(self, cursor: Any) -> None:
+        table = self._table()
+        if table is None:
+            return
+        cursor.execute(
+            "SELECT e.engine FROM information_schema.tables t JOIN information_schema.engines e ON e.engine = t.engine "
+            "WHERE (t.table_schema, t.table_name) = (%s, %s) AND e.transactions = 'NO'",
+            table,
+        )
+        found = cursor.fetchone()
+        if found is not None:
+            raise SinkError(
+                f"{self!r}: the table {'.'.join(table)} has the engine {found[0]}, which has no transactions, so records "
+                f"could count twice. Run ALTER TABLE {'.'.join(table)} ENGINE=InnoDB, and start the job again"
+            )
