@@ -46,6 +46,17 @@ class Columns(Sequence[Any]):
         """No tuples yet."""
         return cls([[] for entry in layout if not entry], layout)
 
+    @classmethod
+    def of_records(cls, records: Sequence[Any], layout: Layout) -> Columns:
+        """Tuples that have this layout."""
+        own = [position for position, entry in enumerate(layout) if not entry]
+        lists = [[record[position] for record in records] for position in own]
+        for position, entry in enumerate(layout):
+            for inner, number in enumerate(entry[1:]):
+                if number == len(lists):
+                    lists.append([record[position][inner] for record in records])
+        return cls(lists, layout)
+
     def field(self, position: int) -> list[Any]:
         """The list of a field."""
         return self.lists[sum(not entry for entry in self.layout[:position])]

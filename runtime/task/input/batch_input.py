@@ -78,6 +78,7 @@ class KeySortedInput:
         hasher = next(key.hasher for key in head.program.keys if key is not None)
         router = KeyRouter(backend.max_parallelism, 1, hasher)
         self._store = ArrivalStore(memory_bytes, router)
+        self._layouts: dict[int, Layout] = {}
         self._watermarks: dict[int, int] = {}
         self._batches: Iterator[Arrivals] | None = None
 
@@ -120,6 +121,8 @@ class KeySortedInput:
             self._chain.end_input(number)
 
     def _keep(self, number: int, batch: RecordBatch, select: Callable[[Any], Any]) -> None:
+        if isinstance(batch.values, Columns):
+            self._layouts[number] = batch.values.layout
         keys = [select(value) for value in batch.values]
         if not self._identity.plain.issuperset(map(type, keys)):
             keys = list(map(self._identity.of, keys))
@@ -134,7 +137,11 @@ class KeySortedInput:
             times = all_times[first:end]
             if MIN_LONG_VALUE in times:
                 times = [None if time == MIN_LONG_VALUE else time for time in times]
-            self._chain.process_batch(number, arrivals.values(first, end), times)
+            values = arrivals.values(first, end)
+            if number in self._layouts and not isinstance(values, Columns):
+                # Another input has other fields; generated code reads those of this one.
+                values = Columns.of_records(values, self._layouts[number])
+            self._chain.process_batch(number, values, times)
             first = end
 
     def _end(self) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opchain.common import Types, WatermarkStrategy
-from opchain.datastream import DataStreamUtils, ReduceFunction
+from opchain.datastream import CoMapFunction, DataStreamUtils, ReduceFunction
 from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 from opchain.runtime.errors import UnpicklableRecordError
 from opchain.runtime.operators import pending_batch
@@ -271,3 +271,24 @@ def test_sums_that_senders_combine_or_pass_on_are_the_same(
     for other in ran[1:]:
         assert other.subtasks("sums") == ran[0].subtasks("sums")
         assert other.counters() == ran[0].counters()
+
+
+class OfTwo(CoMapFunction):
+    def map1(self, value: Any) -> Any:
+        return value[0] + value[2]
+
+    def map2(self, value: Any) -> Any:
+        return value[1] - value[0]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_two_inputs_have_fields_of_their_own(form: str, mode: str) -> None:
+    def drawn(env: Any) -> None:
+        numbers = env.from_sequence(1, 4)
+        threes = numbers.map(lambda x: (x % 2, 1, x * 10)).key_by(lambda it: it[0])
+        pairs = numbers.map(lambda x: (x % 2, x * 100)).key_by(lambda it: it[0])
+        seen(threes.connect(pairs).map(OfTwo()), "both")
+
+    both = [11, 20, 31, 40, 99, 200, 299, 400]
+    assert sorted(run_form(drawn, form, mode=mode).records("both")) == both

@@ -47,6 +47,7 @@ def test_they_are_a_sequence_of_tuples(layout: Any, count: int, first: int, last
     assert list(columns[first:last]) == rows[first:last]
     assert [columns[place] for place in range(-count, count)] == rows + rows
     assert list(pickle.loads(pickle.dumps(columns))) == rows
+    assert Columns.of_records(rows, layout).lists == columns.lists
     with pytest.raises(IndexError):
         columns[count]
 
@@ -92,6 +93,7 @@ def test_a_key_and_a_pair_that_holds_it_are_two_lists(key_field: int, records: l
     assert list(columns) == records
     assert [columns[0], columns[-1]] == records
     assert list(columns[1:]) == records[1:]
+    assert Columns.of_records(records, columns.layout).lists == columns.lists
     (batch,) = decode(encode([RecordBatch(columns)]))
     assert isinstance(batch, RecordBatch)
     assert batch.values == records
