@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from abc import ABC, abstractmethod
@@ -16,6 +17,10 @@ from opchain.runtime.files.file_systems import SCHEME_END, joined
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+
+_LOG = logging.getLogger("opchain.job")
+
+_INTERVAL_MS = 60 * 1000
 
 # The letters of Java's DateTimeFormatter that are numbers of a fixed width.
 _LETTERS: dict[str, Callable[[datetime], int]] = {
@@ -219,13 +224,13 @@ class RollingPolicy:
     @staticmethod
     def default_rolling_policy(
         part_size: int = 128 * 1024 * 1024,
-        rollover_interval: int = 60 * 1000,
-        inactivity_interval: int = 60 * 1000,
+        rollover_interval: int = _INTERVAL_MS,
+        inactivity_interval: int = _INTERVAL_MS,
     ) -> DefaultRollingPolicy:
         """Begins a new file when one has reached `part_size` bytes.
 
-        The two intervals (milliseconds) are taken as in PyFlink and decide nothing: where a file
-        ends must not depend on how fast a machine is.
+        The two intervals (milliseconds) have no effect, and a warning says so: where a file ends must not depend on
+        how fast a machine is.
         """
         for what, value in (
             ("part_size", part_size),
@@ -234,6 +239,13 @@ class RollingPolicy:
         ):
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"a rolling policy's {what} is {value!r}; it must be at least 1")
+            if what != "part_size" and value != _INTERVAL_MS:
+                _LOG.warning(
+                    "default_rolling_policy(%s=%d) has no effect: files are rolled by their size and when an epoch "
+                    "ends, and no clock looks at them",
+                    what,
+                    value,
+                )
         return DefaultRollingPolicy(part_size)
 
     @staticmethod

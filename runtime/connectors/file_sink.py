@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import io
+import logging
 import time
 import uuid
 import warnings
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from opchain.runtime.functions.sink import SinkOrigin
     from opchain.runtime.types.type_information import TypeInformation
 
+
+_LOG = logging.getLogger("opchain.job")
 
 T = TypeVar("T")
 
@@ -128,11 +131,16 @@ class FileSink(Sink[T]):
             self._naming = OutputFileConfig.builder().build()
 
         def with_bucket_check_interval(self, interval: int) -> Any:
-            """Taken as in PyFlink; nothing is checked by the clock (see RollingPolicy)."""
+            """Has no effect, and logs so: nothing is checked by the clock (see RollingPolicy)."""
             if not isinstance(interval, int) or interval < 1:
                 raise ValueError(
                     f"the bucket check interval is {interval!r}; it must be at least 1"
                 )
+            _LOG.warning(
+                "FileSink.with_bucket_check_interval(%d) has no effect: files are rolled when records come and when "
+                "an epoch ends, and no clock looks at them",
+                interval,
+            )
             return self
 
         def with_bucket_assigner(self, bucket_assigner: BucketAssigner) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from opchain.runtime.files.malformed import OnMalformed
     from opchain.runtime.functions.source import SourceReaderContext
     from opchain.runtime.types.type_information import TypeInformation
+
+
+_LOG = logging.getLogger("opchain.job")
 
 
 class FileSource(Source[T]):
@@ -286,11 +290,14 @@ class FileSourceBuilder(Generic[T]):
         return self
 
     def set_split_assigner(self, split_assigner: FileSplitAssignerProvider) -> FileSourceBuilder[T]:
-        """Taken as in PyFlink, and decides nothing: each subtask reads a contiguous part."""
+        """Has no effect, and logs so: each subtask reads a contiguous part."""
         if not isinstance(split_assigner, FileSplitAssignerProvider):
             raise TypeError(
                 f"set_split_assigner got {split_assigner!r}; it takes a FileSplitAssignerProvider"
             )
+        _LOG.warning(
+            "FileSource.set_split_assigner has no effect: each subtask reads a contiguous part of the files"
+        )
         return self
 
     def build(self) -> Source[T]:

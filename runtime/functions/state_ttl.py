@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from opchain.runtime.time import Duration, Time
+
+
+_LOG = logging.getLogger("opchain.job")
 
 
 @dataclass(frozen=True)
@@ -176,7 +180,7 @@ class StateTtlConfig:
             query_time_after_num_entries: int,
             periodic_compaction_time: Duration | Time | None = None,
         ) -> StateTtlConfig.Builder:
-            """Drops expired entries when the embedded backend compacts its files.
+            """Has no effect, and logs so: the backend on disk has no filter for its compaction.
 
             Args:
                 query_time_after_num_entries: How many entries share one look at the clock.
@@ -187,6 +191,10 @@ class StateTtlConfig:
                 strategies.RocksdbCompactFilterCleanupStrategy(
                     query_time_after_num_entries, periodic_compaction_time
                 )
+            )
+            _LOG.warning(
+                "StateTtlConfig.cleanup_in_rocksdb_compact_filter has no effect: RocksDB drops no expired entries when "
+                "it compacts its files; use cleanup_incrementally(), which all state backends have"
             )
             return self
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -14,6 +15,8 @@ from opchain.runtime.redaction import redacted_url
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+
+_LOG = logging.getLogger("opchain.job")
 
 _JDBC = re.compile(r"jdbc:postgresql:(//(?P<hosts>[^/?]*)/?)?(?P<database>[^?]*)(\?(?P<query>.*))?")
 _HOST = re.compile(r"(?P<host>\[[^\]]*\]|[^:]*)(:(?P<port>\d+))?")
@@ -226,8 +229,13 @@ class JdbcExecutionOptions:
             return self
 
         def with_batch_interval_ms(self, interval_ms: int) -> Self:
-            """Taken as in PyFlink, without effect: rows show when the checkpoint or the job is complete."""
+            """Has no effect, and logs so: rows show when the checkpoint or the job is complete."""
             interval = _number(interval_ms, 0, "with_batch_interval_ms")
+            _LOG.warning(
+                "JdbcExecutionOptions.with_batch_interval_ms(%d) has no effect: rows show when the checkpoint or the "
+                "job is complete",
+                interval,
+            )
             self._options = replace(self._options, batch_interval_ms=interval)
             return self
 

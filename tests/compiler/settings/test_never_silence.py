@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import opchain
-from opchain.common import Configuration, ExecutionConfig
+from opchain.common import Configuration, Duration, ExecutionConfig
 from opchain.common.restart_strategy import RestartStrategies
+from opchain.common.serialization import Encoder, SimpleStringSchema
 from opchain.compiler.settings.job_settings import JobSettings
 from opchain.compiler.settings.settings_reader import key_of, known_keys
 from opchain.compiler.settings.without_effect import declared_options
@@ -24,6 +25,23 @@ from opchain.datastream import (
     SlotSharingGroup,
     StreamExecutionEnvironment,
 )
+from opchain.datastream.connectors.file_system import (
+    BucketAssigner,
+    FileEnumeratorProvider,
+    FileSink,
+    FileSource,
+    FileSplitAssignerProvider,
+    OutputFileConfig,
+    RollingPolicy,
+    StreamFormat,
+)
+from opchain.datastream.connectors.jdbc import JdbcExecutionOptions
+from opchain.datastream.connectors.kafka import (
+    KafkaOffsetsInitializer,
+    KafkaSource,
+    KafkaTopicPartition,
+)
+from opchain.datastream.state import StateTtlConfig
 from opchain.datastream.state_backend import EmbeddedRocksDBStateBackend
 from opchain.runtime.errors import StreamError
 
@@ -253,3 +271,124 @@ def test_each_setter_has_an_effect_or_is_refused_or_told(
     except StreamError:
         return
     assert told(env.program()) != before or len(recwarn)
+
+
+BUILDERS: dict[str, Callable[[], Any]] = {
+    "file_sink": lambda: FileSink.for_row_format(
+        "/somewhere", Encoder.simple_string_encoder()
+    ).with_output_file_config(OutputFileConfig("part", "")),
+    "file_source": lambda: FileSource.for_record_stream_format(
+        StreamFormat.text_line_format(), "/somewhere"
+    ).monitor_continuously(Duration.of_seconds(1)),
+    "kafka_source": lambda: (
+        KafkaSource.builder()
+        .set_bootstrap_servers("a:1")
+        .set_partitions({KafkaTopicPartition("a", 0)})
+        .set_value_only_deserializer(SimpleStringSchema())
+    ),
+    "ttl": lambda: StateTtlConfig.new_builder(10),
+    "jdbc": JdbcExecutionOptions.builder,
+}
+
+# Each method of a builder that sets something, with arguments that set something else than the default. None: it
+# takes a default back, or the builder has to have something else for it.
+BUILDER_SETTERS: dict[str, tuple[Any, ...] | None] = {
+    "file_sink.with_bucket_check_interval": (7,),
+    "file_sink.with_bucket_assigner": (BucketAssigner.base_path_bucket_assigner(),),
+    "file_sink.with_output_file_config": (OutputFileConfig("a", "b"),),
+    "file_sink.with_rolling_policy": (RollingPolicy.default_rolling_policy(part_size=7),),
+    "file_sink.enable_compact": (None, None),
+    "file_sink.disable_compact": None,
+    "file_source.set_file_enumerator": (
+        FileEnumeratorProvider.default_non_splittable_file_enumerator(),
+    ),
+    "file_source.set_split_assigner": (FileSplitAssignerProvider.locality_aware_split_assigner(),),
+    "file_source.set_max_bytes_per_epoch": (7,),
+    "file_source.set_max_files_per_epoch": (7,),
+    "file_source.set_max_time_per_epoch": (Duration.of_seconds(7),),
+    "kafka_source.set_bootstrap_servers": ("b:2",),
+    "kafka_source.set_bounded": (KafkaOffsetsInitializer.latest(),),
+    "kafka_source.set_unbounded": (KafkaOffsetsInitializer.latest(),),
+    "kafka_source.set_client_id_prefix": ("b",),
+    "kafka_source.set_deserializer": None,
+    "kafka_source.set_value_only_deserializer": None,
+    "kafka_source.set_group_id": ("b",),
+    "kafka_source.set_max_bytes_per_epoch": (7,),
+    "kafka_source.set_max_records_per_epoch": (7,),
+    "kafka_source.set_max_time_per_epoch": (Duration.of_seconds(7),),
+    "kafka_source.set_partitions": ({KafkaTopicPartition("b", 0)},),
+    "kafka_source.set_topic_pattern": ("a.*",),
+    "kafka_source.set_topics": ("a", "b"),
+    "kafka_source.set_properties": ({"client.id": "b"},),
+    "kafka_source.set_property": ("client.id", "b"),
+    "kafka_source.set_starting_offsets": (KafkaOffsetsInitializer.latest(),),
+    "ttl.set_ttl": (7,),
+    "ttl.set_update_type": (StateTtlConfig.UpdateType.OnReadAndWrite,),
+    "ttl.set_state_visibility": (StateTtlConfig.StateVisibility.ReturnExpiredIfNotCleanedUp,),
+    "ttl.set_ttl_time_characteristic": None,
+    "ttl.cleanup_full_snapshot": (),
+    "ttl.cleanup_incrementally": (7, True),
+    "ttl.cleanup_in_rocksdb_compact_filter": (7,),
+    "ttl.disable_cleanup_in_background": (),
+    "jdbc.with_batch_size": (7,),
+    "jdbc.with_batch_interval_ms": (7,),
+    "jdbc.with_max_retries": (7,),
+}
+
+
+def test_no_setter_of_a_builder_is_forgotten() -> None:
+    begins = ("set_", "with_", "enable_", "disable_", "cleanup_")
+    found = {
+        f"{name}.{method}"
+        for name, make in BUILDERS.items()
+        for method in dir(make())
+        if method.startswith(begins)
+    }
+    assert sorted(found ^ set(BUILDER_SETTERS)) == []
+
+
+def contents(item: Any) -> Any:
+    """What an object holds, to be compared."""
+    if isinstance(item, (list, tuple)):
+        return [contents(part) for part in item]
+    if isinstance(item, dict):
+        return {key: contents(part) for key, part in item.items()}
+    if isinstance(item, type) or callable(item) or not type(item).__module__.startswith("opchain"):
+        return (
+            repr(item) if type(item).__module__ == "builtins" and not callable(item) else type(item)
+        )
+    slots = [name for of in type(item).__mro__ for name in getattr(of, "__slots__", ())]
+    held = {name: getattr(item, name, None) for name in slots} | getattr(item, "__dict__", {})
+    return type(item), {name: contents(part) for name, part in held.items()}
+
+
+@pytest.mark.parametrize(
+    "setter", [name for name, arguments in BUILDER_SETTERS.items() if arguments is not None]
+)
+def test_each_setter_of_a_builder_has_an_effect_or_is_refused_or_told(
+    setter: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    name, _, method = setter.partition(".")
+    default = contents(BUILDERS[name]().build())
+    assert contents(BUILDERS[name]().build()) == default
+    arguments = BUILDER_SETTERS[setter]
+    assert arguments is not None
+    builder = BUILDERS[name]()
+    with caplog.at_level(logging.WARNING, "opchain.job"):
+        try:
+            getattr(builder, method)(*arguments)
+        except (StreamError, ValueError):
+            return
+    told = [line for line in caplog.messages if "has no effect" in line]
+    assert told or contents(builder.build()) != default
+
+
+@pytest.mark.parametrize("interval", ["rollover_interval", "inactivity_interval"])
+def test_an_interval_of_a_rolling_policy_is_told(
+    interval: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "opchain.job"):
+        RollingPolicy.default_rolling_policy()
+        assert caplog.messages == []
+        RollingPolicy.default_rolling_policy(**{interval: 7})
+    assert f"({interval}=7) has no effect" in caplog.text
