@@ -9,8 +9,11 @@ are plain `TypeError` and `ValueError`; an exception from a user's function keep
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
 import sys
+from pathlib import Path
 from typing import Any, ClassVar
 
 _REPORT = "this is a mistake in opchain, not in the program: please report it with this text"
@@ -18,6 +21,10 @@ _REPORT = "this is a mistake in opchain, not in the program: please report it wi
 
 class StreamError(Exception):
     """Root of every error raised on purpose."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: the lines of the program, without those of opchain."""
+        return short_traceback(self)
 
 
 class GraphError(StreamError):
@@ -168,6 +175,43 @@ def add_note(error: BaseException, note: str) -> None:
         notes = []
         error.__notes__ = notes  # type: ignore[attr-defined]
     notes.append(note)
+
+
+def short_traceback(error: BaseException) -> list[str]:
+    """The lines of a traceback without the frames of opchain, Spark and IPython."""
+    import traceback  # noqa: PLC0415 - in notebooks only
+
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(("<", *_own_folders()))
+        and not any(part in frame.filename for part in _NOT_THE_PROGRAMS)
+    ]
+    told = traceback.TracebackException(type(error), error, None)
+    texts = [*traceback.format_list(frames), *told.format_exception_only()]
+    lines = (line for text in texts for line in text.rstrip().splitlines())
+    return ["Traceback (most recent call last):", *lines]
+
+
+_NOT_THE_PROGRAMS = tuple(
+    f"{os.sep}{name}{os.sep}" for name in ("pyspark", "py4j", "IPython", "ipykernel", "concurrent")
+)
+
+
+def _own_folders() -> tuple[str, ...]:
+    """The folders of this package; two of them are links in a checkout."""
+    runtime = Path(__file__).parent
+    halves = (runtime, runtime.with_name("compiler"))
+    return tuple(
+        f"{folder}{os.sep}" for folder in (runtime.parent, *(half.resolve() for half in halves))
+    )
+
+
+def be_short_in_notebooks(error: BaseException) -> None:
+    """Has IPython, where a program runs in it, leave out frames that are not the program's: it asks the exception."""
+    if "IPython" in sys.modules and not hasattr(error, "_render_traceback_"):
+        with contextlib.suppress(AttributeError, TypeError):  # a class with slots
+            error._render_traceback_ = lambda: short_traceback(error)  # type: ignore[attr-defined]
 
 
 def show_notes(error: BaseException) -> None:

@@ -118,7 +118,7 @@ sys.path.insert(0, sys.argv.pop(1))
 from opchain import StreamExecutionEnvironment
 env = StreamExecutionEnvironment.get_execution_environment()
 env.from_sequence(1, 3).print()
-assert env.explain()._repr_html_().startswith("<iframe")
+assert env.explain().frame()._repr_html_().startswith("<iframe")
 from opchain.compiler.cli import main
 import opchain
 assert "opchain.zip" in opchain.__file__

@@ -176,18 +176,25 @@ def showing_progress(jobs: Sequence[StartedJob]) -> Iterator[None]:
             display = TerminalRows(stack.enter_context(terminal_area()))
         else:
             display = ProgressLog(_to_stderr, PLAIN_PERIOD_S)
-        ended = threading.Event()
-        thread = threading.Thread(
-            target=_watch, args=(jobs, display, ended), name="progress", daemon=True
-        )
-        thread.start()
-        try:
+        with watched(jobs, display):
             yield
-        finally:
-            ended.set()
-            thread.join()
-            _tell(jobs, display)
-            display.clear()
+
+
+@contextmanager
+def watched(jobs: Sequence[StartedJob], display: Display) -> Iterator[None]:
+    """Within the block a thread tells a display of the jobs in a growing list."""
+    ended = threading.Event()
+    thread = threading.Thread(
+        target=_watch, args=(jobs, display, ended), name="progress", daemon=True
+    )
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        _tell(jobs, display)
+        display.clear()
 
 
 class ProgressLog:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import html
+from collections import deque
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
-from opchain.runtime.errors import GraphError
+from opchain.runtime.errors import GraphError, short_repr
+from opchain.runtime.types.row import Row
 from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from types import TracebackType
 
     from opchain.compiler.graph.transformation import Transformation
@@ -36,6 +39,7 @@ class CloseableIterator(Generic[T]):
         self._sink = sink
         self._client: JobClient | None = None
         self._records: Iterator[T] | None = None
+        self._first: deque[T] = deque()  # those that a notebook has shown
 
     def attach(self, client: JobClient) -> None:
         """Names the job that the records come from."""
@@ -45,9 +49,34 @@ class CloseableIterator(Generic[T]):
         return self
 
     def __next__(self) -> T:
-        if self._records is None:
-            self._records = self._started()
-        return next(self._records)
+        if self._first:
+            return self._first.popleft()
+        return self._read()
+
+    def _read(self) -> T:
+        """The next record that nobody has seen."""
+        try:
+            if self._records is None:
+                self._records = self._started()
+            return next(self._records)
+        except KeyboardInterrupt:
+            self.close()  # Ctrl-C while somebody waits for a record ends the job, as it ends execute()
+            raise
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first records as a table; reading continues with all of them.
+
+        An unbounded job is waited for until it has given so many records.
+        """
+        seen = list(self._first)
+        while len(seen) < _SHOWN:
+            try:
+                record = self._read()
+            except StopIteration:
+                return records_table(seen, is_all=True)
+            seen.append(record)
+            self._first = deque(seen)
+        return records_table(seen, is_all=False)
 
     def next(self) -> T:
         """The next record; StopIteration behind the last."""
@@ -56,6 +85,7 @@ class CloseableIterator(Generic[T]):
     def close(self) -> None:
         """Ends the job if it still runs; there are no more records then."""
         self._records = iter(())
+        self._first.clear()
         client, self._client = self._client, None
         if client is None:
             return
@@ -81,3 +111,40 @@ class CloseableIterator(Generic[T]):
             )
         client: CollectingClient = self._client  # type: ignore[assignment]  # if it lacks it, say so
         return client.collected(str(self._sink.uid))
+
+
+_SHOWN = 20
+
+
+def records_table(records: Sequence[Any], *, is_all: bool) -> str:
+    """Records as a table of HTML: a column for each field of rows, tuples and dicts."""
+    titles = _field_names(records[0]) if records else ["value"]
+    head = "".join(f"<th>{html.escape(title)}</th>" for title in titles)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{html.escape(short_repr(value))}</td>' for value in _fields(record))}</tr>"
+        for record in records
+    )
+    more = "" if is_all else f"<div>the first {len(records)} records; the iterator gives all</div>"
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _field_names(record: Any) -> list[str]:
+    if isinstance(record, Row):
+        names = record.get_field_names()
+        return list(names) if names else [f"f{number}" for number in range(len(record))]
+    if isinstance(record, dict):
+        return list(map(str, record))
+    if isinstance(record, tuple) and record:
+        names = getattr(record, "_fields", None)
+        return list(names) if names else [f"f{number}" for number in range(len(record))]
+    return ["value"]
+
+
+def _fields(record: Any) -> list[Any]:
+    if isinstance(record, dict):
+        return list(record.values())
+    return (
+        list(record)
+        if isinstance(record, Row) or (isinstance(record, tuple) and record)
+        else [record]
+    )

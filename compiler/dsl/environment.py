@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, overload
 
@@ -728,6 +729,12 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         program = self.program()
         return shown(explain(program, stage), stage, program)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the settings, and a picture of what is drawn so far."""
+        from opchain.compiler.plan.page.render import environment_cell
+
+        return environment_cell(self.program())
+
     def get_execution_plan(self) -> str:
         """The program as Flink's JSON plan of its operators, which Flink's plan visualizer reads.
 
@@ -814,6 +821,8 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
     def _started(self, program: Program, method: str, *, wait: bool) -> JobClient:
         if interception.job_intercepted(program, method):
             return CapturedJobClient()
+        from opchain.compiler.commands.cell_progress import is_in_notebook, progress_in_cell
         from opchain.compiler.execution import submit
 
-        return submit(program, wait=wait)
+        with progress_in_cell() if wait and is_in_notebook() else nullcontext():
+            return submit(program, wait=wait)

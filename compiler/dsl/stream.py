@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import html
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.compiler.dsl.argument_checks import declared_type, type_of
 from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.transformation import OperatorTransformation
+from opchain.runtime.errors import StreamError
 from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
@@ -37,6 +40,21 @@ class Stream(Generic[T]):
             f"<{type(self).__name__} of '{self.transformation.name}' "
             f"({self.transformation.call_site})>"
         )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: where it was made, its type, and a picture of the program up to here."""
+        from opchain.compiler.plan.page.render import (  # noqa: PLC0415 - notebooks only
+            program_cell,
+            program_page,
+        )
+
+        text = html.escape(f"{self!r}, {self.get_type()!r}")
+        program = self._environment.program()
+        program = replace(program, transformations=(self.transformation,))
+        try:
+            return f"<div>{text}</div>{program_cell(program, lambda: program_page(program))}"
+        except StreamError as error:
+            return f"<div>{text}</div><div>{html.escape(str(error))}</div>"
 
     def get_execution_environment(self) -> StreamExecutionEnvironment:
         """The environment that the stream belongs to."""

@@ -43,7 +43,7 @@ def _opened(name: str) -> list[str]:
 
 
 def _node(operator: PlannedOperator) -> str:
-    label = f"{operator.name}\n{operator.kind}"
+    label = f"{operator.name}\n{operator.word}"
     return f"n{operator.node} [label={_dot_quoted(label)}];"
 
 

@@ -112,7 +112,7 @@ def _changed_kinds(matching: Matching) -> Iterable[StateProblem]:
         if old.state is not None and old.kind != new.kind:
             yield StateProblem(
                 "kind",
-                f"'{new.name}' ({new.call_site}) was a {old.kind} and is a {new.kind}: the state it "
+                f"'{new.name}' ({new.call_site}) was a {old.word} and is a {new.word}: the state it "
                 "finds was written by another kind of operator",
                 "give it a new uid to start with empty state",
             )
@@ -378,4 +378,4 @@ def _effective(plan: JobPlan, operator: PlannedOperator) -> int:
 
 
 def _named(operator: PlannedOperator) -> str:
-    return f"'{one_line(operator.name)}' ({operator.kind}, {operator.call_site})"
+    return f"'{one_line(operator.name)}' ({operator.word}, {operator.call_site})"

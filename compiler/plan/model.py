@@ -40,6 +40,43 @@ class BrokenRule(_Written):
     advice: str
 
 
+_WORDS = {
+    "legacy_source": "source",
+    "input_format_source": "source",
+    "assign_watermarks": "watermarks",
+    "async_wait": "async",
+    "keyed_process": "process",
+    "co_process": "process",
+    "keyed_co_process": "process",
+    "broadcast_process": "broadcast",
+    "keyed_broadcast_process": "broadcast",
+    "combined_reduce": "reduce",
+    "full_window": "window",
+    "interval_join": "join",
+    "multi_input": "inputs",
+    "co_map": "map",
+    "co_flat_map": "flat map",
+    "legacy_sink": "sink",
+    "collect_sink": "collect",
+    "two_phase_sink": "sink",
+    "sink_writer": "sink",
+    "sink_committer": "commit",
+}
+"""The words of programs for kinds of operators; others are called by their kind."""
+
+_TWO_INPUTS = (
+    "co_map",
+    "co_flat_map",
+    "co_process",
+    "keyed_co_process",
+    "broadcast_process",
+    "keyed_broadcast_process",
+    "interval_join",
+    "multi_input",
+)
+_JOINS_IN_WINDOWS = "CoGroupWindowFunction"
+
+
 class PlannedOperator(_Written):
     """An operator. `node` is its number in the stream graph, by which edges name it.
 
@@ -66,6 +103,24 @@ class PlannedOperator(_Written):
     source: SourceKind | None = None
     topics: str | None = None
     call_site: str
+
+    @property
+    def word(self) -> str:
+        """The kind in the words of programs: "sink" for a legacy_sink."""
+        return _WORDS.get(self.kind, self.kind.replace("_", " "))
+
+    @property
+    def family(self) -> str:
+        """What it is drawn as: "source", "sink", "join", "window", "state" or "plain"."""
+        if self.source is not None or self.kind.endswith("source"):
+            return "source"
+        if "sink" in self.kind:
+            return "sink"
+        if self.kind in _TWO_INPUTS or _JOINS_IN_WINDOWS in (self.description or ""):
+            return "join"
+        if "window" in self.kind:
+            return "window"
+        return "plain" if self.state is None else "state"
 
 
 class PlannedEdge(_Written):

@@ -139,7 +139,7 @@ class _Tree:
         operator = self._plan.operator_at[node]
         call_site = (operator.call_site,) if self._call_sites else ()
         notes = listed(self._notes(operator))
-        return Row((prefix + one_line(operator.name), operator.kind, *call_site, notes))
+        return Row((prefix + one_line(operator.name), operator.word, *call_site, notes))
 
     def _notes(self, operator: PlannedOperator) -> Iterable[str]:
         if operator.state is not None:

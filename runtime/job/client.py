@@ -93,6 +93,11 @@ class JobExecutionResult:
         """The job's id."""
         return self.job_id
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: how long the job ran, and the table of what it counted."""
+        ran = f"<div>the job ran for {self.net_runtime:,} ms</div>"
+        return ran + (self.metrics._repr_html_() if self.metrics.vertices else "")
+
     def is_job_execution_result(self) -> bool:
         """True: the job is over. Flink: isJobExecutionResult."""
         return True

@@ -9,7 +9,7 @@ import uuid
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.errors import UnsupportedFeatureError, show_notes
+from opchain.runtime.errors import UnsupportedFeatureError, be_short_in_notebooks, show_notes
 from opchain.runtime.job.client import (
     CompletableFuture,
     JobClient,
@@ -160,6 +160,7 @@ class JobRun(JobClient):
                 self._fail(JobStatus.CANCELED, cancelled)
             else:
                 show_notes(error)
+                be_short_in_notebooks(error)
                 self._fail(JobStatus.FAILED, error)
             if isinstance(error, SystemExit):
                 raise

@@ -87,6 +87,12 @@ class JobMetrics:
     def __repr__(self) -> str:
         return f"<JobMetrics: {len(self.vertices)} vertices, {len(self.operators)} operators>"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from opchain.runtime.measurements.table import html_table  # noqa: PLC0415
+
+        return html_table(self)
+
     def __rich__(self) -> Any:
         """What rich prints."""
         from opchain.runtime.measurements.table import rich_table  # noqa: PLC0415 - loads rich

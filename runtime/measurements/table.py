@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import math
 from typing import TYPE_CHECKING, Any
@@ -76,6 +77,21 @@ def registered_lines(metrics: JobMetrics) -> Iterator[str]:
             yield f" {operator.name}: {name} = {_shown(plain_value(value))}"
 
 
+def html_table(metrics: JobMetrics) -> str:
+    """The table for a notebook; below it what functions registered."""
+    table = _table(metrics, None)
+    head = "".join(f"<th>{html.escape(title)}</th>" for title in table.titles)
+    body = "".join(f"<tr>{''.join(map(_html_cell, cells))}</tr>" for cells in table.body)
+    lines = "".join(f"<div>{html.escape(line)}</div>" for line in registered_lines(metrics))
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{lines}"
+
+
+def _html_cell(text: str) -> str:
+    if not text.startswith(" "):
+        return f"<td>{html.escape(text)}</td>"
+    return f'<td style="padding-left: 2em">{html.escape(text.strip())}</td>'
+
+
 class FoldingTable:
     """A table that gives up columns where the terminal is narrow, so that names can be read.
 
@@ -95,8 +111,8 @@ class FoldingTable:
         outliers: Mapping[str, Callable[[str], str | None]],
         **settings: Any,
     ) -> None:
-        self._titles = titles
-        self._body = body
+        self.titles = titles
+        self.body = body
         self._given_up = given_up
         self._outliers = outliers
         self._settings = settings
@@ -107,16 +123,16 @@ class FoldingTable:
     def columns(self, width: int) -> list[int]:
         """The numbers of the columns that fit beside names."""
         widths = [
-            max(map(len, (title, *(cells[number] for cells in self._body))))
-            for number, title in enumerate(self._titles)
+            max(map(len, (title, *(cells[number] for cells in self.body))))
+            for number, title in enumerate(self.titles)
         ]
         name = min(_LEAST_NAME, widths[0])
-        shown = list(range(len(self._titles)))
+        shown = list(range(len(self.titles)))
         for title in self._given_up:
             if name + sum(widths[number] + _BETWEEN_COLUMNS for number in shown[1:]) <= width:
                 break
-            if title in self._titles:
-                shown.remove(self._titles.index(title))
+            if title in self.titles:
+                shown.remove(self.titles.index(title))
         return shown
 
     def _table(self, width: int) -> Table:
@@ -125,12 +141,12 @@ class FoldingTable:
 
         table = Table(pad_edge=False, header_style="bold", **self._settings)
         shown = self.columns(width)
-        table.add_column(self._titles[0])
+        table.add_column(self.titles[0])
         for number in shown[1:]:
-            title = self._titles[number]
-            widest = max(map(len, (title, *(cells[number] for cells in self._body))))
+            title = self.titles[number]
+            widest = max(map(len, (title, *(cells[number] for cells in self.body))))
             table.add_column(title, justify="right", no_wrap=True, min_width=widest)
-        for cells in self._body:
+        for cells in self.body:
             is_vertex = not cells[0].startswith(" ")
             name = Text(cells[0], no_wrap=True, overflow="ellipsis")
             others = (Text(cells[n], self._style(n, cells[n]) or "") for n in shown[1:])
@@ -138,7 +154,7 @@ class FoldingTable:
         return table
 
     def _style(self, number: int, cell: str) -> str | None:
-        style = self._outliers.get(self._titles[number])
+        style = self._outliers.get(self.titles[number])
         return style(cell) if style is not None and cell else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,6 +54,15 @@ class RowTypeInfo(TypeInformation[Row]):
             )
         if len(set(names)) != len(names):
             raise ValueError(f"Types.ROW_NAMED got a field name twice in {list(names)}")
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a row for each field."""
+        fields = zip(self.get_field_names(), self.field_types, strict=True)
+        rows = "".join(
+            f"<tr><td>{html.escape(name)}</td><td>{html.escape(repr(type_info))}</td></tr>"
+            for name, type_info in fields
+        )
+        return f"<table><thead><tr><th>field</th><th>type</th></tr></thead><tbody>{rows}</tbody></table>"
 
     @property
     def java_class(self) -> str:

@@ -18,52 +18,17 @@ from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.generated_text import generated_modules
 from opchain.compiler.plan.page.numbers import no_numbers_yet, page_numbers
+from opchain.compiler.plan.page.page_link import link_to
+from opchain.compiler.plan.page.picture import plan_picture
 from opchain.compiler.plan.text import plan_text, without_call_sites
 from opchain.runtime.errors import StreamError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from opchain.compiler.graph.plan import Plan, Program
-    from opchain.compiler.plan.model import JobPlan, PlannedEdge, PlannedOperator, PlannedVertex
+    from opchain.compiler.plan.model import JobPlan, PlannedEdge, PlannedVertex
     from opchain.runtime.measurements.job_metrics import JobMetrics
-
-
-_WORDS = {
-    "legacy_source": "source",
-    "input_format_source": "source",
-    "assign_watermarks": "watermarks",
-    "async_wait": "async",
-    "keyed_process": "process",
-    "co_process": "process",
-    "keyed_co_process": "process",
-    "broadcast_process": "broadcast",
-    "keyed_broadcast_process": "broadcast",
-    "combined_reduce": "reduce",
-    "full_window": "window",
-    "interval_join": "join",
-    "multi_input": "inputs",
-    "co_map": "map",
-    "co_flat_map": "flat map",
-    "legacy_sink": "sink",
-    "collect_sink": "collect",
-    "two_phase_sink": "sink",
-    "sink_writer": "sink",
-    "sink_committer": "commit",
-}
-"""The words of programs for kinds of operators; others are called by their kind."""
-
-_TWO_INPUTS = (
-    "co_map",
-    "co_flat_map",
-    "co_process",
-    "keyed_co_process",
-    "broadcast_process",
-    "keyed_broadcast_process",
-    "interval_join",
-    "multi_input",
-)
-_JOINS_IN_WINDOWS = "CoGroupWindowFunction"
 
 
 class VertexDetails(NamedTuple):
@@ -140,8 +105,8 @@ def _operator(plan: JobPlan, node: int, role: str, depth: int) -> dict[str, Any]
         "node": node,
         "id": operator.id,
         "name": operator.name,
-        "kind": _word(operator),
-        "family": _family(operator),
+        "kind": operator.word,
+        "family": operator.family,
         "parent": next((edge.source for edge in plan.in_edges[node] if edge.is_chained), None),
         "callSite": operator.call_site,
         "uid": operator.uid,
@@ -153,23 +118,6 @@ def _operator(plan: JobPlan, node: int, role: str, depth: int) -> dict[str, Any]
         "role": role,
         "depth": depth,
     }
-
-
-def _word(operator: PlannedOperator) -> str:
-    return _WORDS.get(operator.kind, operator.kind.replace("_", " "))
-
-
-def _family(operator: PlannedOperator) -> str:
-    """What an operator is drawn as: "source", "sink", "join", "window", "state" or "plain"."""
-    if operator.source is not None or operator.kind.endswith("source"):
-        return "source"
-    if "sink" in operator.kind:
-        return "sink"
-    if operator.kind in _TWO_INPUTS or _JOINS_IN_WINDOWS in (operator.description or ""):
-        return "join"
-    if "window" in operator.kind:
-        return "window"
-    return "plain" if operator.state is None else "state"
 
 
 def _exchange(plan: JobPlan, edge: PlannedEdge) -> dict[str, Any]:
@@ -378,13 +326,52 @@ class ShownPlan(ShownText):
         """The page as HTML, for a file of its own."""
         return program_page(self._program, self._metrics)
 
+    def frame(self) -> PageFrame:
+        """The whole page in the cell of a notebook, 0.7 MB of it."""
+        return PageFrame(self.page())
+
     def _repr_html_(self) -> str:
-        return framed(self.page())
+        """A small picture, and the page behind a link."""
+        return program_cell(self._program, self.page)
+
+
+class PageFrame(NamedTuple):
+    """A page that a notebook shows in a frame."""
+
+    page: str
+
+    def _repr_html_(self) -> str:
+        return framed(self.page)
 
 
 def shown(text: str, stage: str, program: Program) -> ShownText:
     """What `explain` hands out: the text of a stage, and for the job graph its page behind it."""
     return ShownPlan.of(text, program) if stage == "job-graph" else ShownText(text)
+
+
+def program_cell(program: Program, page: Callable[[], str]) -> str:
+    """A picture of a program, and its page behind a link, for the cell of a notebook.
+
+    Raises:
+        GraphError: The program is refused.
+    """
+    picture = plan_picture(job_plan(compile_program(program, "job-graph")))
+    return (
+        f'{picture}<div style="font-size: 11px"><a href="{link_to(page)}" target="_blank">page of this plan</a> '
+        "(while this kernel runs, on its machine); <code>.frame()</code> of <code>env.explain()</code> shows it here</div>"
+    )
+
+
+def environment_cell(program: Program) -> str:
+    """What a notebook shows of an environment."""
+    settings = program.settings
+    title = (
+        f"<div><b>StreamExecutionEnvironment</b> parallelism {settings.parallelism}, "
+        f"target {settings.target}, {settings.runtime_mode.lower()}</div>"
+    )
+    if not program.transformations:
+        return f"{title}<div>nothing is drawn yet</div>"
+    return title + program_cell(program, lambda: program_page(program))
 
 
 def framed(page: str) -> str:

@@ -88,7 +88,7 @@ def test_another_kind_of_operator_cannot_read_the_state() -> None:
         lambda n: n.key_by(abs).process(Count()).name("highest").uid("it").print(),
     )
     assert problem.code == "kind"
-    assert "was a reduce and is a keyed_process" in problem.text
+    assert "was a reduce and is a process" in problem.text
 
 
 def test_an_explicit_number_of_key_groups_must_stay() -> None:
