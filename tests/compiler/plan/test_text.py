@@ -30,7 +30,7 @@ def test_reasons_are_broken_at_the_width_and_names_are_not() -> None:
     text = plan_text(plan_of(drawn("word_count")), width=60, call_sites=False)
     assert max(len(line) for line in text.splitlines() if line.startswith("     ")) <= 60
     assert "cut: records are rebalanced, because parallelism\n              differs" in text
-    assert "  Source: lines            source   read positions\n" in text
+    assert "  Source: lines            source    read positions\n" in text
 
 
 def test_a_chain_of_a_thousand_operators_stays_narrow() -> None:
