@@ -13,7 +13,7 @@ import json
 import linecache
 import operator
 import sys
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -200,17 +200,26 @@ def _spaces(function: Any, names: tuple[str, ...]) -> list[tuple[Any, str]]:
 
 
 def _state_table(
-    operator: Any, name: str, kind: str, declared: str | None
+    operator: Any, name: str, kind: str, declared: str | None, touches: bool, sets_keys: bool
 ) -> Callable[[], MutableMapping[Any, Any] | None]:
     """What finds the dictionary behind an attribute of an operator's function, which holds a state of a kind."""
 
     def found() -> MutableMapping[Any, Any] | None:
         entries: MutableMapping[Any, Any] | None = operator.context.keyed_state.plain_entries(
-            vars(operator.function).get(name), kind, declared
+            vars(operator.function).get(name),
+            kind,
+            declared,
+            touches=touches,
+            sets_keys=sets_keys,
         )
         return entries
 
     return found
+
+
+def _tracks_changes(operator: Any) -> bool:
+    tracks: bool = operator.context.keyed_state.tracks_changes
+    return tracks
 
 
 class Watched:
@@ -296,6 +305,8 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "plain_keys": lambda chain, index: chain.operators[index].context.keyed_state.identity.plain,
     "identify": lambda chain, index: chain.operators[index].context.keyed_state.identity.of,
     "table": lambda chain, index: chain.operators[index].table,
+    "touch": lambda chain, index: chain.operators[index].context.keyed_state.touch,
+    "tracks_changes": lambda chain, index: partial(_tracks_changes, chain.operators[index]),
     "state_table": lambda chain, index, *where: _state_table(chain.operators[index], *where),
     "sums": lambda chain, index, layout: chain.operators[index].keep_sums(layout),
     "output_key": lambda chain, number: chain.pending[number].select_key,

@@ -7,8 +7,9 @@
     self_0.seen.update((count_0, 1))          table_0_seen[field_0] = (count_0, 1)
 
 Value, list and map states that `open` gets from its context. A batch looks once whether each of them is a plain
-dictionary: without a time to live, without tracked changes, in memory. If not, a copy of the function with the calls
-takes the batch. The current key is set where something else may ask for it.
+dictionary: without a time to live, in memory. If not, a copy of the function with the calls takes the batch. The
+current key is set where something else may ask for it; in batch mode, where another key begins. Where changes of state
+are tracked, the backend is told all keys of a batch before it.
 
 A state refuses values that are not of its declared type. A value that a short test finds to be is stored here, and the
 state decides on all others. Where no test is short enough, writes keep their calls.
@@ -21,7 +22,7 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
-from opchain.compiler.codegen.analysis import types_of
+from opchain.compiler.codegen.analysis import only_reads, types_of
 from opchain.compiler.codegen.function_source import BUILTINS, Refused, definition_of
 from opchain.compiler.codegen.rules.plain_keys import key_program
 from opchain.compiler.codegen.static_types import plain_type, type_of
@@ -170,24 +171,67 @@ class _States:
             before, state_key = f.statements(text, index), kept
         else:
             state_key = key
+        touch = self._touch(index, position, key)
+        is_batch = self.form.program.is_batch
         for name in used:
             table = f"table_{index}_{name}"
             kind, declared, items = states[name]
             found = self.form.names.bind(
-                f"{table}_found", "state_table", index, name, kind, declared
+                f"{table}_found",
+                *("state_table", index, name, kind, declared, touch is not None, is_batch),
             )
             self.function.guards.insert(0, f.expression(f"({table} := {found}()) is not None"))
             held = f"held_{index}_{name}"
             lookups = _LookUps(owner, name, kind, items, table, state_key, held)
             rest = lookups.block(rest, types)
-        block = _with_key(rest, set_key, _handles(rest, {owner, context}))
-        if block[0] is not set_key:
-            last = f"if values:\n    {ast.unparse(set_key)}"
-            self.function.after += f.statements(last, NO_OPERATOR)
+        if is_batch:
+            # One key comes after the other: the last one's timers fire, and its state goes, where the next is set.
+            last = f"last_key_{index}"
+            self.form.names.bind("ABSENT", "shared")
+            self.function.before += f.statements(f"{last} = ABSENT", NO_OPERATOR)
+            text = (
+                f"if {state_key} != {last}:\n    {ast.unparse(set_key)}\n    {last} = {state_key}"
+            )
+            block = [*f.statements(text, index), *rest]
+        else:
+            block = _with_key(rest, set_key, _handles(rest, {owner, context}))
+        if block[0] is not set_key and not is_batch:
+            text = f"if values:\n    {ast.unparse(set_key)}"
+            self.function.after += f.statements(text, NO_OPERATOR)
+        if touch is not None and not is_batch:
+            self.function.before += touch
         self.loop.body = [*self.loop.body[:position], *before, *block]
         self.function.fallback = plain.name
         self.form.functions.insert(self.form.functions.index(self.function) + 1, plain)
         self.form.remark(index, f"looks up in tables: {', '.join(map(repr, sorted(used)))}")
+
+    def _touch(self, index: int, position: int, key: str) -> Lines | None:
+        """Tells the backend all keys of a batch, where it tracks changes; None if they are not easily selected again.
+
+        Before the batch: a function may change its record.
+        """
+        selected: ast.expr = f.name(key)
+        for statement in reversed(self.loop.body[:position]):
+            if isinstance(statement, f.Count):
+                continue
+            if not (
+                isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+            ):
+                return None
+            selected = f.replaced(selected, {statement.targets[0].id: statement.value})
+        set_in_loop = {*f.stores([ast.Expr(self.loop.target)])}
+        if not only_reads(selected) or not _names(selected) - set_in_loop <= _names(self.loop.iter):
+            return None
+        keys = ast.ListComp(
+            selected, [ast.comprehension(self.loop.target, self.loop.iter, [], is_async=0)]
+        )
+        tracks = self.form.names.bind(f"tracks_{index}", "tracks_changes", index)
+        told = self.form.names.bind(f"touch_{index}", "touch", index)
+        return f.statements(f"if {tracks}():\n    {told}(keys)", index, keys=keys)
+
+
+def _names(node: ast.expr) -> set[str]:
+    return {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
 
 
 def _states(spec: object) -> dict[str, _State]:

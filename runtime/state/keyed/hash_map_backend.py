@@ -307,11 +307,19 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
     # Tables and keys
 
     def plain_entries(
-        self, state: Any, kind: str, declared: str | None = None
+        self,
+        state: Any,
+        kind: str,
+        declared: str | None = None,
+        *,
+        touches: bool = False,
+        sets_keys: bool = False,
     ) -> MutableMapping[Any, Any] | None:
         """See KeyedStateBackend."""
         if (
-            self._is_watched
+            self._listeners
+            or (self._touched is not None and not touches)
+            or (self._end_key is not None and not sets_keys)
             or state.__class__ is not _PLAIN.get(kind)
             or state.declared != declared
         ):

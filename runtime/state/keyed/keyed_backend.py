@@ -177,11 +177,15 @@ class KeyedStateBackend(KeyedStateStore):
         state: Any,  # noqa: ARG002
         kind: str,  # noqa: ARG002
         declared: str | None = None,  # noqa: ARG002
+        *,
+        touches: bool = False,  # noqa: ARG002
+        sets_keys: bool = False,  # noqa: ARG002
     ) -> MutableMapping[Any, Any] | None:
         """The dictionary from state keys to contents of a "value", "list" or "map" state, for who needs nothing else.
 
-        None where a call of the state does more than look something up: with a time to live, while changes are
-        tracked, while the end of each key is awaited, on disk, or where writes are checked by another type than `declared`.
+        None where a call of the state does more than look something up: with a time to live, on disk, where writes are
+        checked by another type than `declared`; while changes are tracked, unless the caller `touches` all keys itself;
+        while the end of each key is awaited, unless it `sets_keys` when they change.
         """
         return None
 

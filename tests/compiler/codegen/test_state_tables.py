@@ -135,8 +135,8 @@ def test_a_state_that_does_more_than_look_up_keeps_its_calls(
     found: list[bool] = []
     plain_entries = HashMapKeyedStateBackend.plain_entries
 
-    def noted(self: Any, state: Any, kind: str, declared: Any) -> Any:
-        entries = plain_entries(self, state, kind, declared)
+    def noted(self: Any, *arguments: Any, **how: bool) -> Any:
+        entries = plain_entries(self, *arguments, **how)
         found.append(entries is not None)
         return entries
 
@@ -273,14 +273,59 @@ def test_values_of_the_declared_form_are_stored_without_a_call(
     source = fast_source(function)
     assert "table_0_one[kept_key_0] = " in source
     assert ("self_0.one.update" in source) == (type(function) is not Anything)
-    found: list[Any] = []
-    plain_entries = HashMapKeyedStateBackend.plain_entries
-
-    def noted(self: Any, *arguments: Any) -> Any:
-        found.append(plain_entries(self, *arguments))
-        return found[-1]
-
-    monkeypatch.setattr(HashMapKeyedStateBackend, "plain_entries", noted)
+    found = entries_found(monkeypatch)
     failure_of(by_key(function, [("a", [])]))
     assert len(found) == 3
     assert None not in found
+
+
+def entries_found(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What generated code gets for each state and batch."""
+    found: list[Any] = []
+    plain_entries = HashMapKeyedStateBackend.plain_entries
+
+    def noted(self: Any, *arguments: Any, **how: bool) -> Any:
+        found.append(plain_entries(self, *arguments, **how))
+        return found[-1]
+
+    monkeypatch.setattr(HashMapKeyedStateBackend, "plain_entries", noted)
+    return found
+
+
+def test_in_batch_mode_the_key_is_set_where_another_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = entries_found(monkeypatch)
+    records = [(key, what, 4) for key in "aba" for what in (0, 1, 7, 2)]
+    draw = by_key(Everything(), records)
+    inlined = run_form(draw, mode="BATCH", batch_size=3)
+    assert found
+    assert None not in found
+    interpreted = run_form(draw, "interpreted", mode="BATCH", batch_size=3)
+    assert inlined.subtasks("results") == interpreted.subtasks("results")
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.lists(st.tuples(KEYS, st.integers(0, 7), st.integers(0, 9)), min_size=1, max_size=20))
+def test_keys_are_noted_where_changes_are_tracked(records: list[Any]) -> None:
+    touched: dict[str, set[str]] = {}
+    make = HashMapKeyedStateBackend.__init__
+
+    for form in ("interpreted", "inlined"):
+        backends: list[HashMapKeyedStateBackend] = []
+
+        def tracking(
+            self: Any, *arguments: Any, made: list[Any] = backends, **settings: Any
+        ) -> None:
+            make(self, *arguments, **settings)
+            self.track_changes()
+            self._begin_changes(1)
+            made.append(self)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(HashMapKeyedStateBackend, "__init__", tracking)
+            found = entries_found(patched)
+            run_form(by_key(Everything(), records), form, batch_size=5)
+        assert None not in found
+        assert bool(found) == (form == "inlined")
+        touched[form] = {repr(key) for backend in backends for key in backend.touched_keys()}
+    assert touched["inlined"] == touched["interpreted"]
+    assert touched["inlined"]
