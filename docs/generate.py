@@ -69,18 +69,22 @@ def api() -> Iterator[tuple[str, int, list[str]]]:
 
 
 def refused(module: Any, name: str) -> list[str]:
-    """The name, if its import is refused; else the methods of the class that only raise."""
+    """The name, if its import is refused; else the methods that only raise, of the class and of classes inside it."""
     owner = getattr(module, name)
     if is_refused(owner):
         return [name]
     if not inspect.isclass(owner):
         return []
-    found = [
-        name if member == "__init__" else f"{name}.{member}"
-        for member, value in vars(owner).items()
-        if (member == "__init__" or not member.startswith("_")) and only_raises(value)
-    ]
-    return [item for item in found if item not in REFUSED_BY_FLINK]
+    return [item for item in refused_methods(owner, name) if item not in REFUSED_BY_FLINK]
+
+
+def refused_methods(owner: type, name: str) -> Iterator[str]:
+    """The methods that only raise, of a class and of the classes that are defined in it."""
+    for member, value in vars(owner).items():
+        if inspect.isclass(value) and value.__qualname__ == f"{owner.__qualname__}.{member}":
+            yield from refused_methods(value, f"{name}.{member}")
+        elif (member == "__init__" or not member.startswith("_")) and only_raises(value):
+            yield name if member == "__init__" else f"{name}.{member}"
 
 
 def only_raises(member: Any) -> bool:
