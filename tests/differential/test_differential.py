@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 import sys
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,11 +36,11 @@ DIFFERENT = json.loads(Path(__file__).with_name("different.json").read_text())
 """Programs whose results differ, by the reason; docs/porting.md lists the reasons."""
 
 EXCUSED = {name: reason for reason, names in DIFFERENT.items() for name in names}
-FORMS = ("generated", "interpreted")
 
 
 def environment(form: str) -> StreamExecutionEnvironment:
-    configuration = Configuration().set_string("execution.target", "local")
+    target = "spark" if form == "spark" else "local"
+    configuration = Configuration().set_string("execution.target", target)
     if form == "interpreted":
         configuration.set_string("opchain.codegen.enabled", "false")
     return StreamExecutionEnvironment.get_execution_environment(configuration)
@@ -86,6 +87,36 @@ def test_interpreted_programs_give_the_same() -> None:
         for case in recorded_cases()[::10]
         if case.name not in EXCUSED and (how := agrees(case, "interpreted")) is not None
     }
+    assert differing == {}
+
+
+def parts_on_spark() -> list[list[Case]]:
+    """All whole programs and every fifth random one, up to 40 to a job, so that Spark starts few jobs."""
+    cases = [case for case in recorded_cases() if case.name not in EXCUSED]
+    whole = [case for case in cases if case.name.startswith("whole-")]
+    chosen = [*whole, *cases[: -len(whole) : 5]]
+    # In batch mode operators run as many subtasks as the environment has, so jobs are of one parallelism.
+    chosen.sort(key=lambda case: (case.mode, case.parallelism))
+    return [
+        alike[start : start + 40]
+        for alike in (
+            list(found)
+            for _, found in groupby(chosen, key=lambda case: (case.mode, case.parallelism))
+        )
+        for start in range(0, len(alike), 40)
+    ]
+
+
+@pytest.mark.spark
+def test_programs_give_the_same_on_spark() -> None:
+    differing = {}
+    for part in parts_on_spark():
+        found = run_together("opchain", part, lambda: environment("spark"))
+        for case in part:
+            if found[case.name] != KNOWN[case.name]["records"]:
+                differing[case.name] = (
+                    f"{found[case.name]} instead of {KNOWN[case.name]['records']}"
+                )
     assert differing == {}
 
 
