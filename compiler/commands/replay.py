@@ -26,17 +26,22 @@ from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.layout import counted
 from opchain.runtime.checkpoint.checkpoint_key import read_key
-from opchain.runtime.checkpoint.savepoint import find_checkpoint
-from opchain.runtime.epochs.replay import Replayed, recorded_epoch, replay, stop_at
+from opchain.runtime.checkpoint.savepoint import Located, find_checkpoint
+from opchain.runtime.epochs.replay import Replayed, recorded_epoch, replay, run_again, stop_at
 from opchain.runtime.epochs.task_contents import NO_KEY
 from opchain.runtime.errors import StreamError, short_repr
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from opchain.compiler.graph.plan import Plan
     from opchain.runtime.epochs.epoch_task import EpochTask
     from opchain.runtime.epochs.task_contents import StateEntry
+    from opchain.runtime.program.vertex_program import JobProgram
+    from opchain.runtime.shipping.outcome import JobOutcome
+
+    Again = Callable[[Sequence[int] | None, Any, Callable[[EpochTask], None]], tuple[str, bool]]
+    """Runs an epoch again; gives what to print, and whether something differs."""
 
 DIFFERS = 1
 """The exit code for an epoch that gives something else now."""
@@ -83,6 +88,9 @@ def replay_command(
     CHECKPOINT is the directory of the job's checkpoints, or one in it (.../chk-12, epoch 12 by default). The
     job must have run with opchain.streaming.record-epochs = true. Sinks write nothing.
 
+    The epoch after the last checkpoint, which failed, can be replayed without that setting, if all its sources are
+    opchain's own (--epoch N, as the failure says): its input is read again.
+
     A replay unpickles the checkpoint, which runs code that whoever wrote the checkpoint chose: replay only
     checkpoints of your own jobs, or signed ones (-D execution.checkpointing.key-file=FILE).
 
@@ -95,8 +103,8 @@ def replay_command(
         key_file = program.settings.checkpoint_key_file
         signed_by = None if key_file is None else read_key(key_file)
         located = find_checkpoint(checkpoint, signed_by)
-        recorded = recorded_epoch(located.storage, epoch or located.metadata.epoch)
         tasks = _tasks(plan, vertex, subtask)
+        again = _again(job, located, epoch)
     looked_for = NO_KEY if key is None else literal(key)
 
     def prepare(task: EpochTask) -> None:
@@ -106,7 +114,7 @@ def replay_command(
 
     try:
         with as_main_program(program_file(file).path, request.arguments):
-            found = replay(job, recorded, tasks, looked_for, prepare)
+            text, differs = again(tasks, looked_for, prepare)
     except BdbQuit:
         context.exit(DIFFERS)
     except StreamError as error:
@@ -116,14 +124,50 @@ def replay_command(
         if debugs:
             pdb.post_mortem(error.__traceback__)
         sys.exit(PROGRAM_FAILED)
-    if key is not None and not found.keyed:
-        note(
-            f"no state of key {short_repr(looked_for)} is recorded, and none is replayed; --key takes a Python "
-            "literal (1, \"'1'\", \"(1, 'a')\"), else text"
-        )
-    answer(_text(found, recorded.metadata.epoch, recorded.metadata.job_name))
-    if found.differences:
+    answer(text)
+    if differs:
         context.exit(DIFFERS)
+
+
+def _again(job: JobProgram, located: Located, epoch: int | None) -> Again:
+    """Runs a recorded epoch, or the one that failed after the last checkpoint.
+
+    Raises:
+        StreamError: There is nothing to run again.
+    """
+    storage, latest = located.storage, located.metadata
+    if epoch == latest.epoch + 1 and latest.kind == "checkpoint":
+        from opchain.runtime.spark.streaming.begun_epoch import begun_epoch  # noqa: PLC0415 - few need it
+
+        deliveries = begun_epoch(job, storage, latest)
+
+        def run(_tasks: Any, _key: Any, prepare: Callable[[EpochTask], None]) -> tuple[str, bool]:
+            outcome = run_again(job, storage, latest, deliveries, prepare)
+            ends = f"epoch {epoch} of '{job.job_name}' ends without a failure here"
+            return f"{ends}: {_counts(outcome)}\n", False
+
+        return run
+    recorded = recorded_epoch(storage, epoch or latest.epoch)
+
+    def compare(
+        tasks: Sequence[int] | None, key: Any, prepare: Callable[[EpochTask], None]
+    ) -> tuple[str, bool]:
+        found = replay(job, recorded, tasks, key, prepare)
+        if key is not NO_KEY and not found.keyed:
+            note(
+                f"no state of key {short_repr(key)} is recorded, and none is replayed; --key takes a Python "
+                "literal (1, \"'1'\", \"(1, 'a')\"), else text"
+            )
+        text = _text(found, recorded.metadata.epoch, recorded.metadata.job_name)
+        return text, bool(found.differences)
+
+    return compare
+
+
+def _counts(outcome: JobOutcome) -> str:
+    heads = (vertex.operators[0] for vertex in outcome.metrics.vertices)
+    read = sum(head.records_in for head in heads if not head.input_watermarks)
+    return f"{counted(read, 'record')} read"
 
 
 def _under_debugger(process: Any, *arguments: Any) -> None:

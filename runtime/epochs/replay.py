@@ -18,17 +18,19 @@ from opchain.runtime.checkpoint.positions import CLOCK, position
 from opchain.runtime.checkpoint.storage import OverlayStorage
 from opchain.runtime.connectors.print_sink import PrintSinkFunction
 from opchain.runtime.epochs.canonical import canonical
+from opchain.runtime.epochs.event_time import epoch_time_ms
 from opchain.runtime.epochs.local_epochs import LocalEpochs
 from opchain.runtime.epochs.task_contents import NO_KEY, StateEntry, task_contents
 from opchain.runtime.errors import CheckpointError, short_repr
 from opchain.runtime.functions.sink import SinkWriter
 from opchain.runtime.functions.source_sink_functions import SinkFunction
+from opchain.runtime.mailbox.timer_service import wall_clock_ms
 from opchain.runtime.program.operator_specs import LegacySinkSpec
 from opchain.runtime.shipping.functions import ship_vertices, shipped_task
 from opchain.runtime.task.stream_task import TaskEnvironment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from opchain.runtime.checkpoint.epoch import TaskSnapshot
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata, TaskMetadata
@@ -226,6 +228,38 @@ def replay(
         comparison = _Comparison(silent, recorded, outcome, storage, environment, key)
         chosen = range(len(recorded.metadata.tasks)) if tasks is None else tasks
         return comparison.of([task for task in _in_order(job) if task in chosen])
+    finally:
+        run.close()
+
+
+def run_again(
+    job: JobProgram,
+    storage: CheckpointStorage,
+    latest: CheckpointMetadata,
+    deliveries: Mapping[int, Sequence[bytes]],
+    prepare: Callable[[EpochTask], None] = lambda _: None,
+) -> JobOutcome:
+    """Runs the epoch behind a checkpoint, which failed on Spark; sinks and checkpoints write nothing.
+
+    The clock of processing time shows now, as in an epoch that Spark retries.
+
+    Args:
+        job: The program, compiled.
+        storage: The checkpoints of the job.
+        latest: The last complete one.
+        deliveries: The input of the tasks of sources, by task.
+        prepare: Called with each task before it runs.
+
+    Raises:
+        Exception: What a function raises.
+    """
+    silent = muted(job)
+    run = LocalEpochs(
+        silent, OverlayStorage(storage), environment=muted_environment(silent), prepare=prepare
+    )
+    now_ms = epoch_time_ms(wall_clock_ms(), latest, None)
+    try:
+        return run.run(Epoch(latest.epoch + 1, now_ms), deliveries, latest)
     finally:
         run.close()
 

@@ -129,7 +129,7 @@ def delivered_rows(
     )
 
     positioned = [
-        (number, _of_this_run(item, log, target_epoch_ms), item.parallelism)
+        (number, of_this_run(item, log, target_epoch_ms), item.parallelism)
         for number, item in enumerate(sources)
         if isinstance(item.source, UnboundedSource)
     ]
@@ -154,7 +154,7 @@ def delivered_rows(
     return rows
 
 
-def _of_this_run(
+def of_this_run(
     item: DeliveredSource, log: str, target_epoch_ms: int | None
 ) -> UnboundedSource[Any]:
     """A source with what it needs to know of the run."""

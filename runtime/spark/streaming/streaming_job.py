@@ -10,6 +10,8 @@ runs again, and that has its checkpoint, only commits again.
 from __future__ import annotations
 
 import logging
+import shlex
+import sys
 import tempfile
 import threading
 import uuid
@@ -32,6 +34,7 @@ from opchain.runtime.epochs.epoch_progress import ProgressLog
 from opchain.runtime.errors import TaskFailedError, add_note, one_line_name
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
 from opchain.runtime.job.restarts import Restarts
+from opchain.runtime.redaction import is_secret
 from opchain.runtime.shipping.outcome import JobOutcome
 from opchain.runtime.spark.bounded_job import python_executable
 from opchain.runtime.spark.job_failure import failure_of, naming_a_lost_jvm
@@ -42,6 +45,7 @@ from opchain.runtime.spark.remote_error import ErrorSeal
 from opchain.runtime.spark.stage_line import StageLine
 from opchain.runtime.spark.stage_tasks import ShippedJob
 from opchain.runtime.spark.streaming.adopt import adopt
+from opchain.runtime.spark.streaming.begun_epoch import can_be_replayed
 from opchain.runtime.spark.streaming.clock_source import write_due
 from opchain.runtime.spark.streaming.collected_records import CollectedRecords
 from opchain.runtime.spark.streaming.delivered_sources import delivered_rows, unbounded_sources
@@ -376,6 +380,9 @@ class StreamingJob:
             self._failure = error
             if isinstance(error, Exception) and not isinstance(error, InputRestoredError):
                 add_note(error, self._where_it_failed(epochs, batch))
+                command = self._replay_command(epochs, batch)
+                if command is not None:
+                    add_note(error, f"to run this epoch here, without Spark: {command}")
             raise
         if epochs.are_over():
             # On a thread of its own, since stopping waits for this very micro-batch.
@@ -419,6 +426,20 @@ class StreamingJob:
         else:
             resumes = f"resumes from {checkpoint}; nothing of this epoch was published"
         return f"in epoch {number}: started again, the job {resumes}"
+
+    def _replay_command(self, epochs: Epochs, batch: int) -> str | None:
+        """The command that runs a failed epoch again; None where it could not."""
+        number, checkpoint = epochs.place_of(batch)
+        is_next = batch == epochs.last_batch + 1
+        if self.checkpoints is None or checkpoint is None or not is_next:
+            return None
+        program = sys.argv[0] if sys.argv and sys.argv[0].endswith(".py") else None
+        if program is None or not can_be_replayed(self._sources):
+            return None
+        words = ["opchain", "replay", "--epoch", str(number), str(self.checkpoints), program]
+        arguments = sys.argv[1:]
+        named = any(is_secret(word) for word in arguments)
+        return shlex.join([*words, *arguments]) if not named else f"{shlex.join(words)} ARGUMENTS"
 
     def _description(self) -> str:
         return f"{self.job.job_name}: {'; '.join(stage_name(self.job, stage) for stage in self.job.stages)}"
