@@ -39,6 +39,7 @@ RECORDS = [f"{number:05d}" for number in range(3000)]
 def three() -> Iterator[Kafka]:
     with running_kafka(
         3,
+        auto_create_topics_enable="false",  # else a deleted topic comes back
         broker_session_timeout_ms="3000",
         transaction_abort_timed_out_transaction_cleanup_interval_ms="500",
     ) as kafka:
