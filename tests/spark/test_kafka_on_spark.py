@@ -10,6 +10,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from opchain.common import (
+    Configuration,
+    Duration,
+    SimpleStringSchema,
+    Time,
+    TimestampAssigner,
+    WatermarkStrategy,
+)
+from opchain.datastream import StreamExecutionEnvironment
+from opchain.datastream.connectors.kafka import KafkaSource
+from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.testing import faults
 
 if TYPE_CHECKING:
@@ -57,3 +68,37 @@ def test_each_record_is_counted_and_written_once_whatever_is_killed(
     assert sum(kafka.committed(f"of-{source}").values()) == 1000
     waiting = (tmp_path / "checkpoints" / "outbox").rglob("*")
     assert [path for path in waiting if path.is_file()] == []
+
+
+class Millis(TimestampAssigner):
+    def extract_timestamp(self, value: str, record_timestamp: int) -> int:
+        return int(value)
+
+
+@pytest.mark.usefixtures("session")
+def test_windows_go_on_beside_a_silent_partition_and_a_new_one_is_read(
+    tmp_path: Path, kafka: Kafka
+) -> None:
+    topic = kafka.topic(2)
+    configuration = Configuration()
+    configuration.set_string("execution.checkpointing.dir", str(tmp_path / "checkpoints"))
+    configuration.set_string("execution.checkpointing.interval", "200 ms")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.set_parallelism(2)
+    source = KafkaSource.builder().set_bootstrap_servers(kafka.servers).set_topics(topic)
+    source.set_value_only_deserializer(SimpleStringSchema())
+    source.set_property("partition.discovery.interval.ms", "500")
+    times: WatermarkStrategy[str] = WatermarkStrategy.for_monotonous_timestamps()
+    times = times.with_timestamp_assigner(Millis()).with_idleness(Duration.of_millis(500))
+    texts = env.from_source(source.build(), times, "times").uid("times")
+    seconds = texts.map(lambda text: (int(text) // 1000, 1)).key_by(lambda pair: pair[0])
+    windows = seconds.window(TumblingEventTimeWindows.of(Time.seconds(1)))
+    counts = windows.reduce(lambda left, right: (left[0], left[1] + right[1])).uid("counts")
+    found = counts.collect_async()
+    client = env.execute_async("counts")
+    kafka.produce(topic, ["100", "200", "1100"], 0)
+    assert next(found) == (0, 2)
+    kafka.add_partitions(topic, 3)
+    kafka.produce(topic, ["1200", "2100"], 2)
+    assert next(found) == (1, 2)
+    client.cancel().result(240)
