@@ -291,7 +291,7 @@ class Broker:
         consumer.assign(
             [confluent_kafka.TopicPartition(topic, item, 0) for item in range(PARTITIONS)]
         )
-        with_end = iter(lambda: consumer.poll(60), None)
+        with_end = iter(lambda: consumer.poll(180), None)
         for message in with_end:
             if until(message):
                 break
