@@ -24,7 +24,7 @@ def test_a_name_that_is_not() -> None:
 def test_sources_and_sinks_are_drawn_without_pyspark() -> None:
     program = (
         "import sys; sys.modules['pyspark'] = None\n"
-        "from opchain.spark import SparkSource, SparkSink, register_source\n"
+        "from opchain.spark import SparkSource, SparkSink\n"
         "SparkSource('csv'), SparkSink('csv')\n"
         "print('pyarrow' in sys.modules)"
     )

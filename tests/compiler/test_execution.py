@@ -75,11 +75,10 @@ def test_without_resources_there_is_nothing_to_place() -> None:
     assert slot_resources(compile_program(env.program())) == ()
 
 
-def test_a_job_that_ends_by_itself_starts_from_no_checkpoint() -> None:
+def test_a_bounded_job_in_this_process_starts_from_no_checkpoint() -> None:
     env = environment()
     env.get_configuration().set_string("execution.state-recovery.path", "checkpoints/chk-3")
     env.from_collection([1]).print()
-    with pytest.raises(
-        UnsupportedFeatureError, match=r"job 'once' ends .* from checkpoints/chk-3 "
-    ):
+    refused = r"bounded job 'once' runs in this process .*chk-3 can't be done: run it on Spark"
+    with pytest.raises(UnsupportedFeatureError, match=refused):
         env.execute("once")

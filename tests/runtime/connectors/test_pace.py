@@ -8,18 +8,23 @@ from opchain.runtime.connectors.data_generator import LONGEST_WAIT_S, Pace
 
 
 class Clock:
-    """Seconds that pass only while somebody sleeps, and when the test says so."""
+    """Seconds that pass only while a source waits, and when the test says so."""
 
     def __init__(self) -> None:
         self.now = 1000.0
         self.waits: list[float] = []
 
     def pace(self, per_second: float) -> Pace:
-        return Pace(per_second, clock=lambda: self.now, sleep=self.sleep)
+        return Pace(per_second, clock=lambda: self.now)
 
-    def sleep(self, seconds: float) -> None:
-        self.waits.append(seconds)
-        self.now += seconds
+    def take(self, pace: Pace, most: int) -> int:
+        """What a source reads that waits once where nothing is due."""
+        due = pace.take(most)
+        if due:
+            return due
+        self.waits.append(pace.wait_s(most))
+        self.now += self.waits[-1]
+        return pace.take(most)
 
 
 @pytest.fixture
@@ -29,23 +34,23 @@ def clock() -> Clock:
 
 def test_frequent_records_come_together(clock: Clock) -> None:
     pace = clock.pace(1000)
-    assert 99 <= pace.take(5000) <= 100
+    assert 99 <= clock.take(pace, 5000) <= 100
     assert clock.waits == [pytest.approx(LONGEST_WAIT_S)]
 
 
 def test_what_is_due_is_taken_without_waiting(clock: Clock) -> None:
     pace = clock.pace(10)
     clock.now += 2
-    assert [pace.take(15), pace.take(15)] == [15, 5]
+    assert [clock.take(pace, 15), clock.take(pace, 15)] == [15, 5]
     assert clock.waits == []
 
 
 def test_rare_records_leave_time_for_other_things(clock: Clock) -> None:
     pace = clock.pace(2)
-    taken = [pace.take(100) for _ in range(5)]
+    taken = [clock.take(pace, 100) for _ in range(5)]
     assert sum(taken[:4]) == 0
     assert max(clock.waits) <= LONGEST_WAIT_S + 1e-9
-    assert sum(pace.take(100) for _ in range(2)) + taken[4] == 1
+    assert sum(clock.take(pace, 100) for _ in range(2)) + taken[4] == 1
 
 
 @given(per_second=st.floats(0.5, 5000), calls=st.lists(st.integers(1, 300), max_size=50))
@@ -56,9 +61,9 @@ def test_the_rate_is_never_exceeded_and_always_caught_up(
     pace = clock.pace(per_second)
     taken = 0
     for most in calls:
-        got = pace.take(most)
+        got = clock.take(pace, most)
         assert 0 <= got <= most
         taken += got
         assert taken <= (clock.now - 1000) * per_second + 1e-6
     clock.now += 10
-    assert taken + pace.take(10**9) == pytest.approx((clock.now - 1000) * per_second, abs=1)
+    assert taken + clock.take(pace, 10**9) == pytest.approx((clock.now - 1000) * per_second, abs=1)
