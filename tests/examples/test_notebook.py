@@ -7,10 +7,10 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+
+nbformat = pytest.importorskip("nbformat")
+nbclient = pytest.importorskip("nbclient")
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
@@ -20,7 +20,7 @@ LONGEST_S = 240
 
 def executed(notebook: Any) -> list[Any]:
     """The outputs of each cell of code."""
-    NotebookClient(notebook, timeout=LONGEST_S, kernel_name="python3").execute()
+    nbclient.NotebookClient(notebook, timeout=LONGEST_S, kernel_name="python3").execute()
     return [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
 
 
@@ -64,7 +64,7 @@ def notebook_of(*cells: str) -> Any:
 )
 def test_tracebacks_are_short(cell: str, said: str) -> None:
     notebook = notebook_of(HEAD, cell)
-    with pytest.raises(CellExecutionError):
+    with pytest.raises(nbclient.exceptions.CellExecutionError):
         executed(notebook)
     (error,) = (output for output in notebook.cells[1].outputs if output["output_type"] == "error")
     text = "\n".join(error["traceback"])
@@ -88,7 +88,9 @@ def test_interrupting_the_kernel_cancels_the_job() -> None:
     notebook = notebook_of(
         HEAD, ENDLESS, "import threading; [t.name for t in threading.enumerate()]"
     )
-    client = NotebookClient(notebook, timeout=LONGEST_S, kernel_name="python3", allow_errors=True)
+    client = nbclient.NotebookClient(
+        notebook, timeout=LONGEST_S, kernel_name="python3", allow_errors=True
+    )
 
     def interrupt_once_it_prints(cell: Any) -> None:
         while not cell.outputs:

@@ -35,6 +35,8 @@ from opchain.datastream.window import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+pytestmark = pytest.mark.slow
+
 Record = tuple[int, int, int]
 """Key, event time, number."""
 

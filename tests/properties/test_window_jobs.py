@@ -12,6 +12,7 @@ from functools import reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from forms import FORMS, Ran, run_form, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,6 +35,8 @@ from opchain.datastream.window import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+pytestmark = pytest.mark.slow
 
 LATE = OutputTag("late")
 

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TEST = """
 from pathlib import Path
 from opchain import StreamExecutionEnvironment
@@ -27,6 +29,7 @@ def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str
     )
 
 
+@pytest.mark.slow
 def test_goldens_are_missing_then_written_then_compared(tmp_path: Path) -> None:
     test = tmp_path / "test_plan.py"
     test.write_text(TEST.format(name="parse"), encoding="utf-8")

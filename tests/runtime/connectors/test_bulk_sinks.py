@@ -67,6 +67,7 @@ def redis_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         yield port
 
 
+@pytest.mark.slow
 class TestRedis(SinkConformance):
     """Each target is a database's list."""
 

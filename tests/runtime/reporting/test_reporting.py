@@ -287,6 +287,7 @@ def test_a_failure_is_reported(tmp_path: Path) -> None:
     assert span.events[0].name == "exception"
 
 
+@pytest.mark.slow
 def test_a_receiver_that_is_not_there_ends_no_job(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from opchain.datastream.connectors import SinkEpoch
 
 
+pytestmark = pytest.mark.slow
+
+
 class FolderSink(CommitSink[str]):
     """One file per stage, renamed by the commit."""
 

@@ -120,6 +120,7 @@ def env() -> StreamExecutionEnvironment:
     return StreamExecutionEnvironment.get_execution_environment(configuration)
 
 
+@pytest.mark.slow
 class TestConformance(SinkConformance):
     """Each target is a table; all share the table of notes."""
 
