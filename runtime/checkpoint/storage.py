@@ -24,6 +24,7 @@ import hmac
 import inspect
 import os
 import secrets
+import shutil
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
@@ -98,6 +99,11 @@ class CheckpointStorage(ABC):
     @abstractmethod
     def delete(self, name: str) -> None:
         """Removes a file; nothing happens where there is none."""
+
+    def delete_folder(self, name: str) -> None:
+        """Removes a folder with all that is in it, unfinished files of whoever wrote there too; or one file."""
+        for file in [name, *self.names(name)]:
+            self.delete(file)
 
     def put(self, name: str, data: bytes) -> StoredFile:
         """Makes a file in one step, and gives what `get` checks it by."""
@@ -250,6 +256,14 @@ class LocalStorage(CheckpointStorage):
                     break
                 folder.rmdir()
 
+    def delete_folder(self, name: str) -> None:
+        """See CheckpointStorage."""
+        path = self._path(name)
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            self.delete(name)
+
     def _written(self, path: Path, data: bytes) -> Path:
         """A temporary file beside a path, whose content is on disk."""
         self._root.parent.mkdir(parents=True, exist_ok=True)
@@ -379,6 +393,12 @@ class RemoteStorage(CheckpointStorage):
         """See CheckpointStorage."""
         with contextlib.suppress(FileNotFoundError):
             self._fs.rm_file(self._path(name))
+
+    def delete_folder(self, name: str) -> None:
+        """See CheckpointStorage."""
+        self._fs.invalidate_cache()
+        with contextlib.suppress(FileNotFoundError):
+            self._fs.rm(self._path(name), recursive=True)
 
     def _path(self, name: str) -> str:
         if name:

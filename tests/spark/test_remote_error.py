@@ -212,6 +212,7 @@ def test_lines_of_a_failure_end_with_the_notes() -> None:
 
 
 def test_ipython_shows_a_failure_in_a_few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "IPython", raising=False)  # another test may have imported it
     assert not hasattr(arrived(ValueError("no")), "_render_traceback_")
     monkeypatch.setitem(sys.modules, "IPython", sys)
     error: Any = arrived(ValueError("no\n" * 90))

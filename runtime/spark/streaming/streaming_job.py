@@ -99,12 +99,10 @@ class _Ended:
     def __call__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Called with the failure, if there was one, when the lease is closed."""
         if self.owns_checkpoints and not self._job.keeps_checkpoints(has_failed=kind is not None):
-            for name in self._storage.names():
-                if name.split("/", maxsplit=1)[0] not in (RUNS, REQUESTS):
-                    folder, slash, file = name.rpartition("/")
-                    # Checksums that Spark keeps beside its files, and misses an empty folder for.
-                    self._storage.delete(f"{folder}{slash}.{file}.crc")
-                    self._storage.delete(name)
+            for name in self._storage.children():
+                if name not in (RUNS, REQUESTS):
+                    # Spark misses its log where any file of it is left, a hidden or unfinished one too.
+                    self._storage.delete_folder(name)
 
 
 class StreamingJob:

@@ -13,6 +13,8 @@ from opchain.runtime.checkpoint.storage import StoredFile, checkpoint_storage, c
 from opchain.runtime.errors import CheckpointError, CorruptCheckpointError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from opchain.runtime.checkpoint.storage import CheckpointStorage
 
 
@@ -69,6 +71,24 @@ def test_names_and_children(any_storage: CheckpointStorage) -> None:
     assert any_storage.names("shared") == ["shared/10/a", "shared/2/b"]
     assert any_storage.children() == ["chk-2", "shared"]
     assert any_storage.children("shared") == ["10", "2"]
+
+
+def test_a_deleted_folder_leaves_nothing(any_storage: CheckpointStorage) -> None:
+    for name in ["a/b", "a/c/d", "e", "ab"]:
+        any_storage.write(name, b"1")
+    any_storage.delete_folder("a")
+    any_storage.delete_folder("e")
+    any_storage.delete_folder("missing")
+    assert any_storage.names() == ["ab"]
+    assert any_storage.children() == ["ab"]
+
+
+def test_a_deleted_folder_takes_what_others_left_unfinished(tmp_path: Path) -> None:
+    storage = checkpoint_storage(str(tmp_path))
+    storage.write("spark/0", b"1")
+    (tmp_path / "spark" / ".1.tmp").touch()
+    storage.delete_folder("spark")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_tasks_get_the_storage_pickled(any_storage: CheckpointStorage) -> None:
