@@ -73,7 +73,10 @@ def test_an_epoch_is_run_again_as_often_as_is_tolerable(
     said = f"checkpoint {epoch} could not be completed in {run.storage.url}: "
     again = [message for message in caplog.messages if message.startswith(said)]
     assert len(again) == times
-    assert all(message.endswith("Input/output error (FINALIZE_CHECKPOINT_FAILURE); retrying its epoch") for message in again)
+    assert all(
+        message.endswith("Input/output error (FINALIZE_CHECKPOINT_FAILURE); retrying its epoch")
+        for message in again
+    )
     run.run()  # which tidies up
     assert run.left_over() == []
 
