@@ -17,15 +17,15 @@ import click
 
 from opchain.compiler.commands.failures import CommandError, clear_errors
 from opchain.compiler.commands.output import answer, note, output_width
-from opchain.compiler.commands.program_arguments import (
+from opchain.compiler.commands.program_command import (
     PASSES_ARGUMENTS_ON,
+    ProgramCommand,
     Request,
     captured_program,
     is_saved_plan,
     read_saved_plan,
     takes_program,
 )
-from opchain.compiler.commands.program_command import ProgramCommand
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan

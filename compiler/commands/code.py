@@ -10,13 +10,13 @@ import click
 from opchain.compiler.codegen.rules import RULE_NAMES
 from opchain.compiler.commands.failures import CommandError, clear_errors
 from opchain.compiler.commands.output import answer, note
-from opchain.compiler.commands.program_arguments import (
+from opchain.compiler.commands.program_command import (
     PASSES_ARGUMENTS_ON,
+    ProgramCommand,
     Request,
     captured_program,
     takes_program,
 )
-from opchain.compiler.commands.program_command import ProgramCommand
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.generate_code import generate_code
 from opchain.compiler.passes.pipeline import compile_program

@@ -11,13 +11,13 @@ import click
 
 from opchain.compiler.commands.failures import clear_errors
 from opchain.compiler.commands.output import answer, note
-from opchain.compiler.commands.program_arguments import (
+from opchain.compiler.commands.program_command import (
     PASSES_ARGUMENTS_ON,
+    ProgramCommand,
     Request,
     captured_program,
     takes_program,
 )
-from opchain.compiler.commands.program_command import ProgramCommand
 from opchain.compiler.commands.state import literal
 from opchain.compiler.lint import LINT_RULES, findings_sarif, findings_text, key_skew, lint
 from opchain.compiler.passes.pipeline import compile_program

@@ -1,4 +1,4 @@
-"""`opchain plan`: a program at any stage of its way, in any format."""
+"""What a program compiles to: `opchain plan` prints it, `explain` gives reasons edge by edge, `diff` compares two."""
 
 from __future__ import annotations
 
@@ -10,20 +10,24 @@ import click
 
 from opchain.compiler.commands.failures import CommandError, clear_errors
 from opchain.compiler.commands.output import answer, output_width, write_file
-from opchain.compiler.commands.program_arguments import (
+from opchain.compiler.commands.program_command import (
     PASSES_ARGUMENTS_ON,
+    ProgramCommand,
     Request,
     captured_program,
     is_saved_plan,
     note_what_is_not_used,
+    planned,
     read_saved_plan,
     takes_program,
 )
-from opchain.compiler.commands.program_command import ProgramCommand
 from opchain.compiler.execution import restart_strategy
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
+from opchain.compiler.plan.diff import diff_plans, diff_text
+from opchain.compiler.plan.edges import edges_text
 from opchain.compiler.plan.explain import FORMATS, STAGES, Form, explain, print_saved
+from opchain.compiler.plan.generated_text import remarks_text
 from opchain.compiler.plan.layout import DEFAULT_WIDTH, Row, set_lines
 from opchain.runtime.program.operator_specs import SourceSpec
 
@@ -160,4 +164,83 @@ def _check(stage: str, form: str) -> None:
         raise CommandError(f"stage {stage} has no format {form}; it has {', '.join(formats)}")
 
 
-COMMANDS = (plan,)
+@click.command(
+    "explain",
+    cls=ProgramCommand,
+    context_settings=PASSES_ARGUMENTS_ON,
+    short_help="Says of every edge why it is chained, or why it is not.",
+)
+@click.argument("file")
+@takes_program
+@click.option(
+    "--code",
+    is_flag=True,
+    help="Say of every operator what code generation did, and why it could not do more.",
+)
+def explain_edges(file: str, request: Request, *, code: bool) -> None:
+    """Says of every edge of FILE whether it is chained, else which rules it breaks and what would help.
+
+    FILE and ARGUMENTS are those of 'opchain plan'.
+    """
+    if code:
+        program, captured = captured_program(file, request)
+        with clear_errors():
+            answer(remarks_text(compile_program(program)))
+        if captured.failure is not None:
+            raise captured.failure
+        return
+    note_what_is_not_used(file, request)
+    plan, failure = planned(file, request)
+    answer(edges_text(plan, width=output_width()))
+    if failure is not None:
+        raise failure
+
+
+DIFFERENT = 1
+"""The exit code that says what `diff` is asked: not the same."""
+
+
+@click.command(
+    cls=ProgramCommand,
+    context_settings=PASSES_ARGUMENTS_ON,
+    short_help="Says what changed between two plans, and which state is lost.",
+)
+@click.argument("before")
+@click.argument("after")
+@takes_program
+@click.option(
+    "--fail-on",
+    type=click.Choice(["any", "state"]),
+    default="any",
+    show_default=True,
+    help="What makes the exit code 1: any difference, or only a problem with restoring state.",
+)
+@click.pass_context
+def diff(
+    context: click.Context,
+    before: str,
+    after: str,
+    request: Request,
+    fail_on: str,
+) -> None:
+    """Says what changed from BEFORE to AFTER, and which state a restore would no longer find.
+
+    Both are programs or plans saved with 'opchain plan FILE --format json'; programs get ARGUMENTS.
+
+    Exit codes: 0 the same, 1 different, 2 a program or file is in error.
+    """
+    plans, failures = zip(*(planned(file, request) for file in (before, after)), strict=True)
+    found = diff_plans(*plans)
+    answer(diff_text(found, width=output_width()))
+    for failure in failures:
+        if failure is not None:
+            raise failure
+    counts = found.state if fail_on == "state" else not found.is_empty
+    context.exit(DIFFERENT if counts else 0)
+
+
+COMMANDS = (
+    plan,
+    explain_edges,
+    diff,
+)

@@ -6,15 +6,201 @@ the program's. `-m package.module` stands for the module's file.
 
 from __future__ import annotations
 
+import functools
 import sys
 from difflib import get_close_matches
 from importlib.machinery import PathFinder
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
 
-from opchain.compiler.commands.failures import CommandError
+from opchain.compiler.commands.failures import CommandError, clear_errors
 from opchain.compiler.commands.output import note
+from opchain.compiler.commands.program_file import (
+    SAVED_PLAN,
+    capture_program,
+    option_names,
+    program_file,
+)
+from opchain.compiler.interception import configuring
+from opchain.compiler.passes.pipeline import compile_program
+from opchain.compiler.plan.from_plan import job_plan
+from opchain.compiler.plan.model import from_json
+from opchain.compiler.settings.settings_reader import (
+    OPERATOR_PREFIX,
+    is_known_key,
+    known_keys,
+    read_settings,
+    unknown_key,
+)
+from opchain.compiler.settings.without_effect import settings_without_effect
+from opchain.runtime.configuration.configuration import Configuration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from opchain.compiler.commands.program_file import Captured
+    from opchain.compiler.graph.plan import Program
+    from opchain.compiler.plan.model import JobPlan
+
+PASSES_ARGUMENTS_ON = {"ignore_unknown_options": True}
+"""For `context_settings`: an option that opchain does not know is the program's."""
+
+
+_STARTING = frozenset({"run", "submit"})
+"""The commands whose jobs warn of settings without effect."""
+
+
+class Request(NamedTuple):
+    """What a program gets, and which of its jobs is looked at."""
+
+    arguments: Sequence[str]
+    settings: dict[str, str]
+    job: int | None
+
+
+def takes_program(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds ARGUMENTS, `--job`, `-D` and `--set`; the command gets them as `request`."""
+
+    @takes_arguments
+    @takes_settings
+    @click.option(
+        "--job",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Which job of a program that has several; the first one by default.",
+    )
+    @functools.wraps(command)
+    def with_request(
+        arguments: tuple[str, ...], settings: dict[str, str], job: int | None, **others: Any
+    ) -> None:
+        command(request=Request(arguments, settings, job), **others)
+
+    return with_request
+
+
+def takes_arguments(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds ARGUMENTS, which the program gets as its own."""
+    return click.argument("arguments", nargs=-1, type=click.UNPROCESSED)(command)
+
+
+def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds `-D KEY=VALUE` and `--set OPERATOR.SETTING=VALUE`; the command gets all of them as `settings`."""
+
+    @click.option(
+        "-D",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        callback=_as_settings,
+        shell_complete=_completed_keys,
+        help="A configuration value that the program's environments start with; may be repeated. 'opchain config ls' lists the keys.",
+    )
+    @click.option(
+        "--set",
+        "of_operators",
+        multiple=True,
+        metavar="OPERATOR.SETTING=VALUE",
+        callback=_as_operator_settings,
+        help="A setting of one operator, by its uid or name, instead of the program's: parallelism, max-parallelism, "
+        "name, uid, chaining, buffer-timeout or slot-sharing-group; may be repeated.",
+    )
+    @functools.wraps(command)
+    def with_settings(
+        settings: dict[str, str], of_operators: dict[str, str], **others: Any
+    ) -> None:
+        command(settings={**settings, **of_operators}, **others)
+
+    return with_settings
+
+
+def captured_program(file: str, request: Request) -> tuple[Program, Captured]:
+    """Runs FILE with its jobs captured, and chooses one; notes go to standard error."""
+    with configuring(request.settings), clear_errors():
+        captured = capture_program(program_file(file), request.arguments)
+        program = captured.job(request.job).program
+    for text in (captured.choice(request.job), *captured.notes):
+        if text is not None:
+            note(text)
+    return program, captured
+
+
+def is_saved_plan(file: str) -> bool:
+    """Whether FILE is taken for a plan that was saved, not for a program."""
+    return file.lower().endswith(SAVED_PLAN)
+
+
+def note_what_is_not_used(file: str, request: Request) -> None:
+    """Tells the user that a saved plan takes nothing of what a program takes."""
+    if is_saved_plan(file) and (request.arguments or request.settings or request.job is not None):
+        note(
+            f"{file} is a saved plan, of one job as it was: ARGUMENTS, -D and --job change nothing"
+        )
+
+
+def read_saved_plan(file: str) -> JobPlan:
+    """The plan in a file that `opchain plan FILE --format json` wrote."""
+    path = program_file(file).path
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}") from None
+    with clear_errors():
+        return from_json(text, str(path))
+
+
+def planned(file: str, request: Request) -> tuple[JobPlan, CommandError | None]:
+    """The plan of FILE, a program or a saved plan; and how the program failed behind its jobs."""
+    if is_saved_plan(file):
+        return read_saved_plan(file), None
+    program, captured = captured_program(file, request)
+    with clear_errors():
+        return job_plan(compile_program(program, "job-graph")), captured.failure
+
+
+def _as_settings(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, str]:
+    settings = {}
+    for text in values:
+        key, equals, value = text.partition("=")
+        if not key.strip() or not equals:
+            raise click.BadParameter(f"'{text}' is not KEY=VALUE", context, parameter)
+        settings[key.strip()] = value.strip()
+    try:
+        read_settings(Configuration.from_dict(settings))
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from error
+    for key in settings:
+        if not is_known_key(key):
+            raise click.BadParameter(unknown_key(key), context, parameter)
+    if context.info_name not in _STARTING:  # a job that starts says so itself
+        for text in settings_without_effect(Configuration.from_dict(settings)):
+            note(f"{text.partition(' ')[0]} is ignored {text.partition(' ')[2]}")
+    return settings
+
+
+def _as_operator_settings(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, str]:
+    settings = {}
+    for text in values:
+        key, equals, value = text.partition("=")
+        operator, dot, setting = key.strip().rpartition(".")
+        if not (operator and dot and setting and equals):
+            raise click.BadParameter(f"'{text}' is not OPERATOR.SETTING=VALUE", context, parameter)
+        settings[f"{OPERATOR_PREFIX}{operator}.{setting}"] = value.strip()
+    return settings
+
+
+def _completed_keys(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The keys that begin so, for a shell."""
+    return [CompletionItem(f"{key}=") for key in sorted(known_keys()) if key.startswith(incomplete)]
+
 
 _NEARLY_THE_SAME = 0.82
 """How like an option's name another must be to be taken for a slip; from 0 to 1."""
@@ -101,37 +287,25 @@ def module_file(name: str) -> Path:
     raise CommandError(f"there is no module {name}, looked for from the folder {Path.cwd()}")
 
 
-def option_like(name: str, context: click.Context) -> str | None:
-    """The option of a command, or of `opchain`, whose name is nearly this."""
-    names = [*_options(context), *_options(context.find_root())]
-    close = get_close_matches(name, names, n=1, cutoff=0.6)
-    return close[0] if close else None
-
-
 def _mention(name: str, context: click.Context) -> None:
     if not name.startswith("--"):
         return
     above = context.find_root()
-    if above is not context and name in _options(above):
+    if above is not context and name in option_names(above):
         note(
             f"{name} goes to the program; opchain's own stands in front of the command: opchain {name} "
             f"{context.info_name} ...; put -- in front of the program's options to say that they are its own"
         )
         return
-    if name in _options(context):
+    if name in option_names(context):
         note(
             f"{name} goes to the program, since it stands behind the program's own arguments; put "
             f"opchain's {name} in front of FILE, or -- in front of the program's options to say that they are its own"
         )
         return
-    close = get_close_matches(name, _options(context), n=1, cutoff=_NEARLY_THE_SAME)
+    close = get_close_matches(name, option_names(context), n=1, cutoff=_NEARLY_THE_SAME)
     if close:
         note(
             f"{name} goes to the program; opchain's own option is {close[0]}; put -- in front of the "
             "program's options to say that they are its own"
         )
-
-
-def _options(context: click.Context) -> list[str]:
-    parameters = context.command.get_params(context)
-    return [name for parameter in parameters for name in parameter.opts if name.startswith("--")]

@@ -15,6 +15,7 @@ import runpy
 import sys
 import warnings
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,7 +23,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from opchain.compiler.commands.failures import CommandError, failure_of
-from opchain.compiler.commands.program_command import option_like
 from opchain.compiler.dsl.environment import StreamExecutionEnvironment
 from opchain.compiler.interception import Capture, CapturedJob, capturing
 from opchain.compiler.plan.layout import counted, listed
@@ -220,6 +220,19 @@ def capture_program(file: ProgramFile, arguments: Sequence[str] = ()) -> Capture
     if isinstance(failure, CommandError):  # what was asked for is not in the file
         raise failure
     return _outcome(file, capture, failure)
+
+
+def option_like(name: str, context: click.Context) -> str | None:
+    """The option of a command, or of `opchain`, whose name is nearly this."""
+    names = [*option_names(context), *option_names(context.find_root())]
+    close = get_close_matches(name, names, n=1, cutoff=0.6)
+    return close[0] if close else None
+
+
+def option_names(context: click.Context) -> list[str]:
+    """The long options of a command, such as `--job`."""
+    parameters = context.command.get_params(context)
+    return [name for parameter in parameters for name in parameter.opts if name.startswith("--")]
 
 
 def _existing(path: Path) -> Path:

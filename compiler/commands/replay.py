@@ -13,13 +13,13 @@ import click
 from opchain.compiler.commands.code import chosen_vertex, in_order_of_the_plan
 from opchain.compiler.commands.failures import PROGRAM_FAILED, CommandError, clear_errors
 from opchain.compiler.commands.output import answer, note
-from opchain.compiler.commands.program_arguments import (
+from opchain.compiler.commands.program_command import (
     PASSES_ARGUMENTS_ON,
+    ProgramCommand,
     Request,
     captured_program,
     takes_program,
 )
-from opchain.compiler.commands.program_command import ProgramCommand
 from opchain.compiler.commands.program_file import as_main_program, program_file
 from opchain.compiler.commands.state import literal
 from opchain.compiler.graph.plan import made

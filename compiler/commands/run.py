@@ -25,12 +25,12 @@ from opchain.compiler.commands.failures import (
     wants_traceback,
 )
 from opchain.compiler.commands.output import check_folder_of, note, write_file
-from opchain.compiler.commands.program_arguments import (
+from opchain.compiler.commands.program_command import (
     PASSES_ARGUMENTS_ON,
+    ProgramCommand,
     takes_arguments,
     takes_settings,
 )
-from opchain.compiler.commands.program_command import ProgramCommand
 from opchain.compiler.commands.program_file import as_main_program, run_as_main, whole_program
 from opchain.compiler.commands.progress import showing_progress
 from opchain.compiler.interception import configuring, watching_environments, watching_jobs

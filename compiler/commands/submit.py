@@ -25,9 +25,11 @@ import click
 
 from opchain.compiler.commands.failures import CommandError, clear_errors
 from opchain.compiler.commands.output import answer, note
-from opchain.compiler.commands.package import DEFAULT_FOLDER, write_archive
-from opchain.compiler.commands.program_arguments import PASSES_ARGUMENTS_ON, takes_arguments
-from opchain.compiler.commands.program_command import ProgramCommand
+from opchain.compiler.commands.program_command import (
+    PASSES_ARGUMENTS_ON,
+    ProgramCommand,
+    takes_arguments,
+)
 from opchain.compiler.commands.program_file import whole_program
 from opchain.runtime.redaction import HIDDEN, is_secret, redacted_setting
 from opchain.runtime.spark.source_archive import opchain_sources, zipped
@@ -35,6 +37,40 @@ from opchain.runtime.spark.spark_home import spark_home
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+DEFAULT_FOLDER = Path("dist")
+
+
+@click.command(short_help="Writes the installed opchain as a zip for spark-submit.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=DEFAULT_FOLDER / "opchain.zip",
+    show_default=True,
+    help="The zip to write.",
+)
+def package(output: Path) -> None:
+    """Writes the installed opchain as a zip: spark-submit --py-files dist/opchain.zip app.py.
+
+    Executors need nothing else of it. The same version gives the same bytes, whether it was installed from a
+    wheel or as a checkout.
+    """
+    write_archive(output, zipped(opchain_sources(with_page=True)))
+    note(f"{output} written")
+
+
+def write_archive(path: Path, data: bytes) -> None:
+    """Writes a file that spark-submit will be given, and the folders above it.
+
+    Raises:
+        CommandError: It cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    except OSError as error:
+        raise CommandError(f"cannot write {path}: {error.strerror}") from None
 
 
 def modules_beside(program: Path) -> dict[str, bytes]:
@@ -400,4 +436,7 @@ def _become(command: list[str]) -> None:
         raise CommandError(f"{command[0]} cannot be run: {error.strerror}") from None
 
 
-COMMANDS = (submit,)
+COMMANDS = (
+    package,
+    submit,
+)

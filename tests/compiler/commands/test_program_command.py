@@ -1,10 +1,13 @@
+from __future__ import annotations
+
+import json
 from typing import Any
 
 import click
 import pytest
 
 from opchain.compiler.cli import main
-from opchain.compiler.commands.program_command import ProgramCommand
+from opchain.compiler.commands.program_command import ProgramCommand, is_saved_plan, read_saved_plan
 
 PROGRAM = """\
 import sys
@@ -79,3 +82,87 @@ def test_what_is_plainly_the_programs_is_not_mentioned(
     assert done.exit_code == 0
     assert "note:" not in done.stderr
     assert f"{[word for word in given if word != '--']}" in done.stderr
+
+
+def test_unknown_options_are_the_programs(write: Any, run: Any) -> None:
+    write("import sys\nprint(sys.argv)\n" + PROGRAM_TAIL)
+    done = run("plan", "clicks.py", "--stage", "job-graph", "--input", "README.md", "-x", "file")
+    assert "['clicks.py', '--input', 'README.md', '-x', 'file']" in done.stderr
+    assert done.exit_code == 0
+
+
+def test_everything_behind_two_dashes_is_the_programs(write: Any, run: Any) -> None:
+    write("import sys\nprint(sys.argv)\n" + PROGRAM_TAIL)
+    done = run("plan", "clicks.py", "--", "--stage", "mine", "--help")
+    assert "['clicks.py', '--stage', 'mine', '--help']" in done.stderr
+    assert done.exit_code == 0
+
+
+def test_settings_are_what_environments_start_with(write: Any, run: Any) -> None:
+    write()
+    done = run(
+        "plan", "clicks.py", "-D", "parallelism.default=7",
+        "-Dpipeline.operator-chaining.enabled = false",
+    )  # fmt: skip
+    assert "vertex 4  x7" in done.stdout
+    assert "chaining is disabled for the whole job" in done.stdout
+
+
+def test_settings_that_are_none_are_refused(write: Any, run: Any) -> None:
+    write()
+    for bad in ("novalue", "=5"):
+        done = run("plan", "clicks.py", "-D", bad)
+        assert done.exit_code == 2
+        assert f"'{bad}' is not KEY=VALUE" in done.stderr
+    wrong = run("plan", "clicks.py:build", "-D", "parallelism.default=x")
+    assert wrong.exit_code == 2
+    assert "parallelism.default" in wrong.stderr
+    assert "Traceback" not in wrong.stderr
+
+
+def test_settings_are_checked_before_a_program_runs(write: Any, run: Any) -> None:
+    write("print('runs')\n")
+    for bad in ("execution.runtime-mode=BATHC", "opchain.streaming.record-epoch=true"):
+        done = run("run", "clicks.py", "-D", bad)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert f"configuration key '{bad.partition('=')[0]}' is " in done.stderr
+
+
+def test_json_files_are_saved_plans(write: Any, run: Any) -> None:
+    write()
+    saved = run("plan", "clicks.py", "--format", "json").stdout
+    path = write(saved, "saved.JSON")
+    assert is_saved_plan("saved.JSON")
+    assert not is_saved_plan("clicks.py")
+    assert read_saved_plan(str(path)).job_name == json.loads(saved)["job_name"]
+
+
+PROGRAM_TAIL = """
+from opchain import StreamExecutionEnvironment
+env = StreamExecutionEnvironment.get_execution_environment()
+env.from_sequence(1, 9).map(abs).print()
+env.execute()
+"""
+
+
+@pytest.mark.parametrize("command", ["plan", "explain"])
+def test_what_a_saved_plan_does_not_take_is_mentioned(write: Any, run: Any, command: str) -> None:
+    write()
+    write(run("plan", "clicks.py", "--format", "json").stdout, "saved.json")
+    said = "note: saved.json is a saved plan, of one job as it was: ARGUMENTS, -D and --job change nothing"
+    for given in (["--input", "x"], ["-D", "parallelism.default=2"], ["--job", "1"]):
+        done = run(command, "saved.json", *given)
+        assert (done.exit_code, said in done.stderr) == (0, True)
+    assert run(command, "saved.json").stderr == ""
+
+
+def test_set_gives_an_operator_a_setting(write: Any, run: Any) -> None:
+    write(
+        "from opchain.datastream import StreamExecutionEnvironment\n"
+        "env = StreamExecutionEnvironment.get_execution_environment()\n"
+        "env.from_collection([1]).map(abs).uid('a.b').print()\n"
+        "env.execute('j')\n"
+    )
+    assert "vertex 2  x5" in run("plan", "clicks.py", "--set", "a.b.parallelism=5").stdout
+    wrong = run("plan", "clicks.py", "--set", "parallelism=5")
+    assert "'parallelism=5' is not OPERATOR.SETTING=VALUE" in wrong.stderr
