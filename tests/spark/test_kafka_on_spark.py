@@ -19,12 +19,14 @@ from opchain.common import (
     WatermarkStrategy,
 )
 from opchain.datastream import StreamExecutionEnvironment
-from opchain.datastream.connectors.kafka import KafkaSource
+from opchain.datastream.connectors.kafka import KafkaOffsetsInitializer, KafkaSource
 from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.testing import faults
 
 if TYPE_CHECKING:
     from kafka_broker import Kafka
+
+    from opchain.spark import EpochProgress
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("needs_spark")]
 
@@ -102,3 +104,39 @@ def test_windows_go_on_beside_a_silent_partition_and_a_new_one_is_read(
     kafka.produce(topic, ["1200", "2100"], 2)
     assert next(found) == (1, 2)
     client.cancel().result(240)
+
+
+@pytest.mark.usefixtures("session")
+def test_an_aligned_source_that_is_ahead_waits_for_the_partitions_of_the_other(
+    tmp_path: Path, kafka: Kafka
+) -> None:
+    configuration = Configuration()
+    configuration.set_string("execution.checkpointing.dir", str(tmp_path / "checkpoints"))
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.set_parallelism(1)
+    times: WatermarkStrategy[str] = WatermarkStrategy.for_monotonous_timestamps()
+    times = times.with_timestamp_assigner(Millis())
+    aligned = times.with_watermark_alignment("group", Duration.of_millis(150))
+    steps = {"fast": 10, "slow": 1}
+    streams = []
+    for name, step in steps.items():
+        topic = kafka.topic(2)
+        for number in range(2):
+            kafka.produce(topic, range(number * step, 100 * step, 2 * step), number)
+        source = KafkaSource.builder().set_bootstrap_servers(kafka.servers).set_topics(topic)
+        source.set_unbounded(KafkaOffsetsInitializer.latest()).set_max_records_per_epoch(10)
+        source.set_value_only_deserializer(SimpleStringSchema())
+        streams.append(env.from_source(source.build(), aligned, name).uid(name))
+    epochs: list[EpochProgress] = []
+    env.add_epoch_listener(epochs.append)
+    with streams[0].union(streams[1]).execute_and_collect() as found:
+        assert sorted(map(int, found)) == sorted([*range(0, 1000, 10), *range(100)])
+    read = dict.fromkeys(steps, 0)
+    for epoch in epochs:
+        for operator in (item for vertex in epoch.vertices for item in vertex.operators):
+            if operator.uid in read and operator.records_in:
+                # The watermark of each source is that of the partition that is behind: two steps less.
+                if operator.uid == "fast" and read["slow"] < 100:
+                    assert 10 * (read["fast"] - 2) <= read["slow"] + 150
+                read[operator.uid] += operator.records_in
+    assert read == {"fast": 100, "slow": 100}

@@ -204,6 +204,28 @@ class Brokers:
             self.client.poll(0)
             raise self._refused("list topics", error) from error
 
+    def described(self, topics: Collection[str]) -> dict[str, Any]:
+        """The library's TopicDescription of each topic; None for one that is not there.
+
+        Raises:
+            KafkaConnectorError: The brokers don't answer, or refuse.
+        """
+        asked_for = confluent_kafka().TopicCollection(list(topics))
+        return self.answers(
+            "describe topics",
+            lambda: self.client.describe_topics(asked_for, request_timeout=self.request_s),
+            passing="UNKNOWN_TOPIC_OR_PART",
+        )
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        """The ids of topics, without those that are not there. A topic that is created again has another id.
+
+        Raises:
+            KafkaConnectorError: The brokers don't answer, or refuse.
+        """
+        found = self.described(sorted(topics)) if topics else {}
+        return {topic: str(item.topic_id) for topic, item in found.items() if item is not None}
+
     def answers(
         self,
         what: str,

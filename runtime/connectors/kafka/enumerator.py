@@ -85,17 +85,14 @@ class KafkaEnumerator:
             result[topic] = (topic_id, asked_for)
         return result
 
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        """The ids of topics, without those that the brokers do not know. A topic that is created again has another id."""
+        return self._brokers.topic_ids(topics)
+
     def _described(self, topics: list[str]) -> dict[str, tuple[str, tuple[int, ...]]]:
         if not topics:
             return {}
-        asked_for = confluent_kafka().TopicCollection(topics)
-        answers = self._brokers.answers(
-            "describe topics",
-            lambda: self._brokers.client.describe_topics(
-                asked_for, request_timeout=self._brokers.request_s
-            ),
-            passing="UNKNOWN_TOPIC_OR_PART",
-        )
+        answers = self._brokers.described(topics)
         for topic in topics:
             if answers[topic] is None:
                 raise KafkaConnectorError(

@@ -60,7 +60,8 @@ _FORMAT = 4
 class StagedMessages(NamedTuple):
     """What a subtask has written before a checkpoint: the committable of a KafkaSink.
 
-    `chunks` are files, or the messages themselves in a job without checkpoints.
+    `chunks` are files, or the messages themselves in a job without checkpoints. `topic_ids` has the topics that
+    existed, so that the driver notices one that was deleted and created again.
     """
 
     lineage: str
@@ -70,18 +71,28 @@ class StagedMessages(NamedTuple):
     messages: int
     chunks: tuple[StagedFile | bytes, ...]
     staged_ms: int
+    topic_ids: tuple[tuple[str, str], ...] = ()
 
 
 class OutboxWriter(SinkWriter[Any]):
     """The writer of one subtask."""
 
-    def __init__(self, serializer: Serializer, origin: SinkOrigin, staging: str | None) -> None:
+    def __init__(
+        self,
+        serializer: Serializer,
+        properties: Mapping[str, Any],
+        origin: SinkOrigin,
+        staging: str | None,
+    ) -> None:
         self._serializer = serializer
+        self._properties = properties
         self._origin = origin
         self._folder = None if staging is None else _folder(staging, origin)
         self._messages: list[Columns] = []
         self._size = self._count = 0
         self._chunks: list[StagedFile | bytes] = []
+        self._topics: set[str] = set()
+        self._topic_ids: dict[str, str] = {}
 
     def write(self, value: Any, timestamp: int | None) -> None:
         """Takes one record."""
@@ -107,10 +118,20 @@ class OutboxWriter(SinkWriter[Any]):
         origin = self._origin
         staged = StagedMessages(
             *(origin.lineage, origin.operator_id, origin.where, checkpoint_id),
-            *(self._count, tuple(self._chunks), _now_ms()),
+            *(self._count, tuple(self._chunks), _now_ms(), self._ids()),
         )
         self._chunks, self._count = [], 0
+        self._topics.clear()
         return (staged,)
+
+    def _ids(self) -> tuple[tuple[str, str], ...]:
+        """The ids of the topics of this checkpoint, as they were when this task first saw them."""
+        unknown = self._topics - self._topic_ids.keys()
+        if unknown:
+            brokers = Brokers(self._properties, self._origin.where)
+            self._topic_ids.update(brokers.topic_ids(unknown))
+        there = self._topics & self._topic_ids.keys()
+        return tuple(sorted((topic, self._topic_ids[topic]) for topic in there))
 
     def _put(self) -> None:
         data = marshal.dumps(self._messages, _FORMAT)
@@ -119,22 +140,31 @@ class OutboxWriter(SinkWriter[Any]):
         else:
             self._chunks.append(put_chunk(self._folder, data))
         self._count += sum(len(messages[2]) for messages in self._messages)
+        self._topics.update(messages[0] for messages in self._messages)
         self._messages, self._size = [], 0
 
 
 class OutboxCommitter(Committer):
-    """Sends on the driver, with one producer for each sink.
+    """Sends on the driver, with one producer for each sink, which stays for later checkpoints.
 
     Args:
         properties: The producer's.
         prefix: Begins the transactional id.
         staging: The folder that the user has chosen for what waits; None for the job's.
+        senders: Producers from earlier commits, by transactional id. Those of this commit are added.
     """
 
-    def __init__(self, properties: Mapping[str, Any], prefix: str, staging: str | None) -> None:
+    def __init__(
+        self,
+        properties: Mapping[str, Any],
+        prefix: str,
+        staging: str | None,
+        senders: dict[str, _Sender],
+    ) -> None:
         self._properties = properties
         self._prefix = prefix
         self._staging = staging
+        self._senders = senders
 
     def commit(self, committables: Sequence[StagedMessages]) -> None:
         """Sends the messages of each checkpoint that were not sent before.
@@ -166,7 +196,8 @@ class OutboxCommitter(Committer):
         name = f"{self._prefix}-{first.operator_id[:16]}-{first.lineage[:16]}"
         library = confluent_kafka()
         for attempt in range(_ATTEMPTS):
-            sender = _Sender(name, self._properties, first.where)
+            # A sender that fails is not used again: the next one asks for the note.
+            sender = self._senders.pop(name, None) or _Sender(name, self._properties, first.where)
             try:
                 sender.send(staged)
             except library.KafkaException as error:
@@ -175,6 +206,7 @@ class OutboxCommitter(Committer):
                     continue
                 raise sender.explained(failure) from failure
             else:
+                self._senders[name] = sender
                 return
 
 
@@ -190,6 +222,9 @@ class _Sender:
         settings = {**producer_settings(properties), "transactional.id": name}
         fixed = {"on_delivery": self._failures, "delivery.report.only.error": True}
         self._producer, self._heard = make_client("Producer", settings, fixed, where)
+        self._has_begun = False
+        self._note: int | None = None
+        self._group_metadata: Any = None
 
     def send(self, staged: Sequence[StagedMessages]) -> None:
         """Sends what the note does not have.
@@ -198,14 +233,35 @@ class _Sender:
             KafkaException: The library's.
         """
         first = staged[0]
-        # Ends what an earlier producer of this id has begun: after that the note does not change.
-        self._producer.init_transactions(self._brokers.timeout_s)
+        if not self._has_begun:
+            # Ends what an earlier producer of this id has begun: after that only this one changes the note.
+            self._producer.init_transactions(self._brokers.timeout_s)
+            self._note = self._noted()
+            self._has_begun = True
         epoch = (first.checkpoint_id or 0) * _PIECES
-        note = self._note()
-        self._require_note(first, note)
-        for number, piece in enumerate(_pieces(staged), 1):
-            if note is None or note < epoch + number:
-                self._send_piece(piece, epoch + number)
+        self._require_note(first, self._note)
+        sent = False
+        for number, piece in enumerate(_pieces(staged), epoch + 1):
+            if self._note is None or self._note < number:
+                if not sent:
+                    self._require_same_topics(staged)
+                self._send_piece(piece, number)
+                self._note, sent = number, True
+        if sent:  # the broker may have created a topic again in the meantime
+            self._require_same_topics(staged)
+
+    def _require_same_topics(self, staged: Sequence[StagedMessages]) -> None:
+        """Raises if a topic is not the one that the tasks have seen: its messages are gone."""
+        expected = sorted({pair for item in staged for pair in item.topic_ids})
+        found = self._brokers.topic_ids({topic for topic, _ in expected})
+        for topic, topic_id in expected:
+            if found.get(topic) != topic_id:
+                what = "deleted and created again" if topic in found else "deleted"
+                raise KafkaConnectorError(
+                    f"{self._where}: topic {topic} was {what} while the sink wrote to it. The messages that it held "
+                    "are gone. To write all of them again, start the job with a new directory of checkpoints. To "
+                    "go on without them, create the topic, give the sink another uid and allow non-restored state"
+                )
 
     def _send_piece(self, piece: Sequence[StagedFile | bytes], note: int) -> None:
         library = confluent_kafka()
@@ -243,11 +299,11 @@ class _Sender:
 
     def _group(self) -> Any:
         """The group of the note, as the producer wants it: from a consumer, which needs no connection for it."""
-        consumer, _ = make_client("Consumer", self._properties_of_consumer(), {}, self._where)
-        try:
-            return consumer.consumer_group_metadata()
-        finally:
+        if self._group_metadata is None:
+            consumer, _ = make_client("Consumer", self._properties_of_consumer(), {}, self._where)
+            self._group_metadata = consumer.consumer_group_metadata()
             consumer.close()
+        return self._group_metadata
 
     def _properties_of_consumer(self) -> dict[str, Any]:
         return {
@@ -260,7 +316,7 @@ class _Sender:
             },
         }
 
-    def _note(self) -> int | None:
+    def _noted(self) -> int | None:
         """The last epoch and piece that were sent; None where nothing is noted."""
         library = confluent_kafka()
         wanted = library.ConsumerGroupTopicPartitions(self._name)

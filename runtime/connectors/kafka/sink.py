@@ -38,6 +38,11 @@ class KafkaSink(Sink[Any]):
         self.guarantee = guarantee
         self.prefix = prefix
         self.staging = staging
+        self._senders: dict[str, Any] = {}  # the driver's, from commit to commit
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without connections."""
+        return {**self.__dict__, "_senders": {}}
 
     def __repr__(self) -> str:
         return f"KafkaSink({self.serializer!r}, {self.guarantee.name})"
@@ -79,7 +84,8 @@ class KafkaSink(Sink[Any]):
         self.serializer.open(subtask, context.get_number_of_parallel_subtasks())
         serializer = Serializer(self.serializer, self.properties, origin.where)
         if self.guarantee is DeliveryGuarantee.EXACTLY_ONCE:
-            return OutboxWriter(serializer, origin, self.staging or origin.staging)
+            staging = self.staging or origin.staging
+            return OutboxWriter(serializer, self.properties, origin, staging)
         waits = self.guarantee is DeliveryGuarantee.AT_LEAST_ONCE
         return DirectWriter(serializer, self.properties, origin, waits=waits)
 
@@ -90,7 +96,7 @@ class KafkaSink(Sink[Any]):
         from opchain.runtime.connectors.kafka.outbox import OutboxCommitter  # noqa: PLC0415 - few jobs write to Kafka
 
         assert self.prefix is not None
-        return OutboxCommitter(self.properties, self.prefix, self.staging)
+        return OutboxCommitter(self.properties, self.prefix, self.staging, self._senders)
 
 
 class KafkaSinkBuilder:

@@ -206,15 +206,17 @@ class KafkaSource(UnboundedSource[T]):
             if offset < begins[item]:
                 raise KafkaConnectorError(lost(place, offset, f"the first one is {begins[item]}"))
             if offset > ends[item]:
+                self._require_same_topics(topics)
                 raise KafkaConnectorError(
                     f"{place}: offset {offset} is to be read next, and the partition ends at {ends[item]}: the topic "
-                    "was truncated, or created again. Start the job with a new directory of checkpoints to read it from "
-                    "its starting offsets"
+                    "was truncated. Start the job with a new directory of checkpoints to read it from its starting "
+                    "offsets"
                 )
             ends[item] = max(min(ends[item], stops.get(item, ends[item])), offset)
         admitted = self._admitted(offsets, ends, now_ms)
         if admitted == offsets and not new:
             return dict(start)
+        self._require_same_topics(topics)
         ids = {
             topic: (entry["id"], tuple(sorted(map(int, entry["next"]))))
             for topic, entry in sorted(topics.items())
@@ -251,17 +253,11 @@ class KafkaSource(UnboundedSource[T]):
             topic_id, numbers = there.get(topic, (None, ()))
             gone = [number for number in map(int, entry["next"]) if number not in numbers]
             if topic_id is None:
-                what = f"topic {topic} is gone"
-            elif topic_id != entry["id"]:
-                what = f"topic {topic} was deleted and created again since the job began to read it"
-            elif gone:
-                what = f"topic {topic} has no partition {min(gone)} any more"
-            else:
-                continue
-            raise KafkaConnectorError(
-                f"{self!r}: {what}; messages may be lost. Start the job with a new directory of checkpoints to "
-                "go on with what is there"
-            )
+                raise self._changed(f"topic {topic} is gone")
+            if topic_id != entry["id"]:
+                raise self._changed(_created_again(topic))
+            if gone:
+                raise self._changed(f"topic {topic} has no partition {min(gone)} any more")
         new = [
             item
             for item in all_partitions(there)
@@ -274,6 +270,18 @@ class KafkaSource(UnboundedSource[T]):
             entry = topics.setdefault(item.topic, {"id": there[item.topic][0], "next": {}})
             entry["next"] = {**entry["next"], str(item.partition): offset}
         return found
+
+    def _require_same_topics(self, topics: Mapping[str, Mapping[str, Any]]) -> None:
+        """Raises if a topic was deleted and created again: its offsets mean other messages now."""
+        for topic, topic_id in self._brokers().topic_ids(topics).items():
+            if topic_id != topics[topic]["id"]:
+                raise self._changed(_created_again(topic))
+
+    def _changed(self, what: str) -> KafkaConnectorError:
+        return KafkaConnectorError(
+            f"{self!r}: {what}; messages may be lost. Start the job with a new directory of checkpoints to "
+            "go on with what is there"
+        )
 
     def _admitted(
         self,
@@ -417,6 +425,10 @@ class KafkaSource(UnboundedSource[T]):
         if self._enumerator is None:
             self._enumerator = KafkaEnumerator(self.subscription, self.properties, repr(self))
         return self._enumerator
+
+
+def _created_again(topic: str) -> str:
+    return f"topic {topic} was deleted and created again since the job began to read it"
 
 
 def _dealt_out(ranges: Sequence[PartitionRange], parallelism: int) -> list[list[PartitionRange]]:

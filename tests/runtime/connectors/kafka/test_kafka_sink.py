@@ -315,6 +315,70 @@ def test_an_old_driver_cannot_commit_behind_a_new_one(kafka: Kafka, tmp_path: Pa
     assert kafka.values(topic) == ["a"]
 
 
+def test_a_topic_that_was_deleted_and_created_again_fails_the_commit(
+    kafka: Kafka, tmp_path: Path
+) -> None:
+    topic = kafka.topic()
+    sink = builder(kafka, serializer(topic), EXACTLY_ONCE).build()
+    committed(sink, staged(sink, origin(tmp_path), 1, ["a"]))
+    found = staged(sink, origin(tmp_path), 2, ["b"])
+    kafka.delete_topic(topic)
+    with pytest.raises(KafkaConnectorError, match=f"topic {topic} was deleted while the sink"):
+        committed(sink, found)
+    kafka.topic(name=topic)
+    for again in (sink, builder(kafka, serializer(topic), EXACTLY_ONCE).build()):
+        with pytest.raises(
+            KafkaConnectorError, match=rf"job.py:3\): topic {topic} was deleted and created again"
+        ):
+            committed(again, found)
+    assert kafka.values(topic) == []
+
+
+def test_a_topic_that_the_broker_creates_again_in_mid_transaction_fails_the_job(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = kafka.topic()
+    group = outbox._Sender._group
+
+    def created_again(sender: Any) -> Any:
+        kafka.delete_topic(topic)
+        kafka.produce(topic, ["makes the broker create the topic"])
+        return group(sender)
+
+    monkeypatch.setattr(outbox._Sender, "_group", created_again)
+    with pytest.raises(KafkaConnectorError, match=f"topic {topic} was deleted and created again"):
+        written(builder(kafka, serializer(topic), EXACTLY_ONCE).build(), ["a"])
+
+
+def test_a_topic_that_is_created_by_its_first_message_is_written(
+    kafka: Kafka, tmp_path: Path
+) -> None:
+    topic = f"first-{tmp_path.name}"
+    sink = builder(kafka, serializer(topic), EXACTLY_ONCE).build()
+    for checkpoint in (1, 2):
+        committed(sink, staged(sink, origin(tmp_path), checkpoint, [str(checkpoint)]))
+    assert kafka.values(topic) == ["1", "2"]
+
+
+def test_commits_of_a_run_share_one_producer(
+    kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = kafka.topic()
+    sink = builder(kafka, serializer(topic), EXACTLY_ONCE).build()
+    made: list[str] = []
+    make_client = outbox.make_client
+
+    def counted(kind: str, *arguments: Any) -> Any:
+        made.append(kind)
+        return make_client(kind, *arguments)
+
+    monkeypatch.setattr(outbox, "make_client", counted)
+    for checkpoint in (1, 2, 3):
+        committed(sink, staged(sink, origin(tmp_path), checkpoint, [str(checkpoint)]))
+    assert kafka.values(topic) == ["1", "2", "3"]
+    assert sorted(made) == ["Consumer", "Producer"]
+
+
 def test_two_sinks_of_a_job_do_not_share_a_note(kafka: Kafka, tmp_path: Path) -> None:
     topic = kafka.topic()
     sink = builder(kafka, serializer(topic), EXACTLY_ONCE).build()
