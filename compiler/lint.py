@@ -30,6 +30,7 @@ from opchain.compiler.graph.plan import made
 from opchain.runtime.errors import KeyTypeError
 from opchain.runtime.functions.callables import CallableFunction
 from opchain.runtime.functions.function import Function
+from opchain.runtime.measurements.hot_keys import KeySample
 from opchain.runtime.program.operator_specs import (
     BroadcastProcessSpec,
     FilterSpec,
@@ -439,12 +440,20 @@ def findings_sarif(findings: list[Finding], version: str) -> str:
     return json.dumps({"$schema": schema, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
+_HOTTEST = 5
+
+
 class KeySkew(NamedTuple):
-    """How a sample of keys falls on the subtasks of one keyed operator; `problem` if its key type refuses a key."""
+    """How a sample of keys falls on the subtasks of one keyed operator; `problem` if its key type refuses a key.
+
+    `keys` has the five hottest keys with their key groups, `groups` the five hottest key groups, each with its records.
+    """
 
     label: str
     records: tuple[int, ...]
     problem: str | None = None
+    keys: tuple[tuple[str, int, int], ...] = ()
+    groups: tuple[tuple[int, int], ...] = ()
 
     def __str__(self) -> str:
         if self.problem is not None:
@@ -454,7 +463,21 @@ class KeySkew(NamedTuple):
             f"{number}: {count / total:.0%}" for number, count in enumerate(self.records)
         )
         times = max(self.records) * len(self.records) / total
-        return f"{self.label}: records by subtask {shares}; the busiest has {times:.1f} times its share"
+        keys = ", ".join(
+            f"{text} {count / total:.1%} (key group {group})" for text, group, count in self.keys
+        )
+        groups = ", ".join(f"{group} {count / total:.1%}" for group, count in self.groups)
+        lines = [
+            f"{self.label}: records by subtask {shares}; the busiest has {times:.1f} times its share",
+            f"    hottest keys: {keys}",
+            f"    hottest key groups: {groups}",
+        ]
+        if self.keys[0][2] * len(self.records) > total and len(self.records) > 1:
+            lines.append(
+                f"    the key {self.keys[0][0]} alone has more than the share of a subtask, and no parallelism "
+                "divides it: aggregate by a finer key first, and then by this one"
+            )
+        return "\n".join(lines)
 
 
 def key_skew(plan: Plan, keys: Sequence[Any]) -> list[KeySkew]:
@@ -469,10 +492,22 @@ def key_skew(plan: Plan, keys: Sequence[Any]) -> list[KeySkew]:
         groups = groups if groups > 0 else default_max_parallelism(size)
         hasher = pyflink_hasher(key_by.key_type, hasher_of_type(key_by.key_type))
         try:
-            channels = KeyRouter(groups, size, hasher).route(list(keys))
+            router = KeyRouter(groups, size, hasher)
+            channels = router.route(list(keys))
+            sample = KeySample(router, samples=False)
+            sample.add(keys)
+            sample.fold()
         except (KeyTypeError, TypeError, ValueError) as error:
             found.append(KeySkew(node.label, (), str(error)))
             continue
         counts = Counter(channels)
-        found.append(KeySkew(node.label, tuple(counts[channel] for channel in range(size))))
+        hottest = sample.hottest(0)
+        found.append(
+            KeySkew(
+                node.label,
+                tuple(counts[channel] for channel in range(size)),
+                keys=hottest.keys[:_HOTTEST],
+                groups=hottest.groups[:_HOTTEST],
+            )
+        )
     return found

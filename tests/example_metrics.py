@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opchain.runtime.measurements.hot_keys import HotKeys
 from opchain.runtime.measurements.task_metrics import OperatorCounts, TaskMetrics
 from opchain.runtime.metrics.histogram import Histogram
 
@@ -21,4 +22,5 @@ TASK = TaskMetrics(
     mails=7,
     mail_latency_ms=Histogram().snapshot(),
     operators=(OperatorCounts(3, 2, (100,), 99, {"seen": 5}),),
+    hot_keys=(HotKeys(4, 2, (("'a'", 94, 2),), ((94, 2),)),),
 )

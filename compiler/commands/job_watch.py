@@ -6,6 +6,7 @@ a file that is saved, needs: when each vertex began and ended, the epochs, and w
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections import deque
@@ -34,6 +35,11 @@ OVER = (JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CANCELED)
 _EPOCHS_KEPT = 1_000
 _RATE_OVER_S = 3.0
 _MOST_LINES = 60
+
+# What runtime/task/failure_site.py and runtime/spark/streaming/streaming_job.py add to an error.
+_SITE = re.compile(r"in '(?P<operator>.+)' \((?P<line>[^()]*)\)")
+_EPOCH = re.compile(r"in epoch (\d+):")
+_REPLAY = re.compile(r"to run this epoch here, without Spark: (.+)", re.DOTALL)
 
 
 class JobWatch:
@@ -76,7 +82,9 @@ class JobWatch:
         "finished", "failed" and "canceled" for each vertex, `spans` when it began and ended. `numbers` are those of
         `page_numbers`, with `rateIn` and `rateOut` in records a second; of an unbounded job the totals of this run,
         with the shares of time in its last epoch. `tasks` says how many of a bounded job are done. `epochs` has a
-        line for each epoch, `exceptions` what failed, `at` the time in milliseconds.
+        line for each epoch, `at` the time in milliseconds. `exceptions` has what failed, and before it what failed and was
+        followed by a restart: with the operator, its line, the epoch and the command that replays it,
+        None where that is not known.
         """
         run = self.job.client
         status = run.get_job_status().result()
@@ -97,6 +105,7 @@ class JobWatch:
                 self._last_epoch,
                 dict(self._states),
                 {vertex: _counts(found) for vertex, found in numbers.items()},
+                self._restarts(),
                 None if history is not None else _tasks(run),
             )
             if seen != self._seen:
@@ -262,8 +271,10 @@ class JobWatch:
         }
 
     def _failed_vertex(self, status: JobStatus) -> str | None:
-        error = self._error(status)
-        notes = [str(note) for note in getattr(error, "__notes__", ())]
+        return self._vertex_of(self._error(status))
+
+    def _vertex_of(self, error: BaseException | None) -> str | None:
+        notes = _notes(error)
         for vertex in made(self.job.plan.job_program).vertices:
             if any(note.startswith(f"in task {vertex.name} (") for note in notes):
                 return vertex.vertex_id
@@ -275,20 +286,23 @@ class JobWatch:
         return self.job.client.get_job_execution_result().exception()
 
     def _exceptions(self, status: JobStatus) -> list[dict[str, Any]]:
-        error = self._error(status)
-        if error is None:
-            return []
-        title = f"{type(error).__name__}: {error}".splitlines()[0]
-        return [
-            {
-                "title": title,
-                "lines": [
-                    line for line in failure_lines(error, _MOST_LINES) if not line.endswith(title)
-                ],
-                "vertex": self._failed_vertex(status),
-                "at": max((span[1] or 0 for span in self._spans.values()), default=0) or None,
+        run = self.job.client
+        restarts = run.restarts if isinstance(run, JobRun) else None
+        found = [
+            failure_news(failure.error)
+            | {
+                "vertex": self._vertex_of(failure.error),
+                "at": failure.at_ms,
+                "restart": failure.restart,
+                "delayMs": failure.delay_ms,
             }
+            for failure in (() if restarts is None else list(restarts.failures))
         ]
+        error = self._error(status)
+        if error is not None:
+            at = max((span[1] or 0 for span in self._spans.values()), default=0) or None
+            found.append(failure_news(error) | {"vertex": self._vertex_of(error), "at": at})
+        return found
 
     def _restarts(self) -> int:
         run = self.job.client
@@ -371,6 +385,31 @@ def epoch_news(epoch: EpochProgress) -> dict[str, Any]:
             vertex.id: vertex.state_bytes for vertex in epoch.vertices if vertex.state_bytes
         },
     }
+
+
+def failure_news(error: BaseException) -> dict[str, Any]:
+    """What failed: its first line, the others, and what its notes say of the place, the epoch and the replay."""
+    title = f"{type(error).__name__}: {error}".splitlines()[0]
+    notes = _notes(error)
+    site = next(filter(None, map(_SITE.match, notes)), None)
+    epoch = next(filter(None, map(_EPOCH.match, notes)), None)
+    replay = next(filter(None, map(_REPLAY.match, notes)), None)
+    return {
+        "title": title,
+        "lines": [
+            line
+            for line in failure_lines(error, _MOST_LINES)
+            if not line.endswith(title) and not _REPLAY.match(line)
+        ],
+        "operator": site and site["operator"],
+        "line": site and site["line"],
+        "epoch": epoch and int(epoch[1]),
+        "replay": replay and replay[1],
+    }
+
+
+def _notes(error: BaseException | None) -> list[str]:
+    return [str(note) for note in getattr(error, "__notes__", ())]
 
 
 def _rate(records: int, seconds: float) -> float:

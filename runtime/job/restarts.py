@@ -32,6 +32,7 @@ T = TypeVar("T")
 _LOG = logging.getLogger("opchain.job")
 
 NO_LIMIT = 2**31 - 1
+_FAILURES_KEPT = 20
 
 _LASTING = (
     CheckpointError,
@@ -81,6 +82,23 @@ class RestartStrategy:
         return "no restart"
 
 
+@dataclass(frozen=True, slots=True)
+class RestartedFailure:
+    """A failure after which the job was started again.
+
+    Attributes:
+        error: What was raised, without its traceback, whose frames would hold what the attempt held.
+        at_ms: When, in milliseconds since 1970.
+        restart: The number of the restart that followed, from 1.
+        delay_ms: How long the job waited before.
+    """
+
+    error: BaseException
+    at_ms: int
+    restart: int
+    delay_ms: float
+
+
 class Restarts:
     """The restarts of one run of a job.
 
@@ -92,6 +110,7 @@ class Restarts:
     Attributes:
         count: How many there were.
         is_waiting: Whether the job has failed and is about to start again.
+        failures: The latest 20 failures that restarts followed, the latest at the end.
     """
 
     def __init__(
@@ -103,6 +122,7 @@ class Restarts:
         self.strategy = strategy
         self.count = 0
         self.is_waiting = False
+        self.failures: deque[RestartedFailure] = deque(maxlen=_FAILURES_KEPT)
         self._job_name = job_name
         self._now_ms = now_ms
         self._in_a_row = 0
@@ -154,6 +174,9 @@ class Restarts:
             delay_ms,
             self.strategy,
             exc_info=failure,
+        )
+        self.failures.append(
+            RestartedFailure(failure.with_traceback(None), self._now_ms(), self.count, delay_ms)
         )
         self.is_waiting = True
         try:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.measurements.hot_keys import merged_hot_keys
 from opchain.runtime.measurements.operator_metrics import OperatorMetrics
 from opchain.runtime.measurements.vertex_metrics import VertexMetrics
 from opchain.runtime.metrics.accumulators import SentAccumulator, merge_accumulators
@@ -14,6 +15,7 @@ from opchain.runtime.metrics.metric_types import plain_values
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from opchain.runtime.measurements.hot_keys import HotKeys
     from opchain.runtime.measurements.task_metrics import OperatorCounts, TaskMetrics
     from opchain.runtime.program.vertex_program import JobProgram, VertexProgram
 
@@ -66,6 +68,7 @@ class JobMetrics:
                     "name": vertex.name,
                     "parallelism": vertex.parallelism,
                     "skew": vertex.skew,
+                    "hot_keys": None if vertex.hot_keys is None else asdict(vertex.hot_keys),
                     "metrics": plain_values(vertex.values()),
                     "operators": [
                         {
@@ -102,17 +105,28 @@ class JobMetrics:
 
 def merge_task_metrics(job: JobProgram, tasks: Mapping[int, TaskMetrics]) -> JobMetrics:
     """The metrics of a job from those of its tasks, by task number; all of them are there."""
-    return JobMetrics(tuple(_merge_vertex(vertex, tasks) for vertex in job.vertices))
+    hot_keys = _hot_keys(tasks)
+    return JobMetrics(
+        tuple(
+            _merge(
+                vertex,
+                tuple(tasks[vertex.first_task + number] for number in range(vertex.parallelism)),
+                hot_keys,
+            )
+            for vertex in job.vertices
+        )
+    )
 
 
 def metrics_so_far(job: JobProgram, tasks: Mapping[int, TaskMetrics]) -> JobMetrics:
     """The metrics of a job that runs, from those of its tasks that are done; vertices without any are left out."""
     found = []
+    hot_keys = _hot_keys(tasks)
     for vertex in job.vertices:
         numbers = range(vertex.first_task, vertex.first_task + vertex.parallelism)
         done = [tasks[number] for number in numbers if number in tasks]
         if done:
-            found.append(_merge(vertex, tuple(done)))
+            found.append(_merge(vertex, tuple(done), hot_keys))
     return JobMetrics(tuple(found))
 
 
@@ -129,13 +143,15 @@ def merge_task_accumulators(job: JobProgram, tasks: Mapping[int, TaskMetrics]) -
     )
 
 
-def _merge_vertex(vertex: VertexProgram, tasks: Mapping[int, TaskMetrics]) -> VertexMetrics:
-    return _merge(
-        vertex, tuple(tasks[vertex.first_task + number] for number in range(vertex.parallelism))
-    )
+def _hot_keys(tasks: Mapping[int, TaskMetrics]) -> dict[int, HotKeys]:
+    """The hottest keys of all exchanges by key, by the first task of the receiver."""
+    found = merged_hot_keys(each for task in tasks.values() for each in task.hot_keys)
+    return {each.target: each for each in found}
 
 
-def _merge(vertex: VertexProgram, subtasks: tuple[TaskMetrics, ...]) -> VertexMetrics:
+def _merge(
+    vertex: VertexProgram, subtasks: tuple[TaskMetrics, ...], hot_keys: Mapping[int, HotKeys]
+) -> VertexMetrics:
     seconds = tuple(task.seconds for task in subtasks)
     operators = tuple(
         OperatorMetrics(
@@ -148,7 +164,8 @@ def _merge(vertex: VertexProgram, subtasks: tuple[TaskMetrics, ...]) -> VertexMe
         )
         for operator in vertex.all_operators
     )
-    return VertexMetrics(vertex.vertex_id, vertex.name, subtasks, operators)
+    hot = hot_keys.get(vertex.first_task)
+    return VertexMetrics(vertex.vertex_id, vertex.name, subtasks, operators, hot)
 
 
 def _only(wanted: str, what: str, candidates: tuple[Any, ...], fields: tuple[str, ...]) -> Any:
@@ -179,6 +196,7 @@ def added(before: TaskMetrics | None, epoch: TaskMetrics) -> TaskMetrics:
         back_pressured_ns=before.back_pressured_ns + epoch.back_pressured_ns,
         mails=before.mails + epoch.mails,
         operators=tuple(map(_operator_added, before.operators, epoch.operators)),
+        hot_keys=merged_hot_keys((*before.hot_keys, *epoch.hot_keys)),
     )
 
 

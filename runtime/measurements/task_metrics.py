@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from opchain.runtime.measurements.hot_keys import HotKeys
     from opchain.runtime.metrics.histogram import HistogramValue
 
 
@@ -39,7 +40,7 @@ class TaskMetrics:
     `idle_ns` was spent waiting for input, `back_pressured_ns` waiting until buffers were taken,
     `elapsed_ns` is all its time. A task whose source runs on a thread of its own cannot tell idle from
     busy (`knows_busy_time`; Flink gives NaN for it). `mail_latency_ms` is that of the latest mails,
-    `longest_mail_queue` how many waited at once at most.
+    `longest_mail_queue` how many waited at once at most. `hot_keys` has an entry for each output by key.
     """
 
     subtask: int
@@ -58,6 +59,7 @@ class TaskMetrics:
     mail_latency_ms: HistogramValue
     operators: tuple[OperatorCounts, ...]
     longest_mail_queue: int = 0
+    hot_keys: tuple[HotKeys, ...] = ()
 
     def counts_only(self) -> TaskMetrics:
         """The same without what functions registered: small, and of plain numbers."""

@@ -12,6 +12,7 @@ from opchain.runtime.metrics import metric_group as names
 from opchain.runtime.metrics.histogram import HistogramValue
 
 if TYPE_CHECKING:
+    from opchain.runtime.measurements.hot_keys import HotKeys
     from opchain.runtime.measurements.operator_metrics import OperatorMetrics
     from opchain.runtime.measurements.task_metrics import TaskMetrics
 
@@ -28,12 +29,16 @@ _SECOND_MS = 1000
 
 @dataclass(frozen=True)
 class VertexMetrics:
-    """What the tasks of a vertex counted; `subtasks` has the numbers of each."""
+    """What the tasks of a vertex counted; `subtasks` has the numbers of each.
+
+    `hot_keys` has the hottest keys of its input, None if no records come by key. Counts are those of the sending tasks.
+    """
 
     id: str
     name: str
     subtasks: tuple[TaskMetrics, ...]
     operators: tuple[OperatorMetrics, ...]
+    hot_keys: HotKeys | None = None
 
     def __repr__(self) -> str:
         return f"<VertexMetrics of '{self.name}': {self.records_in} in, {self.records_out} out>"

@@ -15,9 +15,10 @@ import secrets
 import socket
 import threading
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.measurements.hot_keys import HotKeys
 from opchain.runtime.measurements.task_metrics import OperatorCounts, TaskMetrics
 from opchain.runtime.metrics.histogram import HistogramValue
 from opchain.runtime.spark.session import is_local
@@ -197,13 +198,14 @@ def datagram(address: CountsAddress, task: int, metrics: TaskMetrics) -> bytes:
         for item in metrics.operators
     ]
     numbers = [getattr(metrics, name) for name in _NUMBERS]
-    counts = [address.epoch, task, numbers, metrics.knows_busy_time, operators]
+    hot_keys = [astuple(hot) for hot in metrics.hot_keys]
+    counts = [address.epoch, task, numbers, metrics.knows_busy_time, operators, hot_keys]
     body = json.dumps(counts, separators=(",", ":")).encode()
     return _tag(body, address.key) + body
 
 
 def _read(counts: list[Any]) -> TaskMetrics:
-    numbers, knows_busy_time, operators = counts
+    numbers, knows_busy_time, operators, hot_keys = counts
     named: Mapping[str, int] = dict(zip(_NUMBERS, numbers, strict=True))
     return TaskMetrics(
         **named,
@@ -212,6 +214,10 @@ def _read(counts: list[Any]) -> TaskMetrics:
         operators=tuple(
             OperatorCounts(records_in, records_out, tuple(heard), said)
             for records_in, records_out, heard, said in operators
+        ),
+        hot_keys=tuple(
+            HotKeys(target, records, tuple(map(tuple, keys)), tuple(map(tuple, groups)))
+            for target, records, keys, groups in hot_keys
         ),
     )
 

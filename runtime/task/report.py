@@ -73,6 +73,11 @@ def measure_task(
         mails=mailbox.mails_processed,
         mail_latency_ms=latency_ms.snapshot(),
         longest_mail_queue=mailbox.longest_queue,
+        hot_keys=tuple(
+            hot
+            for writer in writers
+            if (hot := writer.hot_keys(is_final=not counts_only)) is not None
+        ),
         operators=tuple(
             _counts(chain, operator) if counts_only else _measure_operator(chain, operator)
             for operator in (*chain.operators, *chained_sources)

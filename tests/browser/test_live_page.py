@@ -255,6 +255,12 @@ def test_the_strip_has_what_the_run_did(opened: Any, job: RunningJob) -> None:
     skew = tab(page, "Skew")
     assert "0 to 63" in skew or "64 to 127" in skew, "the key groups of the busiest subtask"
     assert page.locator("#sheet .subtasks i").count() == 4
+    keys, groups = page.locator("#sheet .hot-keys table").all()
+    hottest = keys.locator("tbody tr").first.inner_text().split()
+    assert hottest[0] == "0", "three of seven numbers have this key"
+    assert 0.3 * 2_100 < int(hottest[3].replace(",", "")) < 0.6 * 2_100
+    assert groups.locator("tbody tr").count() == 3
+    assert groups.locator("tbody tr").first.inner_text().split()[0] == hottest[1]
     tab(page, "Timeline")
     assert page.locator("#sheet .track i.running").count() == 2
     assert "parallelism.default" in tab(page, "Configuration")
@@ -332,6 +338,29 @@ def test_a_failure_is_shown_where_it_was(chromium: Any, job: RunningJob) -> None
         page.select_option("#jobs", "1")
         page.wait_for_selector("#live.running")
         assert page.inner_text("#job") == "visits"
+
+
+def test_failures_that_restarts_followed_are_listed_the_latest_first(chromium: Any) -> None:
+    configuration = Configuration()
+    configuration.set_string("execution.target", "local")
+    configuration.set_string("restart-strategy.type", "fixed-delay")
+    configuration.set_string("restart-strategy.fixed-delay.attempts", "2")
+    configuration.set_string("restart-strategy.fixed-delay.delay", "1 ms")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.from_sequence(1, 100).map(price).name("price").print()
+    with watching_jobs() as jobs, pytest.raises(ValueError, match="no price"):
+        env.execute("prices")
+    with page_of(chromium, *jobs) as page:
+        page.wait_for_selector("#live.failed")
+        assert page.inner_text("#tabs .alarming") == "Exceptions (3)"
+        sheet = page.inner_text("#sheet")
+        assert sheet.startswith("The job was restarted 2 times.")
+        facts = page.locator("#sheet .failure p").all_inner_texts()
+        assert all(text.startswith("price (") and ".py:" in text for text in facts)
+        assert facts[0].endswith("no restart followed")
+        assert facts[1].endswith("restart 2 after 1 ms")
+        assert facts[2].endswith("restart 1 after 1 ms")
+        assert sheet.count("at record 70") == 3
 
 
 def test_a_saved_run_is_opened_without_a_server(open_page: Any, job: RunningJob) -> None:

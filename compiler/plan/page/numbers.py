@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from opchain.compiler.plan.model import JobPlan
+    from opchain.runtime.measurements.hot_keys import HotKeys
     from opchain.runtime.measurements.job_metrics import JobMetrics
     from opchain.runtime.measurements.operator_metrics import OperatorMetrics
     from opchain.runtime.measurements.task_metrics import TaskMetrics
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
 _SECOND_MS = 1000
+_HOTTEST = 10
 
 
 def page_numbers(metrics: JobMetrics, lately: JobMetrics | None = None) -> dict[str, Any]:
@@ -47,6 +49,7 @@ def no_numbers_yet(plan: JobPlan) -> dict[str, Any]:
         "mails": 0,
         "mailLatencyMs": None,
         "mailQueue": 0,
+        "hotKeys": None,
     }
     return {
         vertex.id: nothing
@@ -75,9 +78,19 @@ def _vertex(vertex: VertexMetrics, lately: VertexMetrics) -> dict[str, Any]:
         "mailLatencyMs": _rounded(lately.mail_latency_ms.quantile(0.95)),
         "mailQueue": lately.longest_mail_queue,
         "skew": round(vertex.skew, 3),
+        "hotKeys": None if vertex.hot_keys is None else _hot_keys(vertex.hot_keys),
         "watermark": _least_watermark(operator.output_watermark for operator in vertex.operators),
         "subtasks": list(map(_subtask, vertex.subtasks, lately.subtasks)),
         "operators": {operator.operator_id: _operator(operator) for operator in vertex.operators},
+    }
+
+
+def _hot_keys(hot: HotKeys) -> dict[str, Any]:
+    """The ten hottest keys, as text, key group and records, and key groups."""
+    return {
+        "records": hot.records,
+        "keys": [list(key) for key in hot.keys[:_HOTTEST]],
+        "groups": [list(group) for group in hot.groups[:_HOTTEST]],
     }
 
 

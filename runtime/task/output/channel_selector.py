@@ -15,6 +15,7 @@ import zlib
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.errors import InternalError, KeyTypeError, PartitionError, add_note, short_repr
+from opchain.runtime.measurements.hot_keys import KeySample
 from opchain.runtime.program.vertex_program import Shipping, pointwise_consumers
 from opchain.runtime.state.keys.key_router import KeyRouter
 
@@ -123,6 +124,7 @@ class KeyGroups:
     def __init__(self, key: KeyProgram, channels: int, max_parallelism: int) -> None:
         self._key = key
         self._router = KeyRouter(max_parallelism, channels, key.hasher)
+        self.sample = KeySample(self._router)
 
     def assign(self, values: Sequence[Any], keys: Sequence[Any] | None) -> Assignment:
         """Routes the keys.
@@ -131,10 +133,13 @@ class KeyGroups:
             KeyTypeError: For a key without stable hash, or not of the declared type; names key and record.
         """
         assert keys is not None
+        keys = list(keys)
         try:
-            return ByRecord(self._router.route(list(keys)))
+            channels = self._router.route(keys)
         except TypeError as error:
             raise self._refusal(values, keys, error) from error
+        self.sample.add(keys)
+        return ByRecord(channels)
 
     def _refusal(
         self, values: Sequence[Any], keys: Sequence[Any], failure: TypeError

@@ -27,11 +27,16 @@ from opchain.runtime.records.elements import (
     WatermarkStatus,
 )
 from opchain.runtime.records.wire import encode
-from opchain.runtime.task.output.channel_selector import channels_of, create_channel_selector
+from opchain.runtime.task.output.channel_selector import (
+    KeyGroups,
+    channels_of,
+    create_channel_selector,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from opchain.runtime.measurements.hot_keys import HotKeys
     from opchain.runtime.program.vertex_program import OperatorProgram, OutputProgram
     from opchain.runtime.records.columns import Layout
     from opchain.runtime.records.elements import CheckpointBarrier, LatencyMarker, StreamElement
@@ -170,6 +175,19 @@ class RecordWriter:
                     is_last = waiting < 2 * self._most_records
                     self._cut(lane, waiting if is_last else self._most_records)
             self._look_for_room()
+
+    def hot_keys(self, *, is_final: bool) -> HotKeys | None:
+        """The hottest keys that were sent; None where records are not sent by key.
+
+        Args:
+            is_final: Counts the last keys, too; only the task's own thread may ask so.
+        """
+        if not isinstance(self._selector, KeyGroups):
+            return None
+        sample = self._selector.sample
+        if is_final:
+            sample.fold()
+        return sample.hottest(self._output.first_target)
 
     def emit_watermark(self, timestamp: int) -> None:
         """Sends a watermark to every channel."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 PROGRAM = """
@@ -65,9 +66,16 @@ def test_a_sample_of_keys_shows_the_skew(write: Any, run: Any) -> None:
     ]
     assert len(shares) == 4
     assert max(shares) >= 90
+    lines = done.stderr.splitlines()
+    keys, groups, advice = lines[lines.index(line) + 1 :][:3]
+    found = re.match(r"    hottest keys: 7 91\.0% \(key group (\d+)\), \d 1\.0% ", keys)
+    assert found
+    assert groups.startswith(f"    hottest key groups: {found[1]} 9")
+    assert advice.startswith("    the key 7 alone has more than the share of a subtask")
     write("\n".join(map(str, range(1000))), "keys.txt")
     even = run("lint", "clicks.py", "--sample", "keys.txt")
     assert "the busiest has 1." in even.stderr
+    assert "alone has more" not in even.stderr
     write("word\n", "keys.txt")
     assert (
         "the sample does not fit its keys"

@@ -19,6 +19,7 @@ from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.epochs.epoch_progress import epoch_progress
 from opchain.runtime.errors import add_note
 from opchain.runtime.job.progress import StageProgress
+from opchain.runtime.job.restarts import Restarts, RestartStrategy
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.shipping.outcome import JobOutcome
 
@@ -107,6 +108,46 @@ def test_a_job_that_failed_names_the_vertex_and_what_was_raised(tmp_path: Path) 
     assert failure["title"] == "RuntimeError: stopped"
     assert failure["vertex"] == epochs.job.vertices[0].vertex_id
     assert failure["lines"][-1].startswith("in task ")
+    epochs.close()
+
+
+def test_failures_that_restarts_followed_stay_with_their_place_and_command(tmp_path: Path) -> None:
+    epochs, _, started, let_go = words(tmp_path)
+    client = started.client
+    assert isinstance(client, JobRun)
+    client.restarts = Restarts(RestartStrategy("fixed-delay", attempts=2, delay_ms=1))
+
+    def attempt(number: int) -> None:
+        if number == 2:
+            return
+        error = ValueError(f"no price for item {number}")
+        add_note(error, f"in 'price' (prices.py:{7 + number}), at record {number}")
+        add_note(error, f"in task {epochs.job.vertices[0].name} (1/1)#0")
+        if number == 1:
+            add_note(error, "in epoch 12: started again, the job resumes from place/chk-11")
+            add_note(
+                error,
+                "to run this epoch here, without Spark: opchain replay --epoch 12 place prices.py",
+            )
+        raise error
+
+    client.restarts.run(attempt, threading.Event())
+    news = JobWatch(started).whole()
+    assert news["restarts"] == 2
+    first, second = news["exceptions"]
+    assert first["title"] == "ValueError: no price for item 0"
+    assert (first["operator"], first["line"], first["restart"]) == ("price", "prices.py:7", 1)
+    assert (first["epoch"], first["replay"], first["delayMs"]) == (None, None, 1)
+    assert (second["line"], second["epoch"], second["restart"]) == ("prices.py:8", 12, 2)
+    assert second["replay"] == "opchain replay --epoch 12 place prices.py"
+    assert second["vertex"] == epochs.job.vertices[0].vertex_id
+    assert second["lines"] == [
+        "in 'price' (prices.py:8), at record 1",
+        f"in task {epochs.job.vertices[0].name} (1/1)#0",
+        "in epoch 12: started again, the job resumes from place/chk-11",
+    ]
+    assert news["status"] == "created", "the job has not failed"
+    let_go.set()
     epochs.close()
 
 

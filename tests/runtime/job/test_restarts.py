@@ -56,6 +56,9 @@ def test_a_fixed_delay_is_the_same_before_each_restart_up_to_their_number() -> N
     assert job.run() == 3
     assert job.pauses_ms == [20, 20, 20]
     assert not job.restarts.is_waiting
+    failures = [(str(failure.error), failure.restart) for failure in job.restarts.failures]
+    assert failures == [("failure 0", 1), ("failure 1", 2), ("failure 2", 3)]
+    assert [failure.at_ms for failure in job.restarts.failures] == [5, 30, 55]
     with pytest.raises(OSError, match="failure 3") as raised:
         Job(strategy, [5, 5, 5, 5]).run()
     assert "restarted 3 times" in raised.value.__notes__[0]
@@ -66,6 +69,9 @@ def test_a_failure_rate_lets_a_job_fail_for_ever_but_not_often() -> None:
     assert Job(strategy, [41] * 50).run() == 50  # every 51 ms
     with pytest.raises(OSError, match="failure 2"):
         Job(strategy, [40] * 50).run()
+    often = Job(strategy, [41] * 50)
+    often.run()
+    assert [failure.restart for failure in often.restarts.failures] == list(range(31, 51))
 
 
 def test_an_exponential_delay_grows_to_its_limit_and_is_reset() -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from example_metrics import TASK
 
+from opchain.runtime.measurements.hot_keys import HotKeys
 from opchain.runtime.measurements.job_metrics import RunTotals, over_span
 from opchain.runtime.measurements.task_metrics import OperatorCounts
 
@@ -27,7 +28,9 @@ def of(counts: int, watermark: int) -> TaskMetrics:
         for name in ("elapsed_ns", "idle_ns", "back_pressured_ns", "mails")
     }
     operator = OperatorCounts(3 * counts, 2 * counts, (watermark + 1,), watermark, {"seen": 5})
-    return replace(TASK, operators=(operator,), **fields)
+    ((text, group, _),) = TASK.hot_keys[0].keys
+    hot = HotKeys(4, 2 * counts, ((text, group, 2 * counts),), ((group, 2 * counts),))
+    return replace(TASK, operators=(operator,), hot_keys=(hot,), **fields)
 
 
 def test_time_between_epochs_is_idle() -> None:

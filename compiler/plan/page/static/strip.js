@@ -147,9 +147,14 @@ function checkpointsSheet(run) {
 function exceptionsSheet(run, names) {
   const restarts = run.restarts ? element("p.lead", {}, `The job was restarted ${run.restarts === 1 ? "once" : `${run.restarts} times`}.`) : null;
   if (!run.exceptions?.length) return [restarts, nothingYet("Nothing has failed.")];
-  return [restarts, ...run.exceptions.map((failure) => element("article.failure", {},
+  const facts = (failure) => [
+    failure.operator ? `${failure.operator} (${failure.line})` : failure.vertex ? `in ${names.get(failure.vertex)}` : "",
+    failure.epoch ? `epoch ${grouped(failure.epoch)}` : "", failure.at ? `${clock(failure.at)} UTC` : "",
+    failure.restart ? `restart ${failure.restart} after ${milliseconds(failure.delayMs)}` : restarts ? "no restart followed" : ""].filter(Boolean);
+  return [restarts, ...[...run.exceptions].reverse().map((failure) => element("article.failure", {},
     element("h4", {}, failure.title),
-    element("p", {}, [failure.vertex ? `in ${names.get(failure.vertex)}` : "", failure.at ? `${clock(failure.at)} UTC` : ""].filter(Boolean).join(" \u00b7 ")),
+    element("p", {}, facts(failure).join(" \u00b7 ")),
+    failure.replay ? element("p.replay", {}, "Replay this epoch: ", element("code", {}, failure.replay)) : null,
     failure.lines.length ? element("pre", {}, failure.lines.join("\n")) : null))];
 }
 
@@ -179,7 +184,23 @@ function skewSheet(plan, run) {
       `#${vertex.number} ${vertex.name}`, element(`td${counts.skew >= SKEWED ? ".uneven" : ""}`, {}, counts.skew.toFixed(2)),
       all.length > 1 ? `${hottest}: ${grouped(all[hottest])} (${percent(share)})` : "", all.length > 1 ? keyGroups(vertex, all.length, hottest) : "",
       element("td.subtasks", {}, all.map((value, number) => element(`i${number === hottest && counts.skew >= SKEWED ? ".hot" : ""}`, { "--share": value / (all[hottest] || 1), title: `subtask ${number}: ${counted(value, "record")}` })))])),
+    rows.filter(({ counts }) => counts.hotKeys?.records).map(({ vertex, counts, all }) => hotKeys(vertex, counts.hotKeys, all.length)),
   ];
+}
+
+// The hottest keys and key groups of the records that come by key.
+function hotKeys(vertex, { records, keys, groups }, parallelism) {
+  const bar = (count) => element(`td.bar${count * parallelism > records ? ".hot" : ""}`, {}, element("i", { "--share": Math.min(1, count / records) }));
+  const share = (count) => percent(Math.min(1, count / records));
+  const subtask = (group) => `${Math.floor((group * parallelism) / vertex.keyGroups)}`;
+  return element("section.hot-keys", {},
+    element("h4", {}, `#${vertex.number} ${vertex.name}`),
+    element("div", {},
+      keys.length ? table(["Hottest key", "Key group", "Subtask", "Records, about", "Share", ""], keys.map(([key, group, count]) => [
+        element("td", { title: key }, element("code", {}, key)), grouped(group), subtask(group), grouped(count), share(count), bar(count)]))
+        : nothingYet("No key stands out: each has less than one record in a thousand."),
+      table(["Hottest key group", "Subtask", "Records, about", "Share", ""], groups.map(([group, count]) => [
+        grouped(group), subtask(group), grouped(count), share(count), bar(count)]))));
 }
 
 // As Flink divides key groups among subtasks.
