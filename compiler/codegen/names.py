@@ -17,7 +17,19 @@ _NUMBERS = re.compile(r"(_\d+)+$")
 _LONGEST = 40
 _OURS = frozenset(
     {
-        *("assigner", "fallback", "fast_loads", "field_of", "has_plain", "interleaved", "keep"),
+        *(
+            "add_timer",
+            "assigner",
+            "discard_timer",
+            "due",
+            "event_timers",
+            "fallback",
+            "fast_loads",
+            "field_of",
+            "has_plain",
+            "interleaved",
+            "keep",
+        ),
         *("loop", "numbers_of", "objects", "read_json", "self", "sums_to", "unchanged"),
         *("as_declared", "as_timestamp", "batch", "column", "flush", "plain", "row"),
         *(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from opchain.runtime.program.vertex_program import OperatorProgram
     from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend
     from opchain.runtime.state.timers.internal_timer_service import InternalTimerService
+    from opchain.runtime.state.timers.keyed_timers import KeyedTimers
 
 
 USER_TIMERS = "user-timers"
@@ -42,6 +43,11 @@ class KeyedTimerService(TimerService):
 
     def __init__(self, timers: InternalTimerService) -> None:
         self._timers = timers
+
+    @property
+    def waiting(self) -> KeyedTimers:
+        """The event-time timers of all keys."""
+        return self._timers.event_timers
 
     def current_processing_time(self) -> int:
         """The task's clock in milliseconds."""
@@ -129,22 +135,26 @@ class KeyedFunctionOperator(UserFunctionOperator):
         )
         super().open()
 
+    def event_timers(self) -> KeyedTimers:
+        """The event-time timers that wait, for generated code, which knows the key of each record."""
+        timers: KeyedTimers = self.function_context.timer_service().waiting
+        return timers
+
     def on_event_time(self, time: int, _namespace: Any) -> None:
         """Emits what the function yields for an event-time timer."""
-        emit_results(self.output, self._called_back(time, TimeDomain.EVENT_TIME), time)
-        self.function_context._domain = None  # noqa: SLF001 - the operator owns its context
+        function_context = self.function_context
+        function_context._timestamp = time  # noqa: SLF001 - the operator owns its context
+        function_context._domain = TimeDomain.EVENT_TIME  # noqa: SLF001
+        emit_results(self.output, self.function.on_timer(time, function_context), time)
+        function_context._timestamp = function_context._domain = None  # noqa: SLF001
 
     def on_processing_time(self, time: int, _namespace: Any) -> None:
         """Emits what the function yields for a processing-time timer."""
-        results = self._called_back(time, TimeDomain.PROCESSING_TIME)
-        emit_results_of_clock(self.output, results, time)
-        self.function_context._domain = None  # noqa: SLF001 - the operator owns its context
-
-    def _called_back(self, time: int, domain: TimeDomain) -> Any:
         function_context = self.function_context
         function_context._timestamp = time  # noqa: SLF001 - the operator owns its context
-        function_context._domain = domain  # noqa: SLF001
-        return self.function.on_timer(time, function_context)
+        function_context._domain = TimeDomain.PROCESSING_TIME  # noqa: SLF001
+        emit_results_of_clock(self.output, self.function.on_timer(time, function_context), time)
+        function_context._timestamp = function_context._domain = None  # noqa: SLF001
 
 
 class KeyedProcessOperator(KeyedFunctionOperator):

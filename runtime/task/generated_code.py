@@ -25,6 +25,8 @@ from opchain.runtime.operators.reduce import ABSENT
 from opchain.runtime.records import arrays
 from opchain.runtime.records.columns import Columns
 from opchain.runtime.records.record_copy import FROZEN, private
+from opchain.runtime.state.keyed.keyed_backend import VOID
+from opchain.runtime.time import timer_millis
 
 if TYPE_CHECKING:
     from collections.abc import Callable, MutableMapping, Sequence
@@ -97,9 +99,11 @@ SHARED_NAMES: dict[str, Any] = {
     "Columns": Columns,
     "FROZEN": FROZEN,
     "NO_TIMESTAMP": MIN_LONG_VALUE,
+    "VOID": VOID,
     "index": operator.index,
     "is_tagged": is_tagged,
     "private": private,
+    "timer_millis": timer_millis,
     "whole_text": whole_text,
 }
 """What every generated module may use by name."""
@@ -304,6 +308,7 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "collect_tagged": lambda chain, index: _collect_tagged(chain.outputs[index]),
     "plain_keys": lambda chain, index: chain.operators[index].context.keyed_state.identity.plain,
     "identify": lambda chain, index: chain.operators[index].context.keyed_state.identity.of,
+    "event_timers": lambda chain, index: chain.operators[index].event_timers,
     "table": lambda chain, index: chain.operators[index].table,
     "touch": lambda chain, index: chain.operators[index].context.keyed_state.touch,
     "tracks_changes": lambda chain, index: partial(_tracks_changes, chain.operators[index]),

@@ -11,6 +11,10 @@ dictionary: without a time to live, in memory. If not, a copy of the function wi
 current key is set where something else may ask for it; in batch mode, where another key begins. Where changes of state
 are tracked, the backend is told all keys of a batch before it.
 
+Event-time timers go the same way: they are put among those of the operator, with the key that is at hand.
+
+    ctx_0.timer_service().register_event_time_timer(end_0)      add_timer_0(end_0, VOID, field_0)
+
 A state refuses values that are not of its declared type. A value that a short test finds to be is stored here, and the
 state decides on all others. Where no test is short enough, writes keep their calls.
 """
@@ -78,17 +82,21 @@ _STATEMENTS = {
 """What the methods of hash_map_states do, by kind, method and number of arguments."""
 
 _WRITES = ("update", "add", "put")
+_TIMERS = {"register_event_time_timer": "add", "delete_event_time_timer": "discard"}
 
 _BUILTINS = BUILTINS | {"iter"}
 _NEVER_NONE = (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.JoinedStr, ast.Compare)
 _HARMLESS = (
+    "add_timer_",
     "append_",
     "as_declared_",
     "as_timestamp_",
+    "discard_timer_",
     "emit_",
     "identify_",
     "is_tagged",
     "private",
+    "timer_millis",
 )
 _METHODS = frozenset(
     {
@@ -184,6 +192,7 @@ class _States:
             held = f"held_{index}_{name}"
             lookups = _LookUps(owner, name, kind, items, table, state_key, held)
             rest = lookups.block(rest, types)
+        rest = self._without_context(rest, index, state_key, types)
         if is_batch:
             # One key comes after the other: the last one's timers fire, and its state goes, where the next is set.
             last = f"last_key_{index}"
@@ -204,6 +213,70 @@ class _States:
         self.function.fallback = plain.name
         self.form.functions.insert(self.form.functions.index(self.function) + 1, plain)
         self.form.remark(index, f"looks up in tables: {', '.join(map(repr, sorted(used)))}")
+
+    def _without_context(self, block: Lines, index: int, key: str, types: dict[str, Any]) -> Lines:
+        """A block that asks the context for nothing that is at hand, and tells it a time only if somebody asks."""
+        context = f"context_{index}"
+        told = next(
+            (item for item in block if ast.unparse(item).startswith(f"{context}._timestamp = ")),
+            None,
+        )
+        time: ast.expr = f.name("NO_TIMESTAMP")
+        if isinstance(told, ast.Assign):
+            time = f.expression("NO_TIMESTAMP if time is None else time", time=told.value)
+        self.form.names.bind("NO_TIMESTAMP", "shared")
+        parts = {f"{context}.timestamp()": time}
+        service, stores = f"{context}.timer_service()", f.stores(block)
+        named = [
+            item
+            for item in f.all_statements(block)
+            if isinstance(item, ast.Assign)
+            and ast.unparse(item.value) == service
+            and all(stores.get(ast.unparse(target)) == 1 for target in item.targets)
+        ]
+        for item in named:
+            parts |= {ast.unparse(target): item.value for target in item.targets}
+        known = _Known(parts)
+        block = f.rewritten(block, lambda item: [] if item in named else None)
+        block = [known.visit(item) for item in block]
+        block = f.rewritten(block, lambda item: self._timer(item, index, key, types))
+        is_asked = sum(f.reads(item, context) for item in block if item is not told)
+        return block if is_asked else [item for item in block if item is not told]
+
+    def _timer(
+        self, statement: ast.stmt, index: int, key: str, types: dict[str, Any]
+    ) -> Lines | None:
+        """What registers or deletes an event-time timer, without its service."""
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+            return None
+        method = _TIMERS.get(call.func.attr)
+        is_service = ast.unparse(call.func.value) == f"context_{index}.timer_service()"
+        if method is None or not is_service or len(call.args) != 1 or call.keywords:
+            return None
+        (time,) = call.args
+        if isinstance(time, ast.Starred):
+            return None
+        timers = self.form.names.bind(f"event_timers_{index}", "event_timers", index)
+        called = f"{method}_timer_{index}"
+        found = f.statements(f"{called} = {timers}().{method}", NO_OPERATOR)
+        if ast.unparse(found[0]) not in map(ast.unparse, self.function.before):
+            self.function.before += found
+        self.form.names.bind("VOID", "shared")
+        lines: Lines = []
+        operator = f.operator_of(statement)
+        text = "time"
+        if type_of(time, types) is not int:
+            self.form.names.bind("timer_millis", "shared")
+            text = "time if time.__class__ is int else timer_millis(time)"
+            if not isinstance(time, ast.Name):
+                lines.append(f.let(f"due_{index}", time, operator))
+                time = f.name(f"due_{index}")
+        lines += f.statements(f"{called}({text}, VOID, {key})", operator, time=time)
+        place = next((n.user_line for n in ast.walk(call) if hasattr(n, "user_line")), None)
+        for line in lines:
+            line.user_line = place  # type: ignore[attr-defined]
+        return f.with_comment(lines, f.comment_of(statement))
 
     def _touch(self, index: int, position: int, key: str) -> Lines | None:
         """Tells the backend all keys of a batch, where it tracks changes; None if they are not easily selected again.
@@ -228,6 +301,18 @@ class _States:
         tracks = self.form.names.bind(f"tracks_{index}", "tracks_changes", index)
         told = self.form.names.bind(f"touch_{index}", "touch", index)
         return f.statements(f"if {tracks}():\n    {told}(keys)", index, keys=keys)
+
+
+class _Known(ast.NodeTransformer):
+    """What a context gives is named instead: the record's time, and the service of timers behind a variable."""
+
+    def __init__(self, parts: dict[str, ast.expr]) -> None:
+        self._parts = parts
+
+    def visit(self, node: ast.AST) -> Any:
+        if isinstance(node, (ast.Name, ast.Call)) and ast.unparse(node) in self._parts:
+            return copy.deepcopy(self._parts[ast.unparse(node)])
+        return super().visit(node)
 
 
 def _names(node: ast.expr) -> set[str]:

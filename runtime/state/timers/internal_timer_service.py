@@ -51,7 +51,11 @@ class Triggerable(Protocol):
 
 
 class InternalTimerService:
-    """The timers of one name; see the module. Times are milliseconds."""
+    """The timers of one name; see the module. Times are milliseconds.
+
+    `event_timers` are those of event time that wait: who adds to them by itself does so under keys of records, never
+    while timers fire.
+    """
 
     def __init__(
         self,
@@ -66,7 +70,7 @@ class InternalTimerService:
         self._backend = backend
         self._processing_time = processing_time
         self._target = target
-        self._event_timers = event_timers
+        self.event_timers = event_timers
         self._processing_timers = processing_timers
         # The one call that is asked of the clock: for the first of the processing-time timers.
         self._call: TimerHandle | None = None
@@ -77,7 +81,7 @@ class InternalTimerService:
 
     def register_event_time_timer(self, namespace: Any, time: int) -> None:
         """Has a timer fire once the watermark is at or past a time."""
-        self._event_timers.add(time, namespace, self._backend.state_key)
+        self.event_timers.add(time, namespace, self._backend.state_key)
 
     def register_processing_time_timer(self, namespace: Any, time: int) -> None:
         """Has a timer fire once the clock is at or past a time."""
@@ -88,7 +92,7 @@ class InternalTimerService:
 
     def delete_event_time_timer(self, namespace: Any, time: int) -> None:
         """Takes a timer back; nothing happens where there is none."""
-        self._event_timers.discard(time, namespace, self._backend.state_key)
+        self.event_timers.discard(time, namespace, self._backend.state_key)
 
     def delete_processing_time_timer(self, namespace: Any, time: int) -> None:
         """Takes a timer back; nothing happens where there is none."""
@@ -99,19 +103,19 @@ class InternalTimerService:
 
         For operators that know by themselves what is due, and register timers for snapshots alone.
         """
-        timers = list(self._event_timers)
+        timers = list(self.event_timers)
         for timer in timers:
-            self._event_timers.discard(*timer)
+            self.event_timers.discard(*timer)
         return timers
 
     def forget_changes(self) -> None:
         """Starts again with what `snapshot_changes` gives: what changed so far is known to checkpoints."""
-        if self._event_timers.journal is not None:
-            self._event_timers.journal = {}
+        if self.event_timers.journal is not None:
+            self.event_timers.journal = {}
 
     def event_time_timer_count(self) -> int:
         """How many event-time timers wait."""
-        return len(self._event_timers)
+        return len(self.event_timers)
 
     def processing_time_timer_count(self) -> int:
         """How many processing-time timers wait."""
@@ -120,7 +124,7 @@ class InternalTimerService:
     def advance_watermark(self, watermark: int) -> None:
         """Fires what is due at a watermark."""
         self.current_watermark = watermark
-        pop, select = self._event_timers.pop_until, self._backend.set_current_state_key
+        pop, select = self.event_timers.pop_until, self._backend.set_current_state_key
         fire = self._target.on_event_time
         while (timer := pop(watermark)) is not None:
             time, namespace, state_key = timer
@@ -193,7 +197,7 @@ class BatchTimerService(InternalTimerService):
 
     def end_key(self) -> None:
         """Fires everything that the key at hand has registered."""
-        if not (self._event_timers or self._processing_timers):
+        if not (self.event_timers or self._processing_timers):
             return
         super().advance_watermark(MAX_LONG_VALUE)
         self._on_processing_time(MAX_LONG_VALUE)

@@ -129,9 +129,13 @@ class KeyedTimers:
                 if len(namespaces) == 1:
                     ((namespace, keys),) = namespaces.items()
                     if len(keys) == 1:  # alone at its time, as many timers are
-                        self._drop_first_time()
+                        heapq.heappop(heap)
+                        del self._by_time[first]
+                        self._last_time = None
                         state_key = keys.popitem()[0]
-                        self._removed(first, namespace, state_key)
+                        self._count -= 1
+                        if self.journal is not None:
+                            self.journal.setdefault((first, namespace, state_key), True)
                         return first, namespace, state_key
                 walk = self._walks[first] = _walk(namespaces)
             found = next(walk, None)

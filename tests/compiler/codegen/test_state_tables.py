@@ -68,6 +68,29 @@ class Everything(KeyedProcessFunction[Any, Any, Any]):
         yield timestamp, ctx.get_current_key(), self.last.value(), self.many.get()
 
 
+class Timers(KeyedProcessFunction[Any, Any, Any]):
+    """A record is (key, what to do, a time)."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.last = runtime_context.get_state(ValueStateDescriptor("last", Types.LONG()))
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        timers = ctx.timer_service()
+        if value[1] == 0:
+            timers.register_event_time_timer(value[2] + 0.5)
+        elif value[1] == 1:
+            timers.delete_event_time_timer(value[2] + 1)
+        else:
+            self.last.update(ctx.timestamp())
+            ctx.timer_service().register_event_time_timer(value[2])
+        yield value, ctx.timestamp()
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        yield timestamp, ctx.timestamp(), ctx.get_current_key(), self.last.value()
+        if timestamp < 5:
+            ctx.timer_service().register_event_time_timer(timestamp + 3)
+
+
 class First(FlatMapFunction[Any, Any]):
     def open(self, runtime_context: Any) -> None:
         self.seen = runtime_context.get_state(ValueStateDescriptor("seen", Types.BOOLEAN()))
@@ -100,8 +123,11 @@ KEYS = st.sampled_from(["a", "b", 1, 1.0, True, None, 0.0, -0.0, (1, "x")])
 @settings(max_examples=8, deadline=None)
 @given(st.lists(st.tuples(KEYS, st.integers(0, 7), st.integers(0, 9)), max_size=30))
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
-def test_every_method_does_the_same_in_each_form(mode: str, records: list[Any]) -> None:
-    draw = by_key(Everything(), records)
+@pytest.mark.parametrize("function", [Everything(), Timers()])
+def test_every_method_does_the_same_in_each_form(
+    function: Any, mode: str, records: list[Any]
+) -> None:
+    draw = by_key(function, records)
     interpreted = run_form(draw, "interpreted", mode=mode, batch_size=5)
     inlined = run_form(draw, "inlined", mode=mode, batch_size=5)
     assert repr(inlined.subtasks("results")) == repr(interpreted.subtasks("results"))
@@ -126,6 +152,29 @@ def test_handles_become_tables_and_the_key_is_set_where_it_is_asked_for() -> Non
     assert "table_0_seen[kept_key_0] = True" in source
     assert source.count("set_key_0(key_0)") == 1
     assert source.index("set_key_0(key_0)") > source.index("if values:")
+
+
+def test_timers_are_registered_without_their_service() -> None:
+    source = fast_source(Timers())
+    assert "context_0" not in source
+    assert source.count("add_timer_0(") == 2
+    assert source.count("discard_timer_0(") == 1
+
+
+class Wrong(Timers):
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        self.last.update(1)
+        ctx.timer_service().register_event_time_timer("soon")
+        yield value
+
+
+def test_a_time_that_is_no_number_is_refused_in_each_form() -> None:
+    errors = {
+        repr(failure_of(by_key(Wrong(), [("a", 1, 2)]), form))
+        for form in ("interpreted", "inlined")
+    }
+    assert len(errors) == 1
+    assert "its time must be a number of milliseconds" in errors.pop()
 
 
 @pytest.mark.parametrize(("function", "lookups"), [(First(), True), (FirstOfAnHour(), False)])
