@@ -180,4 +180,5 @@ KEYS = {
     "watermark_interval": "pipeline.auto-watermark-interval",
     "max_parallelism": "pipeline.max-parallelism",
     "parameters": "pipeline.global-job-parameters",
+    "without": "opchain.codegen.without",
 }

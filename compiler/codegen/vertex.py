@@ -25,7 +25,7 @@ from opchain.compiler.codegen.show import shown
 from opchain.compiler.codegen.static_types import Traveling
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from opchain.runtime.program.vertex_program import VertexProgram
 
@@ -51,19 +51,20 @@ def generate_vertex(
     received: Mapping[int, Traveling] | None = None,
     read_alone: frozenset[int] = frozenset(),
     until: str | None = None,
+    without: Collection[str] = (),
 ) -> GeneratedVertex:
     """The source of a vertex's chain.
 
     `inline` writes functions into the loop where that is provably the same. `received` has what is known of
     the records of each input, `read_alone` the numbers of the outputs whose readers read nothing else.
-    `until` is the name of the last rule to apply.
+    `until` is the name of the last rule to apply, `without` has names of rules to leave out.
     """
     form = Form(program, received=received or {}, read_alone=read_alone)
     lowered(form)
     for rule in RULES:
         if until == "":
             break
-        if inline or not rule.inlines:
+        if (inline or not rule.inlines) and rule.name not in without:
             rule.apply(form)
             if rule.holds is not None:
                 rule.holds(form)

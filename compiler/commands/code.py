@@ -18,7 +18,7 @@ from opchain.compiler.commands.program_command import (
     takes_program,
 )
 from opchain.compiler.graph.plan import made
-from opchain.compiler.passes.generate_code import generate_code
+from opchain.compiler.passes.generate_code import generate_code, generated_code_compiles
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.generated_text import generated_modules, generated_text
 from opchain.compiler.plan.layout import listed
@@ -74,7 +74,13 @@ def _names(vertex: VertexProgram) -> set[str]:
 @click.option(
     "--until",
     metavar="RULE",
-    help=f"Apply the rewrite rules up to this one: {', '.join(dict.fromkeys(RULE_NAMES))}.",
+    help=f"Apply the rewrite rules up to this one: {', '.join(RULE_NAMES)}.",
+)
+@click.option(
+    "--without",
+    metavar="RULE",
+    multiple=True,
+    help="Leave a rewrite rule out, as opchain.codegen.without does; may be repeated.",
 )
 @click.option(
     "--output",
@@ -87,6 +93,7 @@ def code(
     request: Request,
     vertex: str | None,
     until: str | None,
+    without: tuple[str, ...],
     output: Path | None,
 ) -> None:
     """Prints the Python source that runs FILE, one function per vertex.
@@ -95,14 +102,8 @@ def code(
     """
     program, captured = captured_program(file, request)
     with clear_errors():
-        if until is None:
-            plan = compile_program(program)
-        elif until in RULE_NAMES:
-            plan = generate_code(compile_program(program, "programs"), until)
-        else:
-            raise CommandError(
-                f"no rule is called {until!r}; the rules are {', '.join(RULE_NAMES)}"
-            )
+        plan = generate_code(compile_program(program, "programs"), until, without)
+        generated_code_compiles(plan)
     if output is not None:
         _write(generated_modules(plan), output)
     else:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from opchain.compiler.codegen.rules import RULE_NAMES
 from opchain.compiler.codegen.static_types import Traveling
 from opchain.compiler.codegen.vertex import generate_vertex
 from opchain.compiler.graph.plan import made
-from opchain.runtime.errors import InternalError
+from opchain.runtime.errors import GraphError, InternalError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from opchain.compiler.graph.plan import Plan
     from opchain.runtime.program.vertex_program import (
@@ -21,14 +22,21 @@ if TYPE_CHECKING:
     )
 
 
-def generate_code(plan: Plan, until: str | None = None) -> Plan:
+def generate_code(plan: Plan, until: str | None = None, without: Sequence[str] = ()) -> Plan:
     """Fills `source`, `names` and `lines` of each vertex program, unless code generation is off.
 
-    `until` is the last rule to apply.
+    `until` is the last rule to apply; `without` has rules to leave out beside those that the settings name.
+
+    Raises:
+        GraphError: There is no such rule.
     """
     settings = plan.program.settings
     if not settings.generate_code:
         return plan
+    without = [*without, *filter(None, map(str.strip, settings.rules_left_out.split(",")))]
+    for name in (*without, *filter(None, [until])):
+        if name not in RULE_NAMES:
+            raise GraphError(f"no rule is called {name!r}; the rules are {', '.join(RULE_NAMES)}")
     program = made(plan.job_program)
     vertices = []
     heads = frozenset(
@@ -45,6 +53,7 @@ def generate_code(plan: Plan, until: str | None = None) -> Plan:
             received=received,
             read_alone=_read_alone(vertex, heads),
             until=until,
+            without=without,
         )
         for output, traveling in zip(vertex.outputs, code.sent, strict=True):
             sent[output.first_target, output.channel_base] = traveling

@@ -354,6 +354,11 @@ class JobSettings(BaseModel):
         json_schema_extra={"key": "opchain.codegen.inline"},
         description="Whether simple lambdas are inlined into the generated code.",
     )
+    rules_left_out: str = Field(
+        "",
+        json_schema_extra={"key": "opchain.codegen.without"},
+        description="Rewrite rules that generated code does without, separated by commas. `opchain code --help` lists them.",
+    )
     batch_size: int = Field(
         4096,
         ge=1,

@@ -7,11 +7,11 @@ import sys
 from typing import Any
 
 import pytest
-from forms import failure_of, job_of, notes_of, run_form, seen
+from forms import Ran, failure_of, job_of, notes_of, run_form, seen
 
 from opchain.common import Types, WatermarkStrategy
 from opchain.compiler.codegen import vertex
-from opchain.compiler.codegen.rules import RULES
+from opchain.compiler.codegen.rules import RULE_NAMES, RULES
 from opchain.datastream import OutputTag, ProcessFunction
 from opchain.datastream.functions import (
     AggregateFunction,
@@ -22,6 +22,7 @@ from opchain.datastream.functions import (
 )
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.datastream.window import TumblingEventTimeWindows
+from opchain.runtime.errors import GraphError
 
 ODD = OutputTag("odd")
 STEP = 3
@@ -151,6 +152,16 @@ def states(env: Any) -> None:
 PROGRAMS = (classes, sums, windows, parsed, declared, arithmetic, states)
 
 
+NAMES = ("odd", "counted", "sums", "greatest", "ones", "means", "rows", "some", "pairs")
+
+
+def give_the_same(ran: Ran, expected: Ran, last: str) -> None:
+    assert ran.outcome.committables.values(), last
+    for name in NAMES:
+        assert ran.subtasks(name) == expected.subtasks(name), (last, name)
+    assert ran.counters() == expected.counters(), last
+
+
 @pytest.mark.parametrize("draw", PROGRAMS)
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 def test_every_prefix_of_the_rules_gives_the_same(
@@ -160,21 +171,27 @@ def test_every_prefix_of_the_rules_gives_the_same(
     for count in range(len(RULES) + 1):
         monkeypatch.setattr(vertex, "RULES", RULES[:count])
         ran = run_form(draw, mode=mode, parallelism=2, batch_size=7)
-        last = RULES[count - 1].name if count else "nothing"
-        assert ran.outcome.committables.values(), last
-        for name in (
-            "odd",
-            "counted",
-            "sums",
-            "greatest",
-            "ones",
-            "means",
-            "rows",
-            "some",
-            "pairs",
-        ):
-            assert ran.subtasks(name) == interpreted.subtasks(name), (last, name)
-        assert ran.counters() == interpreted.counters(), last
+        give_the_same(ran, interpreted, RULES[count - 1].name if count else "nothing")
+
+
+@pytest.mark.parametrize("draw", PROGRAMS)
+def test_without_any_of_the_rules_a_job_gives_the_same(draw: Any) -> None:
+    with_all = run_form(draw, parallelism=2, batch_size=7)
+    sources = set()
+    for name in RULE_NAMES:
+        ran = run_form(draw, without=name, parallelism=2, batch_size=7)
+        give_the_same(ran, with_all, name)
+        sources.add("".join(vertex.source or "" for vertex in ran.job.vertices))
+    assert len(sources) > 1
+    only_one = job_of(draw, without="inline_functions")
+    assert "inlined: " not in str([vertex.remarks for vertex in only_one.vertices])
+
+
+def test_a_rule_that_is_not_there_is_named() -> None:
+    with pytest.raises(
+        GraphError, match=r"no rule is called 'fly'; the rules are inline_functions, "
+    ):
+        job_of(states, without="take_apart, fly")
 
 
 def leveled(price: int) -> Any:
