@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,10 @@ TESTS = Path(__file__).parent
 
 QUICK_ON_SPARK = {"test_bounded_job.py", "test_equals_in_process.py", "test_collected_records.py"}
 """Of the tests that start Spark, the files that a default run includes: it ends within five minutes."""
+
+# Hundreds of tests start a Python process, and each would compile all of opchain's modules again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 LEFT_OUT = pytest.StashKey[Counter[str]]()
 
