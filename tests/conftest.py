@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import sys
 from collections import Counter
 from pathlib import Path
@@ -25,6 +26,10 @@ QUICK_ON_SPARK = {"test_bounded_job.py", "test_equals_in_process.py", "test_coll
 # Hundreds of tests start a Python process, and each would compile all of opchain's modules again.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# A shell starts what runs in the background with Ctrl-C ignored, and the processes of tests would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LEFT_OUT = pytest.StashKey[Counter[str]]()
 

@@ -98,11 +98,20 @@ def check_all_ended(process: subprocess.Popen[str]) -> None:
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
     """The exit code and the standard error, without the JVM's greeting."""
     _, err = process.communicate(timeout=240)
-    lines = [line for line in err.splitlines() if "incubator modules" not in line]
-    return process.returncode, "\n".join(lines)
+    said = [line for line in err.splitlines() if "incubator modules" not in line]
+    return process.returncode, "\n".join(said)
 
 
 CANCELLED = "opchain: interrupted; cancelled: 'endless'"
+
+
+def check_cancelled(process: subprocess.Popen[str]) -> None:
+    """Behind the lines of progress there is one line, no traceback, and nothing is left."""
+    code, err = ended(process)
+    *progress, last = err.splitlines()
+    assert (code, last) == (130, CANCELLED)
+    assert [line for line in progress if not line.startswith("opchain: ")] == []
+    check_all_ended(process)
 
 
 @pytest.mark.parametrize("program", [WAITS, IN_THE_BACKGROUND], ids=["waits", "in the background"])
@@ -110,21 +119,19 @@ def test_control_c_cancels_the_job_and_leaves_no_process(start: Start, program: 
     process = start(program)
     assert len(session_of(process)) > 2  # the JVM and its workers are in the session
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of the foreground
-    assert ended(process) == (130, CANCELLED)
-    check_all_ended(process)
+    check_cancelled(process)
 
 
 def test_an_interrupt_of_the_command_alone_does_the_same(start: Start) -> None:
     process = start(WAITS)
     process.send_signal(signal.SIGINT)
-    assert ended(process) == (130, CANCELLED)
-    check_all_ended(process)
+    check_cancelled(process)
 
 
 def test_a_job_in_process_is_cancelled_too(start: Start) -> None:
     process = start(WAITS, "--local")
     process.send_signal(signal.SIGINT)
-    assert ended(process) == (130, CANCELLED)
+    check_cancelled(process)
 
 
 UNBOUNDED = """
