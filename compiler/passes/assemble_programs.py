@@ -88,6 +88,17 @@ class _Assembly:
         for exchange in self.execution_plan.exchanges:
             self.into.setdefault(exchange.edge.target_vertex, []).append(exchange)
             self.out_of.setdefault(exchange.edge.source_vertex, []).append(exchange)
+        self.written = {
+            vertex_id: self._written_together(exchanges)
+            for vertex_id, exchanges in self.out_of.items()
+        }
+        self.timestamps |= {
+            exchange.edge.edge.index
+            for written in self.written.values()
+            for together in written
+            if any(other.edge.edge.index in self.timestamps for other in together)
+            for exchange in together
+        }
 
     def job_program(self) -> JobProgram:
         vertices: list[VertexProgram] = []
@@ -108,6 +119,19 @@ class _Assembly:
         return JobProgram(
             made(self.plan.job_graph).job_name, tuple(vertices), tuple(stages), parameters
         )
+
+    def _written_together(self, exchanges: list[Exchange]) -> list[list[Exchange]]:
+        """The exchanges of a vertex, those of one data set together: it is written once.
+
+        A reduce that combines at its senders reads pairs, so it shares with nobody.
+        """
+        written: dict[tuple[int, int], list[Exchange]] = {}
+        for number, exchange in enumerate(exchanges):
+            edge = exchange.edge
+            is_alone = edge.target_vertex in self.combining
+            place = (-1, number) if is_alone else (edge.edge.source, edge.dataset_index)
+            written.setdefault(place, []).append(exchange)
+        return list(written.values())
 
     def _state_backend(self) -> StateBackendSpec:
         """In batch mode there is state of one key at a time, so it is in memory, as in Flink."""
@@ -155,7 +179,9 @@ class _Assembly:
             first_task=placed.first_task,
             operators=operators,
             inputs=tuple(self._input(item) for item in self.into.get(vertex.id, [])),
-            outputs=tuple(self._output(item, indexes) for item in self.out_of.get(vertex.id, [])),
+            outputs=tuple(
+                self._output(together, indexes) for together in self.written.get(vertex.id, [])
+            ),
             chained_sources=sources,
             file_name=f"<generated: {one_line_name(vertex.name, _LONGEST_FILE_NAME)}>",
             is_batch=made(self.plan.job_graph).is_batch,
@@ -268,7 +294,8 @@ class _Assembly:
     def _producer(self, exchange: Exchange) -> str:
         return made(self.plan.stream_graph).node(exchange.edge.edge.source).name
 
-    def _output(self, exchange: Exchange, indexes: dict[int, int]) -> OutputProgram:
+    def _output(self, together: list[Exchange], indexes: dict[int, int]) -> OutputProgram:
+        exchange = together[0]
         edge = exchange.edge
         target = self.placed[edge.target_vertex]
         partitioner = edge.partitioner
@@ -284,12 +311,16 @@ class _Assembly:
             target_parallelism=target.parallelism,
             target_max_parallelism=target.max_parallelism,
             channel_base=exchange.channel_base,
-            label=exchange.label,
+            label=" and ".join(reader.label for reader in together),
             key=key,
             custom_partitioner=partitioner.custom,
             combine=self._function_of(target) if target.vertex.id in self.combining else None,
             carries_timestamps=edge.edge.index in self.timestamps,
             buffer_timeout_ms=self._buffer_timeout(exchange),
+            others=tuple(
+                (self.placed[reader.edge.target_vertex].first_task, reader.channel_base)
+                for reader in together[1:]
+            ),
         )
 
     def _function_of(self, reducing: PlacedVertex) -> Any:

@@ -56,7 +56,7 @@ def generate_code(plan: Plan, until: str | None = None, without: Sequence[str] =
             without=without,
         )
         for output, traveling in zip(vertex.outputs, code.sent, strict=True):
-            sent[output.first_target, output.channel_base] = traveling
+            sent |= dict.fromkeys(output.readers, traveling)
         vertices.append(
             replace(
                 vertex,
@@ -98,9 +98,7 @@ def _as_received(edge: InputProgram, received: Mapping[int, Traveling]) -> Input
 def _read_alone(vertex: VertexProgram, heads: frozenset[tuple[int, int]]) -> frozenset[int]:
     """The outputs whose readers read nothing else."""
     return frozenset(
-        number
-        for number, output in enumerate(vertex.outputs)
-        if (output.first_target, output.channel_base) in heads
+        number for number, output in enumerate(vertex.outputs) if heads.issuperset(output.readers)
     )
 
 

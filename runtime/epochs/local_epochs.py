@@ -114,7 +114,8 @@ class LocalEpochs:
                     if buffer.target == DRIVER:
                         yield buffer
                     else:
-                        waiting.setdefault(buffer.target, []).append(buffer)
+                        for copy in buffer.for_each_reader():
+                            waiting.setdefault(copy.target, []).append(copy)
                 if epoch.drains:
                     running.close()
                 else:

@@ -234,7 +234,8 @@ def run_tasks(
                         if buffer.target == DRIVER:
                             yield buffer
                         else:
-                            store_of(buffer.target).add(buffer)
+                            for copy in buffer.for_each_reader():
+                                store_of(copy.target).add(copy)
                 switch.forget(running)
                 assert running.report is not None, "a task that has ended has its numbers"
                 progress.finished(task, running.report.metrics)

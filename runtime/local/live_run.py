@@ -213,7 +213,8 @@ class LiveRun:
                 if buffer.target == DRIVER:
                     self._to_driver.put(buffer)
                 else:
-                    self._inputs[buffer.target].deliver(buffer)
+                    for copy in buffer.for_each_reader():
+                        self._inputs[copy.target].deliver(copy)
         except BaseException as error:  # noqa: BLE001 - the thread that runs the job raises it
             self._to_driver.put(_Ended(error))
         else:

@@ -101,12 +101,13 @@ class ChainedSourceProgram:
 
 @dataclass(frozen=True, slots=True)
 class OutputProgram:
-    """One data set that leaves the vertex from operator `operator`, for one consumer edge.
+    """One data set that leaves the vertex from operator `operator`, for the consumer edges that share it.
 
     `first_target` is the task number of the consumer's subtask 0 and `channel_base` the number, at
     each consumer, of the channel from this vertex's subtask 0: producer subtask s writes channel
     `channel_base + s` of task `first_target + t`. With `combine`, a reduce function, records of one
-    key are folded into one before they are sent, as a (key, value) pair (batch mode only).
+    key are folded into one before they are sent, as a (key, value) pair (batch mode only). `others` are the
+    (first_target, channel_base) of further consumers with as many subtasks, which read the same buffers.
     """
 
     operator: int
@@ -122,6 +123,12 @@ class OutputProgram:
     combine: Any = None
     carries_timestamps: bool = True
     buffer_timeout_ms: int = -1
+    others: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def readers(self) -> tuple[tuple[int, int], ...]:
+        """The (first_target, channel_base) of all consumers."""
+        return ((self.first_target, self.channel_base), *self.others)
 
 
 @dataclass(frozen=True, slots=True)

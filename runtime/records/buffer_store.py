@@ -47,6 +47,8 @@ class BufferStore:
         # By target: (order, channel, sequence, number of the payload in memory or -1, offset, length)
         self._index: dict[int, list[tuple[int, int, int, int, int, int]]] = {}
         self._payloads: list[bytes | None] = []
+        # How many are still to read a payload in memory that has several readers, by its number.
+        self._readers: dict[int, int] = {}
         self._file: IO[bytes] | None = None
         self._place = ""
 
@@ -54,12 +56,12 @@ class BufferStore:
         return sum(map(len, self._index.values()))
 
     def add(self, buffer: Buffer) -> None:
-        """Takes a buffer.
+        """Takes a buffer. A payload with several readers is kept once.
 
         Raises:
             SpillError: If it must go to disk and the disk takes it not.
         """
-        target, order, channel, sequence, payload = buffer
+        target, order, channel, sequence, payload, others = buffer
         length = len(payload)
         if self.memory_bytes + length <= self._limit:
             number, offset = len(self._payloads), 0
@@ -70,9 +72,14 @@ class BufferStore:
             self._spill(payload)
         entry = (order, channel, sequence, number, offset, length)
         self._index.setdefault(target, []).append(entry)
+        if others and number >= 0:
+            self._readers[number] = len(others) + 1
+        for target, channel in others:
+            entry = (order, channel, sequence, number, offset, length)
+            self._index.setdefault(target, []).append(entry)
 
     def read(self, target: int) -> Generator[Buffer]:
-        """The buffers for one task in order, once: each payload is let go as it is read, the rest on closing.
+        """The buffers for one task in order, once: its last reader lets a payload go, closing the rest.
 
         Raises:
             SpillError: If the file does not return what was written.
@@ -99,6 +106,7 @@ class BufferStore:
         """Drops everything; the file is gone."""
         self._index.clear()
         self._payloads.clear()
+        self._readers.clear()
         self.memory_bytes = 0
         if self._file is not None:
             self._file.close()
@@ -117,7 +125,10 @@ class BufferStore:
 
     def _let_go(self, number: int) -> bytes:
         payload = self._payloads[number]
-        assert payload is not None, "a payload is read once"
+        assert payload is not None, "each reader reads a payload once"
+        if self._readers and (readers := self._readers.pop(number, 1)) > 1:
+            self._readers[number] = readers - 1
+            return payload
         self._payloads[number] = None
         self.memory_bytes -= len(payload)
         return payload

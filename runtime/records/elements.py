@@ -6,7 +6,7 @@ element per record; here the unit is a batch, so that nothing is allocated per r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -105,7 +105,8 @@ class Buffer(NamedTuple):
     was begun (its last emitted watermark, in milliseconds; MIN_WATERMARK before the first); it never
     falls within a channel. `channel` is the receiver's number of the channel, `sequence` counts that
     channel's buffers from 0. Receivers read in the order of (order, channel, sequence), so that the
-    result depends neither on the order in which buffers are fetched nor on retries.
+    result depends neither on the order in which buffers are fetched nor on retries. `others` are the
+    (target, channel) of further tasks that read the same payload, of a data set with several readers.
     """
 
     target: int
@@ -113,6 +114,23 @@ class Buffer(NamedTuple):
     channel: int
     sequence: int
     payload: bytes
+    others: tuple[tuple[int, int], ...] = ()
+
+    def for_each_reader(self) -> Iterator[Buffer]:
+        """A buffer for each task that reads the payload."""
+        _, order, _, sequence, payload, _ = self
+        for target, channel in self.readers:
+            yield Buffer(target, order, channel, sequence, payload)
+
+    def for_readers(self, readers: Sequence[tuple[int, int]]) -> Buffer:
+        """The same payload for some readers only, at least one."""
+        (target, channel), *others = readers
+        return Buffer(target, self.order, channel, self.sequence, self.payload, tuple(others))
+
+    @property
+    def readers(self) -> tuple[tuple[int, int], ...]:
+        """The (target, channel) of all tasks that read the payload."""
+        return ((self.target, self.channel), *self.others)
 
 
 def reading_order(buffer: Buffer) -> tuple[int, int, int]:

@@ -53,7 +53,7 @@ class BatchesOfSink:
     def __call__(self, frames: Iterable[bytes]) -> Iterator[bytes]:
         """Their bytes."""
         for frame in frames:
-            target, operator, task, _, batch = from_frame(frame)
+            target, operator, task, _, batch, _ = from_frame(frame)
             if target == ARROW_SINK and operator == self.operator and task in self.tasks:
                 yield bytes(batch)
 

@@ -5,8 +5,9 @@ that task is in the next stage; buffers for later stages and for the driver pass
 next stage as opaque bytes, always the same one for a channel, so that all buffers of a channel come
 from the same attempt of their sender.
 
-A buffer is sent as a frame: 24 bytes of addresses, then the payload as the sender framed it (wire.py has
-its checksum). Python writes (partition, frame) pairs straight into Spark's PairwiseRDD, the class behind
+A buffer is sent as a frame: 28 bytes of addresses and 8 for each further reader, then the payload as the sender
+framed it (wire.py has its checksum). A buffer with several readers is one frame for each slot that has some of them.
+A reader in a later stage gets the buffer from the slot that read it first. Python writes (partition, frame) pairs straight into Spark's PairwiseRDD, the class behind
 `RDD.partitionBy`, which would put them into pickled lists of pairs first. Nothing is pickled, copied twice or
 held back in Python, the order of arrival doesn't matter (BufferStore sorts), and the JVM spills.
 
@@ -32,14 +33,15 @@ from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.records.elements import Buffer
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
     from pyspark import RDD
 
     from opchain.runtime.program.vertex_program import StageProgram
     from opchain.runtime.records.buffer_store import BufferStore
 
-_ADDRESS = struct.Struct("<iqiq")
+_ADDRESS = struct.Struct("<iqiqi")
+_READER = struct.Struct("<ii")
 _PARTITION = struct.Struct("!q")
 MOST_BYTES = 2**31 - 1
 """The longest frame: Spark writes its length as a signed 32-bit number."""
@@ -51,8 +53,9 @@ def to_frame(buffer: Buffer) -> bytes:
     Raises:
         UnsupportedFeatureError: It is longer than Spark can take.
     """
-    target, order, channel, sequence, payload = buffer
-    frame = b"".join((_ADDRESS.pack(target, order, channel, sequence), payload))
+    target, order, channel, sequence, payload, others = buffer
+    address = _ADDRESS.pack(target, order, channel, sequence, len(others))
+    frame = b"".join((address, *(_READER.pack(*reader) for reader in others), payload))
     if len(frame) > MOST_BYTES:
         raise UnsupportedFeatureError(
             f"a buffer of {len(frame)} bytes, more than the {MOST_BYTES} that Spark can send: a "
@@ -64,8 +67,12 @@ def to_frame(buffer: Buffer) -> bytes:
 def from_frame(frame: bytes) -> Buffer:
     """The buffer again; its payload is a view of the frame."""
     payload: Any = memoryview(frame)[_ADDRESS.size :]
-    target, order, channel, sequence = _ADDRESS.unpack_from(frame)
-    return Buffer(target, order, channel, sequence, payload)
+    target, order, channel, sequence, count = _ADDRESS.unpack_from(frame)
+    if not count:
+        return Buffer(target, order, channel, sequence, payload)
+    addresses, payload = payload[: count * _READER.size], payload[count * _READER.size :]
+    others = tuple(_READER.iter_unpack(addresses))
+    return Buffer(target, order, channel, sequence, payload, others)
 
 
 def receive(
@@ -74,7 +81,14 @@ def receive(
     """Stores the buffers for a slot's tasks, yields the frames of those that pass through, as they are."""
     for frame in frames:
         buffer = from_frame(frame)
-        if buffer.target in tasks:
+        if buffer.others:
+            here = [reader for reader in buffer.readers if reader[0] in tasks]
+            later = [reader for reader in buffer.readers if reader[0] not in tasks]
+            if here:
+                store.add(buffer.for_readers(here))
+            if later:
+                yield buffer.for_readers(later)
+        elif buffer.target in tasks:
             store.add(buffer)
         else:
             yield frame
@@ -88,12 +102,34 @@ def addressed(buffers: Iterable[Buffer | bytes], stage: StageProgram) -> Iterato
     for buffer in buffers:
         if isinstance(buffer, bytes):
             frame = buffer
-            target, _, channel, _ = _ADDRESS.unpack_from(frame)
+            target, _, channel, _, _ = _ADDRESS.unpack_from(frame)
+        elif buffer.others:
+            for slot, readers in _by_slot(buffer, slot_of, size):
+                yield partitions[slot]
+                yield to_frame(buffer.for_readers(readers))
+            continue
         else:
             frame = to_frame(buffer)
             target, channel = buffer.target, buffer.channel
         yield partitions[slot_of.get(target, channel % size)]
         yield frame
+
+
+def _by_slot(
+    buffer: Buffer, slot_of: Mapping[int, int], size: int
+) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+    """The readers of a buffer by the slot that it is sent to: readers of later stages are behind the first reader."""
+    slots: dict[int, list[tuple[int, int]]] = {}
+    later = []
+    for reader in buffer.readers:
+        if reader[0] in slot_of:
+            slots.setdefault(slot_of[reader[0]], []).append(reader)
+        else:
+            later.append(reader)
+    if later:
+        first = next(iter(slots), buffer.channel % size)
+        slots.setdefault(first, []).extend(later)
+    yield from slots.items()
 
 
 def shuffled(stage_output: RDD[Any], partitions: int, name: str) -> RDD[bytes]:

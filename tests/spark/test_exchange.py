@@ -34,7 +34,8 @@ STAGE = StageProgram(
 def buffers() -> st.SearchStrategy[Buffer]:
     long = st.integers(-(2**63), 2**63 - 1)
     short = st.integers(0, 2**31 - 1)
-    return st.builds(Buffer, st.integers(-1, 2**31 - 1), long, short, short, st.binary())
+    others = st.lists(st.tuples(short, short), max_size=3).map(tuple)
+    return st.builds(Buffer, st.integers(-1, 2**31 - 1), long, short, short, st.binary(), others)
 
 
 @given(buffer=buffers())
@@ -45,9 +46,9 @@ def test_a_buffer_comes_out_of_its_frame(buffer: Buffer) -> None:
 
 
 def test_a_buffer_too_long_for_spark_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "MOST_BYTES", 30)
+    monkeypatch.setattr(exchange, "MOST_BYTES", 34)
     to_frame(Buffer(1, 0, 0, 0, b"x" * 6))
-    with pytest.raises(UnsupportedFeatureError, match="a buffer of 31 bytes, more than the 30"):
+    with pytest.raises(UnsupportedFeatureError, match="a buffer of 35 bytes, more than the 34"):
         to_frame(Buffer(1, 0, 0, 0, b"x" * 7))
 
 
@@ -80,6 +81,23 @@ def test_a_slot_keeps_what_is_for_its_tasks_and_passes_on_the_rest_untouched() -
         assert [buffer.target for buffer in store] == [10, 12]
     assert passing == [frames[1], frames[3], frames[4]]
     assert passing[0] is frames[1]
+
+
+def test_readers_in_one_slot_get_one_frame_and_later_readers_pass_through_it() -> None:
+    shared = Buffer(10, 7, 3, 0, b"payload", ((12, 5), (11, 6), (20, 8)))
+    in_slot_0 = Buffer(10, 7, 3, 0, b"payload", ((12, 5), (20, 8)))
+    in_slot_1 = Buffer(11, 7, 6, 0, b"payload")
+    assert places([shared]) == [(0, in_slot_0), (1, in_slot_1)]
+    with BufferStore() as store:
+        passing = list(receive([to_frame(in_slot_0)], (10, 12), store))
+        assert store.memory_bytes == len(b"payload")
+        assert list(store) == [Buffer(10, 7, 3, 0, b"payload"), Buffer(12, 7, 5, 0, b"payload")]
+    assert passing == [Buffer(20, 7, 8, 0, b"payload")]
+
+
+def test_a_buffer_whose_readers_all_come_later_takes_one_way() -> None:
+    later = Buffer(20, 7, 4, 0, b"payload", ((21, 5), (30, 6)))
+    assert places([later]) == [(0, later)]
 
 
 @pytest.mark.spark

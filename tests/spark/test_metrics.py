@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from forms import job_of, run_job
+from forms import Ran, job_of, run_job, seen
 
-from opchain.datastream import MapFunction, RuntimeContext
-from opchain.runtime.spark.bounded_job import spark_run
+from opchain.datastream import MapFunction, RuntimeContext, RuntimeExecutionMode
+from opchain.runtime.shipping.functions import ship_vertices
+from opchain.runtime.spark.bounded_job import BoundedJob, spark_run
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from opchain.datastream import StreamExecutionEnvironment
+    from opchain.runtime.program.vertex_program import JobProgram
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("session")]
 
@@ -74,3 +79,56 @@ def test_the_numbers_are_those_of_a_run_in_this_process() -> None:
     assert [line.split()[0] for line in here.table().splitlines()] == [
         line.split()[0] for line in there.table().splitlines()
     ]
+
+
+def of_readers(names: str) -> JobProgram:
+    """A batch job in which operators read the result of one rebalance; c does so a stage later."""
+
+    def draw(env: StreamExecutionEnvironment) -> None:
+        env.set_runtime_mode(RuntimeExecutionMode.BATCH)
+        random_bytes = random.Random(1).randbytes
+        records = env.from_collection([random_bytes(500) for _ in range(1000)]).name("in")
+        sent = records.rebalance()
+        a = sent.map(len).name("a")
+        if "b" in names:
+            seen(sent.map(lambda record: record[0]).name("b"), "b")
+        if "c" in names:
+            a = sent.union(a.map(lambda n: b"").rebalance()).map(len).name("c")
+        seen(a, "a")
+
+    return job_of(draw, parallelism=2)
+
+
+def shuffle_bytes(session: SparkSession, group: str) -> int:
+    """What the stages of a job have written for the next stages to read."""
+    tracker, store = (
+        session.sparkContext.statusTracker(),
+        session.sparkContext._jsc.sc().statusStore(),
+    )
+    jobs = [tracker.getJobInfo(number) for number in tracker.getJobIdsForGroup(group)]
+    return sum(
+        store.lastStageAttempt(stage).shuffleWriteBytes()
+        for job in jobs
+        if job is not None
+        for stage in job.stageIds
+    )
+
+
+def test_two_readers_of_one_result_cost_one_shuffle(session: SparkSession) -> None:
+    written, sent = {}, {}
+    for names in ("a", "ab", "abc"):
+        job = of_readers(names)
+        here = run_job(job)
+        bounded = BoundedJob(session, job, ship_vertices(job))
+        there = Ran(job, bounded.run())
+        for sink in names.removesuffix("c"):
+            assert there.subtasks(sink) == here.subtasks(sink) != {}
+        for ran in (here, there):
+            values = ran.outcome.metrics.vertex("Source: in").values()
+            assert values["numRecordsOut"] == 1000
+            sent[names] = values["numBytesOut"]
+        written[names] = shuffle_bytes(session, bounded.group)
+    assert sent["a"] == sent["ab"] == sent["abc"]
+    assert 500_000 < written["a"] < written["ab"] < 1.05 * written["a"]
+    # From the first stage to c's records pass through the second stage.
+    assert written["abc"] < 2.05 * written["a"]

@@ -1,4 +1,4 @@
-"""The sending end of one edge: gathers records by channel, and cuts them into buffers.
+"""The sending end of one data set: gathers records by channel, and cuts them into buffers.
 
 Flink: `RecordWriter` and `BufferBuilder`. A buffer is cut by what went in, never by a clock: a positive
 buffer timeout has no effect inside a bounded job, because it would make the borders of buffers, and so
@@ -79,10 +79,10 @@ class _Lane:
 
 
 class RecordWriter:
-    """Writes what one subtask sends over one edge.
+    """Writes what one subtask sends to the readers of one data set. Records are routed, encoded and counted once.
 
     Args:
-        output: The edge.
+        output: The data set.
         subtask: The subtask that writes.
         parallelism: The number of subtasks of its vertex.
         emit: Takes the finished buffers, in order for each channel.
@@ -109,6 +109,9 @@ class RecordWriter:
         self._emit = emit
         self._operator = operator
         self._channel = output.channel_base + subtask
+        self._others = tuple(
+            (first - output.first_target, base + subtask) for first, base in output.others
+        )
         consumers = channels_of(output, subtask, parallelism)
         targets = range(output.first_target + consumers.start, output.first_target + consumers.stop)
         self._lanes = (
@@ -325,7 +328,9 @@ class RecordWriter:
         lane.sequences[number] = sequence + 1
         self.bytes_out += len(payload)
         self.buffers_out += 1
-        self._emit(Buffer(lane.targets[number], lane.order, self._channel, sequence, payload))
+        target = lane.targets[number]
+        others = tuple((target + distance, channel) for distance, channel in self._others)
+        self._emit(Buffer(target, lane.order, self._channel, sequence, payload, others))
 
     def _probe(self, value: Any) -> None:
         """Looks out for records that are much longer than those before, before too many wait.

@@ -262,3 +262,63 @@ def test_batch_mode_keeps_state_in_memory(env: Any, source: Any, compiled: Any) 
         env.set_runtime_mode(RuntimeExecutionMode[mode])
         job = compiled(env, "programs", state_backend="rocksdb").job_program
         assert {vertex.state_backend for vertex in job.vertices} == {backend}
+
+
+def outputs(vertex: VertexProgram) -> list[tuple[str, int]]:
+    """The label and the number of readers of each output."""
+    return [(output.label, len(output.readers)) for output in vertex.outputs]
+
+
+def test_readers_of_one_data_set_share_one_output(batch_env: Any, compiled: Any) -> None:
+    numbers = batch_env.from_sequence(1, 9).name("in").rebalance()
+    numbers.map(int).name("a")
+    numbers.map(int).name("b")
+    numbers.shuffle().map(int).name("c")
+    vertices = programs(batch_env, compiled)
+    assert outputs(vertices["Source: in"]) == [
+        ("a (rebalance) and b (rebalance)", 2),
+        ("c (shuffle)", 1),
+    ]
+    (shared, _) = vertices["Source: in"].outputs
+    assert shared.readers == tuple(
+        (vertices[name].first_task, vertices[name].inputs[0].channel_base) for name in "ab"
+    )
+
+
+def test_readers_of_one_pipelined_result_have_an_output_each(env: Any, compiled: Any) -> None:
+    numbers = env.from_sequence(1, 9).name("in").rebalance()
+    numbers.map(int).name("a")
+    numbers.map(int).name("b")
+    vertices = programs(env, compiled)
+    assert outputs(vertices["Source: in"]) == [("a (rebalance)", 1), ("b (rebalance)", 1)]
+
+
+def test_a_reduce_that_combines_at_its_senders_shares_with_nobody(
+    batch_env: Any, compiled: Any
+) -> None:
+    keyed = batch_env.from_sequence(1, 9).name("in").key_by(lambda n: n % 2)
+    keyed.map(int).name("a")
+    keyed.reduce(lambda a, b: a + b).name("sum")
+    keyed.map(int).name("b")
+    readers = [count for _, count in outputs(programs(batch_env, compiled)["Source: in"])]
+    assert sorted(readers) == [1, 2]
+
+
+class Times(ProcessFunction[int, Any]):
+    def process_element(self, value: int, ctx: ProcessFunction.Context) -> Any:
+        yield value, ctx.timestamp()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_shared_output_carries_the_timestamps_that_one_reader_reads(form: str) -> None:
+    def draw(env: Any) -> None:
+        env.set_runtime_mode(RuntimeExecutionMode.BATCH)
+        numbers = env.from_sequence(1, 100).assign_timestamps_and_watermarks(STAMPED).rebalance()
+        seen(numbers.map(lambda n: n + 1), "mapped", reads_timestamps=False)
+        seen(numbers.process(Times()), "timed")
+
+    ran = run_form(draw, form, parallelism=2)
+    (output,) = ran.job.vertices[0].outputs
+    assert (len(output.readers), output.carries_timestamps) == (2, True)
+    assert sorted(ran.records("mapped")) == list(range(2, 102))
+    assert sorted(ran.records("timed")) == [(n, n) for n in range(1, 101)]

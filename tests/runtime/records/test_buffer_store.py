@@ -21,6 +21,7 @@ BUFFERS = st.lists(
         st.integers(0, 3),
         st.integers(0, 20),
         st.binary(max_size=200),
+        st.just(()),
     ),
     unique_by=lambda buffer: buffer[1:4],
 )
@@ -98,6 +99,22 @@ def test_payloads_are_let_go_while_they_are_read() -> None:
             store.add(Buffer(0, 0, 0, sequence, bytes(100)))
         held = [store.memory_bytes for _ in store]
     assert held == [300, 200, 100, 0]
+
+
+@pytest.mark.parametrize(("limit", "in_memory", "spilled"), [(1000, 100, 0), (0, 0, 100)])
+def test_a_payload_with_several_readers_is_kept_once(
+    limit: int, in_memory: int, spilled: int
+) -> None:
+    with BufferStore(limit) as store:
+        store.add(Buffer(1, 0, 4, 0, bytes(100), ((2, 5), (2, 6))))
+        assert (store.memory_bytes, store.spilled_bytes) == (in_memory, spilled)
+        assert list(store.read(2)) == [
+            Buffer(2, 0, 5, 0, bytes(100)),
+            Buffer(2, 0, 6, 0, bytes(100)),
+        ]
+        assert store.memory_bytes == in_memory
+        assert list(store.read(1)) == [Buffer(1, 0, 4, 0, bytes(100))]
+        assert (len(store), store.memory_bytes) == (0, 0)
 
 
 def test_nothing_is_left_in_the_directory(tmp_path: Path) -> None:
