@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.transformation import (
+    CacheTransformation,
     OperatorTransformation,
     PartitionTransformation,
     SideOutputTransformation,
@@ -132,7 +133,7 @@ def declared_type(transformation: Transformation) -> TypeInformation[Any] | None
     if isinstance(transformation, SideOutputTransformation):
         tagged: TypeInformation[Any] | None = transformation.tag.type_info
         return tagged
-    if isinstance(transformation, OperatorTransformation):
+    if isinstance(transformation, (OperatorTransformation, CacheTransformation)):
         declared: TypeInformation[Any] | None = transformation.output_type
         return declared
     return None

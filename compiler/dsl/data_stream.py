@@ -20,6 +20,7 @@ from opchain.compiler.dsl.operator_attributes import OperatorAttributes
 from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.partitioner import ExchangeMode, KeyBy, Partitioner, PartitionerKind
 from opchain.compiler.graph.transformation import (
+    CacheTransformation,
     OperatorTransformation,
     PartitionTransformation,
     SideOutputTransformation,
@@ -28,7 +29,7 @@ from opchain.compiler.graph.transformation import (
 )
 from opchain.runtime.connectors.file_sink import StreamingFileSink
 from opchain.runtime.connectors.print_sink import PrintSinkFunction
-from opchain.runtime.errors import GraphError, UnsupportedFeatureError
+from opchain.runtime.errors import GraphError
 from opchain.runtime.functions import key_selectors
 from opchain.runtime.functions.callables import name_of
 from opchain.runtime.functions.field_functions import Projection
@@ -347,16 +348,31 @@ class DataStream(OperatorAttributes[T]):
             )
         )
 
-    def cache(self) -> DataStream[T]:
-        """Not supported: nothing outlives a job here.
+    def cache(self) -> CachedDataStream[T]:
+        """Keeps the records of this operator or side output for later jobs of the environment.
+
+        The first job that uses the returned stream writes the records, and it must run in batch mode. Later jobs read
+        them, in any mode, and run nothing of what is upstream. The records wait pickled in the memory of the driver,
+        until `invalidate()` or `env.close()`.
 
         Raises:
-            UnsupportedFeatureError: Always.
+            GraphError: The stream is a union or a partitioning.
         """
-        raise UnsupportedFeatureError(
-            f"{at_call('cache')}: caching a stream between jobs is not supported; "
-            "write it to files in one job and read them in the next"
+        transformation = self.transformation
+        if not isinstance(transformation, (OperatorTransformation, SideOutputTransformation)):
+            raise GraphError(
+                f"{at_call('cache')}: only an operator or a side output has records to keep; call cache() before "
+                "union(), rebalance() and the like"
+            )
+        environment = self._environment
+        cached = CacheTransformation(
+            environment.next_transformation_id(),
+            transformation,
+            call_site=user_call_site(),
+            output_type=declared_type(transformation),
         )
+        environment.caches.append(cached.records)
+        return CachedDataStream(environment, cached)
 
     # -- partitioners; without one, equal parallelism means forward, else rebalance
 
@@ -608,3 +624,15 @@ class DataStream(OperatorAttributes[T]):
                 spec, parallelism=parallelism, parallelism_configured=parallelism is not None
             ).transformation,
         )
+
+
+class CachedDataStream(DataStream[T]):
+    """A stream whose records the first job writes and later jobs read: see `DataStream.cache`.
+
+    A cached stream is not an operator, so setting an attribute raises GraphError. Flink: CachedDataStream.
+    """
+
+    def invalidate(self) -> None:
+        """Drops the records; the next job that uses the stream computes and keeps them again."""
+        assert isinstance(self.transformation, CacheTransformation)
+        self.transformation.records.parts = None

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from opchain.compiler.settings.execution_config import ExecutionConfig, RuntimeExecutionMode
     from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
     from opchain.compiler.settings.state_backend import StateBackend
+    from opchain.runtime.connectors.cached_records import CachedRecords
     from opchain.runtime.epochs.epoch_history import EpochListener
     from opchain.runtime.job.client import JobClient, JobExecutionResult
     from opchain.runtime.types.type_information import TypeInformation
@@ -122,6 +123,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         self._slot_sharing_groups: dict[str, SlotSharingGroup] = {}
         self._cached_files: dict[str, tuple[str, str, bool]] = {}
         self._transformations: list[Transformation] = []
+        self.caches: list[CachedRecords] = []
         self._last_id = 0
         self._has_run = False
         self._collecting: list[CloseableIterator[Any]] = []
@@ -789,7 +791,9 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
             self._transformations[:] = rest
 
     def close(self) -> None:
-        """Does nothing: an environment holds no resources. Flink drops cached streams here."""
+        """Drops the records of cached streams. The environment can still be used."""
+        for records in self.caches:
+            records.parts = None
 
     def __enter__(self) -> Self:
         return self

@@ -84,6 +84,17 @@ class KeyedStream(DataStream[T], Generic[K, T]):
         """The key that scopes the state of an operator on this stream."""
         return self._key_by
 
+    def cache(self) -> NoReturn:
+        """A keyed stream is a partitioning, which has no records of its own.
+
+        Raises:
+            GraphError: Always.
+        """
+        raise GraphError(
+            f"{at_call('cache')}: a keyed stream can't be cached; call cache() before key_by(), and key_by() on the "
+            "cached stream"
+        )
+
     def process(
         self,
         func: KeyedProcessFunction[K, T, R] | ProcessFunction[T, R],

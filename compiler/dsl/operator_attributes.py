@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.dsl.argument_checks import at_call, checked
 from opchain.compiler.dsl.stream import Stream
 from opchain.compiler.graph.transformation import (
+    CacheTransformation,
     ChainingStrategy,
     OperatorTransformation,
     PartitionTransformation,
@@ -175,4 +176,6 @@ def _what(transformation: Transformation) -> str:
         return f"a {transformation.partitioner.kind.value.lower()} partitioning"
     if isinstance(transformation, SideOutputTransformation):
         return f"the side output '{transformation.tag.tag_id}'"
+    if isinstance(transformation, CacheTransformation):
+        return f"the cache of '{transformation.stream.name}'"
     return "a union"

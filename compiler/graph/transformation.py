@@ -11,6 +11,7 @@ import re
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.connectors.cached_records import CachedRecords
 from opchain.runtime.errors import GraphError
 
 if TYPE_CHECKING:
@@ -241,6 +242,42 @@ class SideOutputTransformation(Transformation):
             call_site=call_site,
         )
         self.tag = tag
+
+
+class CacheTransformation(Transformation):
+    """The records of an operator or a side output, kept for later jobs. Flink: CacheTransformation.
+
+    Once a job has written them, it has no inputs: later jobs read the records.
+    """
+
+    def __init__(
+        self,
+        transformation_id: int,
+        stream: Transformation,
+        *,
+        call_site: CallSite,
+        output_type: Any,
+    ) -> None:
+        super().__init__(
+            transformation_id,
+            "Cache",
+            (),
+            parallelism=stream.parallelism,
+            parallelism_configured=stream.parallelism_configured,
+            call_site=call_site,
+        )
+        self.stream = stream
+        self.output_type = output_type
+        self.records = CachedRecords()
+
+    @property
+    def inputs(self) -> tuple[Transformation, ...]:
+        """The stream, until its records are there."""
+        return () if self.records.are_there else (self.stream,)
+
+    @inputs.setter
+    def inputs(self, inputs: tuple[Transformation, ...]) -> None:
+        assert not inputs
 
 
 def _check_int(what: str, value: object, transformation: Transformation) -> None:

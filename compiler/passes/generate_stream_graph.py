@@ -18,6 +18,7 @@ from opchain.compiler.graph.plan import made
 from opchain.compiler.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 from opchain.compiler.graph.transformation import (
     UNSET,
+    CacheTransformation,
     ChainingStrategy,
     OperatorTransformation,
     PartitionTransformation,
@@ -28,7 +29,9 @@ from opchain.compiler.graph.transformation import (
 )
 from opchain.compiler.passes.operator_settings import operator_settings, with_settings
 from opchain.compiler.passes.rejections import StreamGraphError
+from opchain.runtime.connectors.cached_records import CacheSink
 from opchain.runtime.errors import InternalError
+from opchain.runtime.functions.source_sink_functions import TwoPhaseSinkFunction
 from opchain.runtime.program import operator_specs as specs
 
 if TYPE_CHECKING:
@@ -179,6 +182,8 @@ class _Translator:
             legs = self._partitioned(transformation)
         elif isinstance(transformation, SideOutputTransformation):
             legs = self._side_outputs(transformation)
+        elif isinstance(transformation, CacheTransformation):
+            legs = self._cached(transformation)
         else:
             raise InternalError(f"no translation for {transformation!r}")
         self._legs[original] = legs
@@ -208,6 +213,43 @@ class _Translator:
             self._take_id()
             legs.append(leg._replace(tag=transformation.tag))
         return legs
+
+    def _cached(self, transformation: CacheTransformation) -> list[_Leg]:
+        """A source if the records are there, else an operator that writes them, beside the other readers.
+
+        Flink: `CacheTransformationTranslator`.
+        """
+        legs = self._legs.get(transformation.stream)
+        if legs is None:
+            read = specs.SourceSpec(transformation.records.source())
+            return [_Leg(self._add_cache_node(transformation, "CacheRead", read, []))]
+        if not self._graph.is_batch:
+            raise StreamGraphError(
+                f"cache() ({transformation.call_site}) of '{transformation.stream.name}' is used in a job that runs "
+                "in streaming mode, and a cache is written in batch mode only: use bounded sources, and the runtime "
+                "mode BATCH or AUTOMATIC"
+            )
+        write = specs.TwoPhaseSinkSpec(TwoPhaseSinkFunction(CacheSink(transformation.records)))
+        self._add_cache_node(transformation, "CacheWrite", write, [legs])
+        return legs
+
+    def _add_cache_node(
+        self,
+        transformation: CacheTransformation,
+        name: str,
+        spec: specs.OperatorSpec,
+        inputs: Sequence[Sequence[_Leg]],
+    ) -> StreamNode:
+        return self._add_node(
+            transformation,
+            node_id=transformation.id,
+            name=name,
+            spec=spec,
+            inputs=inputs,
+            key_bys=(None,) * len(inputs),
+            strategy=ChainingStrategy.HEAD,
+            uid=f"{name} {transformation.id}",
+        )
 
     def _add_operator(self, transformation: OperatorTransformation) -> StreamNode:
         spec = transformation.spec
@@ -264,7 +306,7 @@ class _Translator:
 
     def _add_node(
         self,
-        transformation: OperatorTransformation | SinkTransformation,
+        transformation: OperatorTransformation | SinkTransformation | CacheTransformation,
         *,
         node_id: int,
         name: str,

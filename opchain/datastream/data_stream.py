@@ -8,7 +8,7 @@ from opchain.compiler.dsl.connected_streams import (
     BroadcastStream,
     ConnectedStreams,
 )
-from opchain.compiler.dsl.data_stream import DataStream
+from opchain.compiler.dsl.data_stream import CachedDataStream, DataStream
 from opchain.compiler.dsl.data_stream_sink import DataStreamSink
 from opchain.compiler.dsl.interval_join import IntervalJoin
 from opchain.compiler.dsl.joined_streams import CoGroupedStreams, JoinedStreams
@@ -23,6 +23,7 @@ __all__ = [
     "AllWindowedStream",
     "BroadcastConnectedStream",
     "BroadcastStream",
+    "CachedDataStream",
     "CloseableIterator",
     "CoGroupedStreams",
     "ConnectedStreams",

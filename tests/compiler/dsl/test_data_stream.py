@@ -23,7 +23,7 @@ from opchain.datastream import (
     ProcessFunction,
     StreamExecutionEnvironment,
 )
-from opchain.runtime.errors import GraphError, UnsupportedFeatureError
+from opchain.runtime.errors import GraphError
 from opchain.runtime.functions.field_functions import Projection
 from opchain.runtime.program.operator_specs import (
     FilterSpec,
@@ -243,8 +243,3 @@ def test_a_side_output_needs_a_tag_and_an_operator(numbers: DataStream[int]) -> 
         stream.get_side_output("late")
     with pytest.raises(GraphError, match="side outputs belong to operators"):
         numbers.rebalance().get_side_output(OutputTag("late"))
-
-
-def test_cache_is_refused_by_name(numbers: DataStream[int]) -> None:
-    with pytest.raises(UnsupportedFeatureError, match="caching a stream between jobs"):
-        numbers.cache()
