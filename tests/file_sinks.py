@@ -31,6 +31,8 @@ class Subtask:
 def sink_to(path: Path, **changes: Any) -> FileSink[str]:
     builder = FileSink.for_row_format(str(path), Encoder.simple_string_encoder())
     builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
+    if "compact" in changes:
+        builder.enable_compact(*changes.pop("compact"))
     for name, value in changes.items():
         getattr(builder, f"with_{name}")(value)
     sink: FileSink[str] = pickle.loads(pickle.dumps(builder.build()))

@@ -24,7 +24,6 @@ SIGNATURES = Path(__file__).with_name("pyflink_signatures.txt").read_text().spli
 
 REFUSED = {
     "datastream.connectors.base": "StreamTransformer SupportsPreprocessing",
-    "datastream.connectors.file_system": "FileCompactStrategy FileCompactor",
     "datastream.formats.orc": "OrcBulkWriters",
     "datastream.functions": (
         "FunctionWrapper InternalIterableAllWindowFunction InternalIterableProcessAllWindowFunction "

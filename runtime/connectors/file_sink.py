@@ -12,7 +12,7 @@ import time
 import uuid
 import warnings
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
 from opchain.runtime.connectors.file_buckets import (
     BasePathBucketAssigner,
@@ -21,7 +21,12 @@ from opchain.runtime.connectors.file_buckets import (
     RollingPolicy,
     bucket_folder,
 )
-from opchain.runtime.connectors.staged_files import FileCommitter, StagedFile, staging_folder
+from opchain.runtime.connectors.staged_files import (
+    Compaction,
+    FileCommitter,
+    StagedFile,
+    staging_folder,
+)
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.files.file_systems import dataset_of, file_system_of, joined, qualified_path
 from opchain.runtime.functions.sink import Committer, Sink, SinkWriter, origin_of
@@ -52,6 +57,7 @@ class _OpenFile(NamedTuple):
     folder: str
     name: str
     number: int
+    size: int = 0
 
 
 class FileSink(Sink[T]):
@@ -68,7 +74,9 @@ class FileSink(Sink[T]):
         buckets: BucketAssigner,
         rolling: RollingPolicy,
         naming: OutputFileConfig,
+        compaction: Compaction | None = None,
     ) -> None:
+        self.compaction = compaction
         self.base_path = qualified_path(base_path)
         self.row_format = row_format
         self.buckets = buckets
@@ -105,7 +113,9 @@ class FileSink(Sink[T]):
         if not isinstance(self.row_format, Encoder):
             return self
         encoder = self.row_format.for_type(record_type)
-        return FileSink(self.base_path, encoder, self.buckets, self.rolling, self.naming)
+        return FileSink(
+            self.base_path, encoder, self.buckets, self.rolling, self.naming, self.compaction
+        )
 
     @property
     def has_committer(self) -> bool:
@@ -118,7 +128,7 @@ class FileSink(Sink[T]):
 
     def create_committer(self) -> Committer:
         """Moves the files to their names."""
-        return FileCommitter(self.base_path)
+        return FileCommitter(self.base_path, self.compaction)
 
     class BaseBuilder:
         """A file sink in the making."""
@@ -129,6 +139,7 @@ class FileSink(Sink[T]):
             self._buckets = BucketAssigner.date_time_bucket_assigner()
             self._rolling: RollingPolicy = RollingPolicy.default_rolling_policy()
             self._naming = OutputFileConfig.builder().build()
+            self._compaction: Compaction | None = None
 
         def with_bucket_check_interval(self, interval: int) -> Any:
             """Has no effect, and logs so: nothing is checked by the clock (see RollingPolicy)."""
@@ -166,25 +177,33 @@ class FileSink(Sink[T]):
             self._rolling = _checked(rolling_policy, RollingPolicy, "with_rolling_policy")
             return self
 
-        def enable_compact(self, strategy: Any, compactor: Any) -> NoReturn:
-            """Not supported.
+        def enable_compact(self, strategy: FileCompactStrategy, compactor: FileCompactor) -> Any:
+            """Merges the files that a bucket gets in one commit: of a checkpoint, or of a bounded job.
 
-            Raises:
-                UnsupportedFeatureError: Always.
+            The driver merges them before they become visible, as `compacted-part-...`. Flink: the same, in an operator
+            of its own, which may wait for several checkpoints.
             """
-            raise UnsupportedFeatureError(
-                f"FileSink.enable_compact({strategy!r}, {compactor!r}) is not supported: small files "
-                "are not merged; write with a lower parallelism instead"
+            _checked(strategy, FileCompactStrategy, "enable_compact")
+            _checked(compactor, FileCompactor, "enable_compact")
+            self._compaction = Compaction(
+                compactor.delimiter, strategy.size_threshold, strategy.num_compact_threads
             )
+            return self
 
         def disable_compact(self) -> Any:
-            """Does nothing: files are never merged."""
+            """Files stay as the tasks wrote them, which is the default."""
+            self._compaction = None
             return self
 
         def build(self) -> FileSink[Any]:
             """The sink."""
             return FileSink(
-                self._base_path, self._format, self._buckets, self._rolling, self._naming
+                self._base_path,
+                self._format,
+                self._buckets,
+                self._rolling,
+                self._naming,
+                self._compaction,
             )
 
     class RowFormatBuilder(BaseBuilder):
@@ -196,6 +215,18 @@ class FileSink(Sink[T]):
         def __init__(self, base_path: str, row_format: Any) -> None:
             super().__init__(base_path, row_format)
             self._rolling = RollingPolicy.on_checkpoint_rolling_policy()
+
+        def enable_compact(self, strategy: FileCompactStrategy, compactor: FileCompactor) -> Any:
+            """Not supported: files of a bulk format can't be concatenated.
+
+            Raises:
+                UnsupportedFeatureError: Always.
+            """
+            raise UnsupportedFeatureError(
+                f"enable_compact({strategy!r}, {compactor!r}) of a bulk format ({type(self._format).__name__}) is not "
+                "supported: two such files one after the other are not a file of the format; write fewer files by a "
+                "lower parallelism, or merge them in a job of its own"
+            )
 
 
 class _Part:
@@ -239,8 +270,11 @@ class _Part:
     def complete(self) -> _OpenFile:
         if self._encoder is None:
             self._bulk.finish()
+            size = 0
+        else:
+            size = self.size()
         self._files.complete(self._stream)
-        return self.file
+        return self.file._replace(size=size)
 
     def discard(self) -> None:
         try:
@@ -334,7 +368,9 @@ class _FileWriter(SinkWriter[Any]):
         """The files completed since the last call."""
         complete, self._complete = self._complete, []
         return [
-            StagedFile(file.staged, joined(file.folder, file.name), checkpoint_id, self._where)
+            StagedFile(
+                file.staged, joined(file.folder, file.name), checkpoint_id, self._where, file.size
+            )
             for file in sorted(complete, key=lambda file: (file.folder, file.number))
         ]
 
@@ -363,6 +399,105 @@ def _writer_id(subtask: int) -> str:
 def _checked(value: Any, kind: type, call: str) -> Any:
     if not isinstance(value, kind):
         raise TypeError(f"{call} got {value!r}; it takes a {kind.__name__}")
+    return value
+
+
+class FileCompactStrategy:
+    """Which files are merged. Flink: FileCompactStrategy.
+
+    Args:
+        num_checkpoints: After how many checkpoints; None for the size alone. Files of several checkpoints are never
+            merged here, since committed files would have to wait for later checkpoints.
+        size_threshold: The bytes of a merged file; None for no limit.
+        num_compact_threads: How many files the driver merges at a time.
+    """
+
+    def __init__(
+        self, num_checkpoints: int | None, size_threshold: int | None, num_compact_threads: int
+    ) -> None:
+        self.num_checkpoints = num_checkpoints
+        self.size_threshold = size_threshold
+        self.num_compact_threads = num_compact_threads
+
+    @staticmethod
+    def builder() -> FileCompactStrategy.Builder:
+        """Starts a strategy."""
+        return FileCompactStrategy.Builder()
+
+    class Builder:
+        """A strategy in the making; it needs a number of checkpoints or a size."""
+
+        def __init__(self) -> None:
+            self._num_checkpoints: int | None = None
+            self._size_threshold: int | None = None
+            self._threads = 1
+
+        def enable_compaction_on_checkpoint(
+            self, num_checkpoints_before_compaction: int
+        ) -> FileCompactStrategy.Builder:
+            """Merges the files of each checkpoint. More than 1 logs a warning: nothing waits for later checkpoints."""
+            count = _at_least_1(num_checkpoints_before_compaction, "number of checkpoints")
+            if count > 1:
+                _LOG.warning(
+                    "FileCompactStrategy.enable_compaction_on_checkpoint(%d) merges the files of each checkpoint, not "
+                    "of %d checkpoints: no file waits for a later checkpoint",
+                    count,
+                    count,
+                )
+            self._num_checkpoints = count
+            return self
+
+        def set_size_threshold(self, size_threshold: int) -> FileCompactStrategy.Builder:
+            """The bytes at which a merged file is complete, and the next one begins."""
+            self._size_threshold = _at_least_1(size_threshold, "size threshold")
+            return self
+
+        def set_num_compact_threads(self, num_compact_threads: int) -> FileCompactStrategy.Builder:
+            """How many files the driver merges at a time; 1 if not given."""
+            self._threads = _at_least_1(num_compact_threads, "number of compact threads")
+            return self
+
+        def build(self) -> FileCompactStrategy:
+            """The strategy.
+
+            Raises:
+                ValueError: Nothing says when to merge.
+            """
+            if self._num_checkpoints is None and self._size_threshold is None:
+                raise ValueError(
+                    "a FileCompactStrategy says neither checkpoints nor a size: call "
+                    "enable_compaction_on_checkpoint(1) or set_size_threshold()"
+                )
+            return FileCompactStrategy(self._num_checkpoints, self._size_threshold, self._threads)
+
+
+class FileCompactor:
+    """How files become one. Flink: FileCompactor."""
+
+    def __init__(self, delimiter: bytes) -> None:
+        self.delimiter = delimiter
+
+    @staticmethod
+    def concat_file_compactor(file_delimiter: bytes | None = None) -> FileCompactor:
+        """Writes files one after the other, with a delimiter between two if given."""
+        return FileCompactor(_checked(file_delimiter or b"", bytes, "concat_file_compactor"))
+
+    @staticmethod
+    def identical_file_compactor() -> FileCompactor:
+        """Not supported: it copies a single file.
+
+        Raises:
+            UnsupportedFeatureError: Always.
+        """
+        raise UnsupportedFeatureError(
+            "FileCompactor.identical_file_compactor() is not supported: it copies one file and merges nothing; use "
+            "concat_file_compactor(), or leave out enable_compact()"
+        )
+
+
+def _at_least_1(value: Any, what: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"the {what} of a FileCompactStrategy is {value!r}; it must be at least 1")
     return value
 
 

@@ -11,6 +11,10 @@ things:
 - The note is there: an earlier attempt of the same commit has moved the file, and perhaps a reader has moved it on.
 - The note is not there: the file was removed before it was committed. That is an error; records would be lost.
 
+With a `Compaction` the commit merges the files of a bucket first. It writes the merged file beside them, under a staged
+name, then removes the files, and then moves the merged file to its name. So a commit that is repeated knows from what
+is left how far the last attempt has come, and a reader never sees a record twice.
+
 The note also tells which checkpoint the output contains, if the checkpoints themselves come from a backup.
 """
 
@@ -18,7 +22,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -39,23 +46,74 @@ _NOTE = re.compile(r"committed-(?P<checkpoint>\d+)-(?P<digest>[0-9a-f]+)")
 _RESET = "0"
 """The digest in a note that was reset: none of the checkpoint's files is moved any more."""
 _SHOWN = 5
+_COPIED_BYTES = 1 << 20
 
 
 class StagedFile(NamedTuple):
     """A complete file that waits for its commit: the committable of a FileSink.
 
-    `checkpoint_id` is None for a file of a bounded job. `where` is the operator, for errors.
+    `checkpoint_id` is None for a file of a bounded job. `where` is the operator, for errors. `size` is in bytes.
     """
 
     staged: str
     path: str
     checkpoint_id: int | None
     where: str
+    size: int = 0
 
     @property
     def folder(self) -> str:
         """The folder in which it is staged."""
         return self.staged.rpartition("/")[0]
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """How the commit merges files: see FileCompactStrategy and FileCompactor.
+
+    Attributes:
+        delimiter: What stands between two files in the merged one.
+        size_threshold: A merged file is complete when it has as many bytes; None for one file per bucket and commit.
+        threads: How many files are merged at a time.
+    """
+
+    delimiter: bytes
+    size_threshold: int | None
+    threads: int
+
+    def groups(self, files: Sequence[StagedFile]) -> list[_Group]:
+        """The files that become one, the same in every attempt at a commit."""
+        found: list[_Group] = []
+        filling: dict[str, list[StagedFile]] = {}
+        for file in files:
+            group = filling.setdefault(file.path.rpartition("/")[0], [])
+            if not group:
+                found.append(_Group(group))
+            group.append(file)
+            if (
+                self.size_threshold is not None
+                and sum(f.size for f in group) >= self.size_threshold
+            ):
+                del filling[file.path.rpartition("/")[0]]
+        return found
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Files that are merged into one."""
+
+    files: list[StagedFile]
+
+    @property
+    def path(self) -> str:
+        """The name of the merged file, as Flink gives it."""
+        folder, _, name = self.files[0].path.rpartition("/")
+        return joined(folder, f"compacted-{name}")
+
+    @property
+    def staged(self) -> str:
+        """The merged file while it waits."""
+        return joined(self.files[0].folder, f".{name_of(self.path)}")
 
 
 def staging_folder(base_path: str, origin: SinkOrigin) -> str:
@@ -66,8 +124,9 @@ def staging_folder(base_path: str, origin: SinkOrigin) -> str:
 class FileCommitter(Committer):
     """Moves staged files to their names, on the driver."""
 
-    def __init__(self, base_path: str) -> None:
+    def __init__(self, base_path: str, compaction: Compaction | None = None) -> None:
         self._base_path = base_path
+        self._compaction = compaction
 
     def commit(self, committables: Sequence[StagedFile]) -> None:
         """Moves the files; those that were moved before stay where they are.
@@ -78,7 +137,7 @@ class FileCommitter(Committer):
         for (folder, checkpoint_id), files in groupby(
             committables, key=lambda file: (file.folder, file.checkpoint_id)
         ):
-            staging = _Staging(folder)
+            staging = _Staging(folder, self._compaction)
             if checkpoint_id is None:
                 staging.commit_job(list(files))
             else:
@@ -108,8 +167,9 @@ class FileCommitter(Committer):
 class _Staging:
     """A staging folder as it was when it was listed; it holds the files of few epochs, however long a job runs."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, compaction: Compaction | None = None) -> None:
         self.folder = folder
+        self._compaction = compaction
         self._files: FileSystem = file_system_of(folder)
         content = self._files.content(folder)
         names = set() if content is None else {name_of(file.path) for file in content.files}
@@ -127,19 +187,33 @@ class _Staging:
             if last >= checkpoint_id:
                 # A later run has continued from here, or another attempt at this epoch was committed.
                 return
-            self._require(
-                files, [file for file in files if name_of(file.staged) not in self._staged]
-            )
+            self._require(files, [file for file in files if not self._is_staged(file.staged)])
             self._files.touch(self.path_of(note))
             self._files.sync_folder(self.folder)
         self._move(files)
         self.remove_notes(lambda found: found < checkpoint_id)
 
     def commit_job(self, files: Sequence[StagedFile]) -> None:
-        missing = [file for file in files if name_of(file.staged) not in self._staged]
-        self._require(files, [file for file in missing if self._files.status(file.path) is None])
+        missing = [file for file in files if not self._is_staged(file.staged)]
+        if self._compaction is not None:
+            groups = self._compaction.groups(files)
+            missing = [
+                file
+                for group in groups
+                for file in group.files
+                if file in missing and not self._is_merged(group)
+            ]
+        else:
+            missing = [file for file in missing if self._files.status(file.path) is None]
+        self._require(files, missing)
         self._move(files)
         self._remove_folder()
+
+    def _is_staged(self, path: str) -> bool:
+        return name_of(path) in self._staged
+
+    def _is_merged(self, group: _Group) -> bool:
+        return self._is_staged(group.staged) or self._files.status(group.path) is not None
 
     def discard(self, confirm: Callable[[], None]) -> None:
         confirm()
@@ -163,12 +237,61 @@ class _Staging:
         folders = {file.path.rpartition("/")[0] for file in files}
         for folder in sorted(folders):
             self._files.make_folder(folder)
-        for file in files:
-            if name_of(file.staged) in self._staged:
-                with suppress(FileNotFoundError):  # the run that has replaced this one has moved it
-                    self._files.move(file.staged, file.path)
+        if self._compaction is None:
+            for file in files:
+                if self._is_staged(file.staged):
+                    with suppress(
+                        FileNotFoundError
+                    ):  # the run that has replaced this one has moved it
+                        self._files.move(file.staged, file.path)
+        else:
+            with ThreadPoolExecutor(self._compaction.threads) as pool:
+                list(pool.map(self._merge, self._compaction.groups(files)))
         for folder in sorted(folders):
             self._files.sync_folder(folder)
+
+    def _merge(self, group: _Group) -> None:
+        """Merges files into one; goes on where an earlier attempt has stopped."""
+        left = [file for file in group.files if self._is_staged(file.staged)]
+        if not left and not self._is_staged(group.staged):
+            return
+        if len(group.files) == 1:
+            for file in left:
+                with suppress(FileNotFoundError):
+                    self._files.move(file.staged, group.path)
+            return
+        if left and left != group.files and not self._is_staged(group.staged):
+            gone = ", ".join(file.staged for file in group.files if file not in left)
+            raise SinkError(
+                f"{left[0].where}: files were removed before they were merged into {group.path}: {gone}. Restore "
+                f"them, or delete {', '.join(file.staged for file in left)} to go on without their records, and start "
+                "the job again"
+            )
+        if left == group.files:
+            # A merged file that is there, too, may not be complete.
+            if self._is_staged(group.staged):
+                self._files.delete(group.staged)
+            self._concatenate(group)
+        for file in left:
+            with suppress(FileNotFoundError):  # the run that has replaced this one has merged it
+                self._files.delete(file.staged)
+        self._files.sync_folder(self.folder)
+        with suppress(FileNotFoundError):  # an earlier attempt has moved it
+            self._files.move(group.staged, group.path)
+
+    def _concatenate(self, group: _Group) -> None:
+        assert self._compaction is not None
+        merged = self._files.create(group.staged)
+        try:
+            for number, file in enumerate(group.files):
+                if number:
+                    merged.write(self._compaction.delimiter)
+                with self._files.open_input(file.staged) as part:
+                    shutil.copyfileobj(part, merged, _COPIED_BYTES)
+            self._files.complete(merged)
+        except BaseException:
+            merged.close()
+            raise
 
     def _require(self, files: Sequence[StagedFile], missing: Sequence[StagedFile]) -> None:
         if not missing:

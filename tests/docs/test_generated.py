@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from page_blocks import DOCS
 
-from opchain.common.serialization import Encoder
 from opchain.compiler.settings.job_settings import JobSettings
 from opchain.compiler.settings.settings_reader import key_of
-from opchain.datastream.connectors.file_system import FileSink
+from opchain.datastream.connectors.file_system import FileCompactor
 from opchain.datastream.formats.json import JsonRowDeserializationSchema
 from opchain.runtime.errors import UnsupportedFeatureError
 
@@ -51,10 +50,10 @@ def test_every_setting_is_described(generate: ModuleType) -> None:
 def test_what_a_builder_refuses_is_in_the_support_table(generate: ModuleType) -> None:
     refused = {item for _, _, found in generate.api() for item in found}
     with pytest.raises(UnsupportedFeatureError):
-        FileSink.for_row_format("/a", Encoder.simple_string_encoder()).enable_compact(None, None)
+        FileCompactor.identical_file_compactor()
     with pytest.raises(UnsupportedFeatureError):
         JsonRowDeserializationSchema.builder().json_schema("{}")
     assert {
-        "FileSink.BaseBuilder.enable_compact",
+        "FileCompactor.identical_file_compactor",
         "JsonRowDeserializationSchema.Builder.json_schema",
     } <= refused

@@ -10,7 +10,12 @@ from opchain.runtime.connectors.file_buckets import (
     OutputFileConfig,
     RollingPolicy,
 )
-from opchain.runtime.connectors.file_sink import FileSink, StreamingFileSink
+from opchain.runtime.connectors.file_sink import (
+    FileCompactor,
+    FileCompactStrategy,
+    FileSink,
+    StreamingFileSink,
+)
 from opchain.runtime.connectors.file_source import (
     FileEnumeratorProvider,
     FileSource,
@@ -24,6 +29,8 @@ __all__ = [
     "BucketAssigner",
     "BulkFormat",
     "DefaultRollingPolicy",
+    "FileCompactStrategy",
+    "FileCompactor",
     "FileEnumeratorProvider",
     "FileSink",
     "FileSource",

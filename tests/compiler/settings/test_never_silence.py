@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import opchain
-from opchain.common import Configuration, Duration, ExecutionConfig
+from opchain.common import Configuration, Duration, ExecutionConfig, Types
 from opchain.common.restart_strategy import RestartStrategies
 from opchain.common.serialization import Encoder, SimpleStringSchema
 from opchain.compiler.settings.job_settings import JobSettings
@@ -25,8 +25,11 @@ from opchain.datastream import (
     SlotSharingGroup,
     StreamExecutionEnvironment,
 )
+from opchain.datastream.connectors.base import DeliveryGuarantee
 from opchain.datastream.connectors.file_system import (
     BucketAssigner,
+    FileCompactor,
+    FileCompactStrategy,
     FileEnumeratorProvider,
     FileSink,
     FileSource,
@@ -35,11 +38,26 @@ from opchain.datastream.connectors.file_system import (
     RollingPolicy,
     StreamFormat,
 )
-from opchain.datastream.connectors.jdbc import JdbcExecutionOptions
+from opchain.datastream.connectors.jdbc import (
+    JdbcConnectionOptions,
+    JdbcExecutionOptions,
+    JdbcSource,
+)
 from opchain.datastream.connectors.kafka import (
     KafkaOffsetsInitializer,
+    KafkaRecordSerializationSchema,
+    KafkaSink,
     KafkaSource,
     KafkaTopicPartition,
+)
+from opchain.datastream.formats.csv import (
+    CsvRowDeserializationSchema,
+    CsvRowSerializationSchema,
+    CsvSchema,
+)
+from opchain.datastream.formats.json import (
+    JsonRowDeserializationSchema,
+    JsonRowSerializationSchema,
 )
 from opchain.datastream.state import StateTtlConfig
 from opchain.datastream.state_backend import EmbeddedRocksDBStateBackend
@@ -273,6 +291,19 @@ def test_each_setter_has_an_effect_or_is_refused_or_told(
     assert told(env.program()) != before or len(recwarn)
 
 
+ROW: Any = Types.ROW_NAMED(["a", "b"], [Types.STRING(), Types.LIST(Types.STRING())])
+CONNECTION = JdbcConnectionOptions("jdbc:postgresql://a/a")
+
+
+def serializer(topic: str) -> Any:
+    return (
+        KafkaRecordSerializationSchema.builder()
+        .set_topic(topic)
+        .set_value_serialization_schema(SimpleStringSchema())
+        .build()
+    )
+
+
 BUILDERS: dict[str, Callable[[], Any]] = {
     "file_sink": lambda: FileSink.for_row_format(
         "/somewhere", Encoder.simple_string_encoder()
@@ -288,6 +319,27 @@ BUILDERS: dict[str, Callable[[], Any]] = {
     ),
     "ttl": lambda: StateTtlConfig.new_builder(10),
     "jdbc": JdbcExecutionOptions.builder,
+    "jdbc_connection": lambda: JdbcConnectionOptions.JdbcConnectionOptionsBuilder().with_url(
+        "jdbc:postgresql://a/a"
+    ),
+    "jdbc_source": lambda: (
+        JdbcSource.builder().set_sql("SELECT 1").set_connection_options(CONNECTION)
+    ),
+    "kafka_sink": lambda: (
+        KafkaSink.builder().set_bootstrap_servers("a:1").set_record_serializer(serializer("a"))
+    ),
+    "kafka_serializer": lambda: (
+        KafkaRecordSerializationSchema.builder()
+        .set_topic("a")
+        .set_value_serialization_schema(SimpleStringSchema())
+    ),
+    "csv_schema": lambda: CsvSchema.builder().add_array_column("a"),
+    "csv_reader": lambda: CsvRowDeserializationSchema.Builder(ROW),
+    "csv_writer": lambda: CsvRowSerializationSchema.Builder(ROW),
+    "json_reader": lambda: JsonRowDeserializationSchema.builder().type_info(ROW),
+    "json_writer": lambda: JsonRowSerializationSchema.builder().with_type_info(ROW),
+    "output_file": OutputFileConfig.builder,
+    "compaction": lambda: FileCompactStrategy.builder().enable_compaction_on_checkpoint(1),
 }
 
 # Each method of a builder that sets something, with arguments that set something else than the default. None: it
@@ -297,16 +349,23 @@ BUILDER_SETTERS: dict[str, tuple[Any, ...] | None] = {
     "file_sink.with_bucket_assigner": (BucketAssigner.base_path_bucket_assigner(),),
     "file_sink.with_output_file_config": (OutputFileConfig("a", "b"),),
     "file_sink.with_rolling_policy": (RollingPolicy.default_rolling_policy(part_size=7),),
-    "file_sink.enable_compact": (None, None),
+    "file_sink.enable_compact": (
+        FileCompactStrategy.builder().set_size_threshold(7).build(),
+        FileCompactor.concat_file_compactor(b"b"),
+    ),
     "file_sink.disable_compact": None,
     "file_source.set_file_enumerator": (
         FileEnumeratorProvider.default_non_splittable_file_enumerator(),
     ),
     "file_source.set_split_assigner": (FileSplitAssignerProvider.locality_aware_split_assigner(),),
+    "file_source.on_malformed": ("skip",),
+    "file_source.monitor_continuously": (Duration.of_seconds(7),),
+    "file_source.process_static_file_set": (),
     "file_source.set_max_bytes_per_epoch": (7,),
     "file_source.set_max_files_per_epoch": (7,),
     "file_source.set_max_time_per_epoch": (Duration.of_seconds(7),),
     "kafka_source.set_bootstrap_servers": ("b:2",),
+    "kafka_source.on_malformed": ("skip",),
     "kafka_source.set_bounded": (KafkaOffsetsInitializer.latest(),),
     "kafka_source.set_unbounded": (KafkaOffsetsInitializer.latest(),),
     "kafka_source.set_client_id_prefix": ("b",),
@@ -326,6 +385,11 @@ BUILDER_SETTERS: dict[str, tuple[Any, ...] | None] = {
     "ttl.set_update_type": (StateTtlConfig.UpdateType.OnReadAndWrite,),
     "ttl.set_state_visibility": (StateTtlConfig.StateVisibility.ReturnExpiredIfNotCleanedUp,),
     "ttl.set_ttl_time_characteristic": None,
+    "ttl.use_processing_time": None,
+    "ttl.never_return_expired": None,
+    "ttl.return_expired_if_not_cleaned_up": (),
+    "ttl.update_ttl_on_create_and_write": None,
+    "ttl.update_ttl_on_read_and_write": (),
     "ttl.cleanup_full_snapshot": (),
     "ttl.cleanup_incrementally": (7, True),
     "ttl.cleanup_in_rocksdb_compact_filter": (7,),
@@ -333,16 +397,82 @@ BUILDER_SETTERS: dict[str, tuple[Any, ...] | None] = {
     "jdbc.with_batch_size": (7,),
     "jdbc.with_batch_interval_ms": (7,),
     "jdbc.with_max_retries": (7,),
+    "jdbc_connection.with_url": ("jdbc:postgresql://b/b",),
+    "jdbc_connection.with_driver_name": ("org.postgresql.Driver",),
+    "jdbc_connection.with_user_name": ("b",),
+    "jdbc_connection.with_password": ("b",),
+    "jdbc_source.set_sql": ("SELECT 2",),
+    "jdbc_source.set_connection_options": (JdbcConnectionOptions("jdbc:postgresql://b/b"),),
+    "jdbc_source.set_type_info": (ROW,),
+    "jdbc_source.partition_by": ("b", 1, 7, 7),
+    "kafka_sink.set_bootstrap_servers": ("b:2",),
+    "kafka_sink.set_delivery_guarantee": (DeliveryGuarantee.AT_LEAST_ONCE,),
+    "kafka_sink.set_transactional_id_prefix": ("b",),
+    "kafka_sink.set_record_serializer": (serializer("b"),),
+    "kafka_sink.set_property": ("client.id", "b"),
+    "kafka_sink.set_staging_directory": ("/somewhere/b",),
+    "kafka_serializer.set_topic": ("b",),
+    "kafka_serializer.set_topic_selector": (str,),
+    "kafka_serializer.set_key_serialization_schema": (SimpleStringSchema(),),
+    "kafka_serializer.set_value_serialization_schema": (SimpleStringSchema("UTF-16"),),
+    "kafka_serializer.set_header_provider": (list,),
+    "kafka_serializer.set_timestamp_provider": (int,),
+    "kafka_serializer.set_partitioner": (max,),
+    "csv_schema.add_column": ("b", Types.STRING()),
+    "csv_schema.add_array_column": ("b",),
+    "csv_schema.add_boolean_column": ("b",),
+    "csv_schema.add_number_column": ("b",),
+    "csv_schema.add_string_column": ("b",),
+    "csv_schema.add_columns_from": (CsvSchema.builder().add_string_column("b").build(),),
+    "csv_schema.clear_columns": (),
+    "csv_schema.remove_array_element_separator": (0,),
+    "csv_schema.set_allow_comments": (),
+    "csv_schema.set_any_property_name": ("b",),
+    "csv_schema.disable_array_element_separator": (),
+    "csv_schema.set_array_element_separator": ("|",),
+    "csv_schema.set_column_separator": ("|",),
+    "csv_schema.disable_escape_char": None,
+    "csv_schema.set_escape_char": ("!",),
+    "csv_schema.set_line_separator": ("\r\n",),
+    "csv_schema.set_null_value": ("null",),
+    "csv_schema.disable_quote_char": (),
+    "csv_schema.set_quote_char": ("'",),
+    "csv_schema.set_skip_first_data_row": (),
+    "csv_schema.set_strict_headers": (),
+    "csv_schema.set_use_header": (),
+    "csv_reader.set_field_delimiter": ("|",),
+    "csv_reader.set_allow_comments": (True,),
+    "csv_reader.set_array_element_delimiter": ("|",),
+    "csv_reader.set_quote_character": ("'",),
+    "csv_reader.set_escape_character": ("!",),
+    "csv_reader.set_null_literal": ("null",),
+    "csv_reader.set_ignore_parse_errors": (True,),
+    "csv_writer.set_field_delimiter": ("|",),
+    "csv_writer.set_line_delimiter": ("\r\n",),
+    "csv_writer.set_array_element_delimiter": ("|",),
+    "csv_writer.disable_quote_character": (),
+    "csv_writer.set_quote_character": ("'",),
+    "csv_writer.set_escape_character": ("!",),
+    "csv_writer.set_null_literal": ("null",),
+    "json_reader.type_info": None,
+    "json_reader.json_schema": ("{}",),
+    "json_reader.fail_on_missing_field": (),
+    "json_reader.ignore_parse_errors": (),
+    "json_writer.with_type_info": (Types.ROW_NAMED(["b"], [Types.STRING()]),),
+    "output_file.with_part_prefix": ("b",),
+    "output_file.with_part_suffix": ("b",),
+    "compaction.enable_compaction_on_checkpoint": (7,),
+    "compaction.set_size_threshold": (7,),
+    "compaction.set_num_compact_threads": (7,),
 }
 
 
 def test_no_setter_of_a_builder_is_forgotten() -> None:
-    begins = ("set_", "with_", "enable_", "disable_", "cleanup_")
     found = {
         f"{name}.{method}"
         for name, make in BUILDERS.items()
         for method in dir(make())
-        if method.startswith(begins)
+        if not method.startswith("_") and method not in ("build", "size")
     }
     assert sorted(found ^ set(BUILDER_SETTERS)) == []
 

@@ -8,7 +8,7 @@ from file_sinks import commit, sink_to, visible, writer_of, written
 from opchain.common import Encoder, Types
 from opchain.runtime.connectors.file_buckets import BucketAssigner, OutputFileConfig, RollingPolicy
 from opchain.runtime.connectors.file_sink import FileSink
-from opchain.runtime.errors import SinkError, UnsupportedFeatureError
+from opchain.runtime.errors import SinkError
 from opchain.runtime.types.serialization import BulkWriter, BulkWriterFactory
 
 if TYPE_CHECKING:
@@ -193,12 +193,9 @@ def test_a_format_of_the_wrong_kind_is_refused(tmp_path: Path) -> None:
         FileSink.for_bulk_format(str(tmp_path), wrong)
 
 
-def test_merging_small_files_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_bucket_check_interval_is_positive(tmp_path: Path) -> None:
     builder = FileSink.for_row_format(str(tmp_path), Encoder.simple_string_encoder())
-    assert builder.disable_compact() is builder
     assert builder.with_bucket_check_interval(1000) is builder
-    with pytest.raises(UnsupportedFeatureError, match="enable_compact"):
-        builder.enable_compact(None, None)
     with pytest.raises(ValueError, match="bucket check interval"):
         builder.with_bucket_check_interval(0)
 

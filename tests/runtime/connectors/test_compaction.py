@@ -1,0 +1,171 @@
+"""Files of a FileSink that its commit merges: each record once, whatever is interrupted."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from file_sinks import commit, sink_to, visible, written
+from forms import job_of
+
+from opchain.common import Encoder
+from opchain.datastream import RuntimeExecutionMode
+from opchain.datastream.connectors.file_system import (
+    BucketAssigner,
+    FileCompactor,
+    FileCompactStrategy,
+    FileSink,
+)
+from opchain.datastream.formats.csv import CsvBulkWriters, CsvSchema
+from opchain.runtime.connectors.staged_files import StagedFile, _digest, _Staging
+from opchain.runtime.errors import SinkError, UnsupportedFeatureError
+from opchain.runtime.files.file_systems import LocalFileSystem
+from opchain.runtime.local.job import local_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def strategy(size: int | None = None, threads: int = 1) -> FileCompactStrategy:
+    builder = FileCompactStrategy.builder().set_num_compact_threads(threads)
+    builder.enable_compaction_on_checkpoint(1)
+    return (builder if size is None else builder.set_size_threshold(size)).build()
+
+
+def compacting(
+    path: Path, delimiter: bytes | None = None, size: int | None = None, **changes: Any
+) -> FileSink[str]:
+    compact = (strategy(size, threads=2), FileCompactor.concat_file_compactor(delimiter))
+    return sink_to(path, compact=compact, **changes)
+
+
+class ByFirstLetter(BucketAssigner):
+    def get_bucket_id(self, element: str, timestamp: int | None, processing_time: int) -> str:
+        return element[0]
+
+
+def of_subtasks(sink: FileSink[str], *records: str, checkpoint_id: int | None = 1) -> list[Any]:
+    """A file of each subtask, for one checkpoint."""
+    return [
+        file
+        for subtask, record in enumerate(records)
+        for file in written(sink, record, subtask=subtask, checkpoint_id=checkpoint_id)
+    ]
+
+
+@pytest.mark.parametrize("checkpoint_id", [None, 1])
+def test_files_of_one_commit_become_one(tmp_path: Path, checkpoint_id: int | None) -> None:
+    sink = compacting(tmp_path)
+    committables = of_subtasks(sink, "a", "b", "c", checkpoint_id=checkpoint_id)
+    for _ in range(2):  # a commit may come again
+        commit(sink, committables)
+        assert visible(tmp_path) == [("compacted-part-ID-0", "a\nb\nc\n")]
+
+
+def test_each_bucket_and_each_checkpoint_has_a_file(tmp_path: Path) -> None:
+    sink = compacting(tmp_path, b"--\n", bucket_assigner=ByFirstLetter())
+    for checkpoint_id in (1, 2):
+        commit(sink, of_subtasks(sink, "a1", "b", "a2", checkpoint_id=checkpoint_id))
+    assert visible(tmp_path) == [
+        *[("a/compacted-part-ID-0", "a1\n--\na2\n")] * 2,
+        *[("b/compacted-part-ID-0", "b\n")] * 2,
+    ]
+
+
+def test_a_merged_file_is_complete_when_it_has_the_size(tmp_path: Path) -> None:
+    sink = compacting(tmp_path, size=4)
+    commit(sink, of_subtasks(sink, *"abcde"))
+    assert [text for _, text in visible(tmp_path)] == ["a\nb\n", "c\nd\n", "e\n"]
+
+
+class Killed(BaseException):
+    pass
+
+
+CALLS = ("create", "complete", "delete", "move", "sync_folder", "open_input", "touch")
+
+
+def test_a_commit_that_is_killed_anywhere_is_repeated_without_loss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = 0
+    for name in CALLS:
+        original = getattr(LocalFileSystem, name)
+
+        def call(self: Any, *args: Any, original: Any = original) -> Any:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise Killed
+            return original(self, *args)
+
+        monkeypatch.setattr(LocalFileSystem, name, call)
+    killed = 0
+    for steps in range(1, 200):
+        folder = tmp_path / str(steps)
+        left = 0
+        sink = compacting(folder)
+        committables = of_subtasks(sink, "a", "b", "c")
+        left = steps
+        try:
+            commit(sink, committables)
+        except Killed:
+            killed += 1
+        else:
+            break
+        left = 0
+        # Readers never see a record twice, or half a file.
+        assert visible(folder) in ([], [("compacted-part-ID-0", "a\nb\nc\n")])
+        commit(sink, committables)
+        assert visible(folder) == [("compacted-part-ID-0", "a\nb\nc\n")]
+    assert killed >= 10
+
+
+def test_files_that_were_removed_before_they_were_merged_are_an_error(tmp_path: Path) -> None:
+    sink = compacting(tmp_path)
+    committables: list[StagedFile] = of_subtasks(sink, "a", "b")
+    LocalFileSystem().delete(committables[0].staged)
+    with pytest.raises(SinkError, match=r"1 of 2 files of checkpoint 1 were removed"):
+        commit(sink, committables)
+    staging = _Staging(committables[0].folder)
+    LocalFileSystem().touch(staging.path_of((1, _digest(committables))))
+    with pytest.raises(SinkError, match=r"removed before they were merged into .*compacted-part"):
+        commit(sink, committables)
+
+
+def test_a_job_writes_one_file_with_all_records(tmp_path: Path) -> None:
+    def draw(env: Any) -> None:
+        env.set_runtime_mode(RuntimeExecutionMode.BATCH)
+        numbers = env.from_sequence(1, 1000).rebalance().map(str)
+        numbers.sink_to(compacting(tmp_path))
+
+    local_run(job_of(draw, parallelism=4)).run_here()
+    ((name, text),) = visible(tmp_path)
+    assert name == "compacted-part-ID-0"
+    assert sorted(map(int, text.split())) == list(range(1, 1001))
+
+
+def test_what_cannot_be_merged_is_refused_by_name(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    builder = FileSink.for_row_format(str(tmp_path), Encoder.simple_string_encoder())
+    concat = FileCompactor.concat_file_compactor()
+    assert builder.enable_compact(strategy(), concat).disable_compact().build().compaction is None
+    with pytest.raises(TypeError, match="it takes a FileCompactStrategy"):
+        builder.enable_compact(None, None)
+    with pytest.raises(ValueError, match=r"neither checkpoints nor a size"):
+        FileCompactStrategy.builder().build()
+    with pytest.raises(ValueError, match=r"the size threshold .* is 0; it must be at least 1"):
+        FileCompactStrategy.builder().set_size_threshold(0)
+    with pytest.raises(UnsupportedFeatureError, match="identical_file_compactor"):
+        FileCompactor.identical_file_compactor()
+    bulk = FileSink.for_bulk_format(
+        str(tmp_path), CsvBulkWriters.for_schema(CsvSchema.builder().build())
+    )
+    with pytest.raises(UnsupportedFeatureError, match=r"enable_compact.* of a bulk format"):
+        bulk.enable_compact(strategy(), concat)
+    with caplog.at_level(logging.WARNING, "opchain.job"):
+        FileCompactStrategy.builder().enable_compaction_on_checkpoint(5)
+    (message,) = caplog.messages
+    assert "merges the files of each checkpoint, not of 5 checkpoints" in message
