@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from opchain.compiler.passes.share_data_sets import PICKLE
 from opchain.compiler.plan.layout import (
     DEFAULT_WIDTH,
     Line,
@@ -38,7 +39,8 @@ def edge_lines(plan: JobPlan, edge: PlannedEdge, *, call_sites: bool = True) -> 
     )
     if edge.is_chained:
         return [f"chained      {ends}"]
-    lines: list[Line] = [f"not chained  {ends}  {exchange_text(edge)}"]
+    pickled = f", {edge.serializer}d" if edge.serializer == PICKLE else ""
+    lines: list[Line] = [f"not chained  {ends}  {exchange_text(edge)}{pickled}"]
     for rule in edge.not_chained_because:
         reason, advice = rule.reason, rule.advice
         if not call_sites:

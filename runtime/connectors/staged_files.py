@@ -240,9 +240,8 @@ class _Staging:
         if self._compaction is None:
             for file in files:
                 if self._is_staged(file.staged):
-                    with suppress(
-                        FileNotFoundError
-                    ):  # the run that has replaced this one has moved it
+                    # The run that has replaced this one may have moved it.
+                    with suppress(FileNotFoundError):
                         self._files.move(file.staged, file.path)
         else:
             with ThreadPoolExecutor(self._compaction.threads) as pool:
@@ -251,7 +250,7 @@ class _Staging:
             self._files.sync_folder(folder)
 
     def _merge(self, group: _Group) -> None:
-        """Merges files into one; goes on where an earlier attempt has stopped."""
+        """Merges files into one; resumes from where an earlier attempt has stopped."""
         left = [file for file in group.files if self._is_staged(file.staged)]
         if not left and not self._is_staged(group.staged):
             return

@@ -483,7 +483,7 @@ def contents(item: Any) -> Any:
         return [contents(part) for part in item]
     if isinstance(item, dict):
         return {key: contents(part) for key, part in item.items()}
-    if isinstance(item, type) or callable(item) or not type(item).__module__.startswith("opchain"):
+    if isinstance(item, type) or not type(item).__module__.startswith("opchain"):
         return (
             repr(item) if type(item).__module__ == "builtins" and not callable(item) else type(item)
         )
