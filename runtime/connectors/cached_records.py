@@ -108,7 +108,7 @@ class _CacheCommitter(Committer):
         self._records.parts = tuple(sorted(committables, key=lambda part: part.subtask))
 
 
-class CacheSource(Source[T]):
+class CacheSource(Source[Any]):
     """Reads the records of a cached stream: each subtask those that the same subtask has written."""
 
     def __init__(self, parts: Sequence[CachedPart]) -> None:
