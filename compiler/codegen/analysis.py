@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Setting = tuple[str, Callable[[Types], StaticType | None]]
 
 _PASSES = 4
-_KEEP_NOTHING = ("as_timestamp_", "identify_", "refuse_", "is_tagged")
+_KEEP_NOTHING = ("as_timestamp_", "identify_", "refuse_", "is_tagged", "fast_dumps", "json_object_")
 """How functions of ours begin that only look at records."""
 
 

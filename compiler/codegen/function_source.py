@@ -28,8 +28,11 @@ BUILTINS = frozenset(
 )
 """Builtins without effects, which give nothing that somebody else holds."""
 
-_LOADS = ast.parse("loads(s)", mode="eval").body
-"""A call of `json.loads` as the module json itself would write it."""
+_JSON: dict[Any, tuple[str, ast.expr]] = {
+    json.loads: ("s", ast.parse("loads(s)", mode="eval").body),
+    json.dumps: ("obj", ast.parse("dumps(obj)", mode="eval").body),
+}
+"""Parameter and call of functions of the module json, as the module itself would write the call."""
 
 LONGEST_INT_BITS = 480
 """More digits than anybody reads in a line."""
@@ -93,8 +96,9 @@ def definition_of(function: Any) -> Definition:
     """
     if not isinstance(function, FunctionType):
         raise Refused(f"{type(function).__name__} is not a Python function")
-    if function is json.loads:  # the rule `read_json` knows its calls
-        return Definition(function, ("s",), [ast.Return(_LOADS)], frozenset())
+    if function in _JSON:  # the rules `read_json` and `write_json` know their calls
+        parameter, call = _JSON[function]
+        return Definition(function, (parameter,), [ast.Return(call)], frozenset())
     name = function.__name__
     if function.__defaults__ or function.__kwdefaults__:
         raise Refused(f"'{name}' has default arguments")

@@ -212,19 +212,22 @@ def _of_item(node: ast.Subscript, names: Names) -> StaticType | None:
 
 def _of_call(node: ast.Call, names: Names) -> StaticType | None:
     called = node.func
-    if node.keywords:
-        return None
     if isinstance(called, ast.Attribute) and type_of(called.value, names) is str:
-        if called.attr in _LIST_METHODS:
+        if called.attr in _LIST_METHODS and not node.keywords:
             return IterableOf(str)
-        return str if called.attr in _TEXT_METHODS else None
-    if not isinstance(called, ast.Name):
+        return str if called.attr in _TEXT_METHODS and not node.keywords else None
+    if not isinstance(called, ast.Name) or node.keywords:
         return None
+    if called.id.startswith(_GIVE_TEXT):
+        return str
     if called.id == "str":
         is_text = len(node.args) == 1 and type_of(node.args[0], names) in (int, float, str)
         return str if is_text else None
     return _BUILTINS.get(called.id)
 
+
+_GIVE_TEXT = ("fast_dumps", "json_object_")
+"""How functions of ours begin that give a text."""
 
 _BUILTINS: dict[str, StaticType] = {"len": int, "ord": int, "range": IterableOf(int)}
 """What calls give; the inliner refuses a name that is not the builtin's."""

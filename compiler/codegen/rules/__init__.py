@@ -32,6 +32,7 @@ from opchain.compiler.codegen.rules.times_in_records import times_in_records
 from opchain.compiler.codegen.rules.use_arrays import use_arrays
 from opchain.compiler.codegen.rules.whole_text import whole_text
 from opchain.compiler.codegen.rules.write_aggregations import write_aggregations
+from opchain.compiler.codegen.rules.write_json import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +57,7 @@ class Rule:
 RULES: tuple[Rule, ...] = (
     Rule(inline_functions, every_call_is_accounted_for),
     Rule(read_json),
+    Rule(write_json),
     Rule(read_fields),
     Rule(write_aggregations),
     Rule(drop_copies, inlines=False),

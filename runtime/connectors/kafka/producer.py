@@ -86,27 +86,28 @@ def send(producer: Any, messages: Iterable[Columns], failures: Failures) -> None
                 repeat(None) if keys is None else keys,
                 repeat(-1) if partitions is None else partitions,
                 repeat(0) if timestamps is None else timestamps,
-                repeat(()) if headers is None else headers,
+                repeat(None) if headers is None else headers,
                 strict=False,
             )
             for value, key, partition, timestamp, own in every:
-                more: dict[str, Any] = {"timestamp": timestamp}
+                # By position: names cost half as much as the rest of the call. The two None are callbacks.
+                message: tuple[Any, ...] = (topic, value, key, partition, None, None, timestamp)
                 if own:
-                    more["headers"] = list(own)
+                    message = (*message, list(own))
                 try:
-                    produce(topic, value, key, partition, **more)
+                    produce(*message)
                 except BufferError:
-                    _produce_later(producer, failures, topic, value, key, partition, **more)
+                    _produce_later(producer, failures, *message)
         producer.poll(0)
         if failures.first is not None:
             return
 
 
-def _produce_later(producer: Any, failures: Failures, *message: Any, **more: Any) -> None:
+def _produce_later(producer: Any, failures: Failures, *message: Any) -> None:
     while failures.first is None:
         producer.poll(_FULL_S)
         try:
-            producer.produce(*message, **more)
+            producer.produce(*message)
         except BufferError:
             continue
         return
@@ -132,8 +133,7 @@ class Serializer:
         if plain is not None:
             topic, keys, values = plain
             if _are_bytes(values) and (keys is None or _are_bytes(keys)):
-                plain_times = None if timestamps is None else list(map(_time, timestamps))
-                return [(topic, keys, values, plain_times, None, None)]
+                return [(topic, keys, values, _times(timestamps), None, None)]
         times: Sequence[int | None] = timestamps or [None] * len(records)
         rows: dict[str, list[Any]] = {}
         for record, timestamp in zip(records, times, strict=True):
@@ -184,6 +184,13 @@ def _check(message: KafkaProducerMessage) -> None:
 
 def _are_bytes(column: list[Any]) -> bool:
     return set(map(type, column)) <= {bytes, type(None)}
+
+
+def _times(timestamps: Sequence[int | None] | None) -> list[int] | None:
+    if timestamps is None:
+        return None
+    known: list[Any] = list(timestamps)
+    return known if None not in known and min(known, default=0) >= 0 else list(map(_time, known))
 
 
 def _time(timestamp: int | None) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.runtime.connectors.kafka.client import (
@@ -79,7 +80,7 @@ class RangeReader:
         self._timeout_s = float(properties.get(API_TIMEOUT, API_TIMEOUT_MS)) / 1000
         library = confluent_kafka()
         self._partition = library.TopicPartition
-        self._error = library.Message.error
+        self._message = library.Message
         self._end_of_partition = library.KafkaError._PARTITION_EOF  # noqa: SLF001 - its public name
         given = {
             GROUP: "opchain",  # the library wants one
@@ -167,20 +168,15 @@ class RangeReader:
             return
         touched: dict[tuple[str, int], _Open] = {}
         messages = [first, *self._consumer.consume(batch_size, 0)]
-        for place, group in groupby(messages, self._place):
+        for place, own in self._by_place(messages):
             opened = self._open.get(place)
             if opened is None or opened.is_over:
                 continue
             touched[place] = opened
-            own = list(group)
-            if any(map(self._error, own)):
-                own = [
-                    message
-                    for message in own
-                    if message.error() is None or self._is_end(message, opened.item)
-                ]
+            if any(map(self._message.error, own)):
                 for message in own:
-                    opened.take([message])
+                    if message.error() is None or self._is_end(message, opened.item):
+                        opened.take([message])
             else:
                 opened.take(own)
         for opened in touched.values():
@@ -191,9 +187,17 @@ class RangeReader:
                 item = opened.item
                 self._consumer.pause([self._partition(item.topic, item.partition)])
 
-    @staticmethod
-    def _place(message: Any) -> tuple[str, int]:
-        return message.topic(), message.partition()
+    def _by_place(self, messages: list[Any]) -> Iterator[tuple[tuple[str, int], list[Any]]]:
+        """Messages that follow one another in a partition."""
+        message = self._message
+        places = list(
+            zip(map(message.topic, messages), map(message.partition, messages), strict=True)
+        )
+        if len(set(places)) == 1:
+            yield places[0], messages
+            return
+        for place, group in groupby(zip(places, messages, strict=True), itemgetter(0)):
+            yield place, [item for _, item in group]
 
     def _is_end(self, message: Any, item: PartitionRange) -> bool:
         """Whether this is the end of the partition, and no error; raises what is one indeed."""

@@ -132,6 +132,19 @@ def parsed(env: Any) -> None:
     seen(rows.map(lambda row: (row["user"], row.get("price"), row.get("none", 1))), "rows")
 
 
+def written_json(env: Any) -> None:
+    pairs = env.from_sequence(1, 40).map(lambda x: (x, "é" * (x % 3), x / 7, {"x": [x, None]}))
+    wide = pairs.map(
+        lambda p: json.dumps({"number": p[0], '"100 %s"\\': p[1], "rest": p[2], "more": p[3]})
+    )
+    seen(wide.map(lambda text: text.upper()), "objects")
+    seen(pairs.map(lambda p: (json.dumps({"x": p[0]}), json.dumps({"y": p[1]}))), "two")
+    seen(pairs.map(json.dumps), "rows")  # a whole record
+    seen(pairs.map(lambda p: json.dumps({**p[3], "x": 1}, sort_keys=True)), "as they are")
+    rows = pairs.map(lambda p: json.dumps({"key": p[0] % 5, "is": p[0] > 9}), Types.STRING())
+    seen(rows.key_by(lambda text: text[8], Types.STRING()), "keyed")
+
+
 def declared(env: Any) -> None:
     pair = Types.TUPLE([Types.LONG(), Types.DOUBLE()])
     rows = env.from_sequence(0, 60).map(lambda x: (x, x / 2 if x % 2 else x // 2), output_type=pair)
@@ -149,10 +162,13 @@ def states(env: Any) -> None:
     seen(rows.key_by(lambda row: row[0]).process(Counting()), "counted")
 
 
-PROGRAMS = (classes, sums, windows, parsed, declared, arithmetic, states)
+PROGRAMS = (classes, sums, windows, parsed, written_json, declared, arithmetic, states)
 
 
-NAMES = ("odd", "counted", "sums", "greatest", "ones", "means", "rows", "some", "pairs")
+NAMES = (
+    *("odd", "counted", "sums", "greatest", "ones", "means", "rows", "some", "pairs"),
+    *("objects", "two", "as they are", "keyed"),
+)
 
 
 def give_the_same(ran: Ran, expected: Ran, last: str) -> None:
@@ -250,6 +266,26 @@ def test_a_field_that_is_missing_fails_as_in_json_loads(form: str) -> None:
     error = failure_of(draw, form)
     assert type(error) is KeyError
     assert "at record '{}'" in notes_of(error)
+
+
+def test_json_of_known_fields_fills_a_template() -> None:
+    text = source_of(written_json)
+    assert "json_object_2(value_1_for_2[0]," in text
+    assert "(json_object_6(value_1_for_6[0]), json_object_6_too(value_1_for_6[1]))" in text
+    assert "value_9 = fast_dumps(value_1_for_9)" in text
+    assert "sort_keys=True)" in text
+
+
+@pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
+def test_a_value_that_json_does_not_know_fails_as_in_json_dumps(form: str) -> None:
+    def draw(env: Any) -> None:
+        values = env.from_sequence(1, 9).map(lambda x: x if x < 5 else {x})
+        seen(values.map(lambda value: json.dumps({"value": value})), "texts")
+
+    error = failure_of(draw, form)
+    assert type(error) is TypeError
+    assert str(error) == "Object of type set is not JSON serializable"
+    assert "at record {5}" in notes_of(error)
 
 
 def test_numbers_that_may_overflow_stay_in_the_loop() -> None:

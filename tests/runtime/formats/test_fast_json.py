@@ -1,7 +1,8 @@
-"""Whatever is read by msgspec is what `json.loads` gives."""
+"""Generated code reads and writes JSON as `json.loads` and `json.dumps` do, in values, texts and errors."""
 
 from __future__ import annotations
 
+import enum
 import json
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.task.generated_code import JsonFields, fast_loads
+from opchain.runtime.task.generated_code import JsonFields, fast_dumps, fast_loads, json_object
 
 VALUES = (
     *("-0", "1e5", "1.0", "12345678901234567890123", "1e400", "NaN", "-0.0", '"\\ud800"', "01"),
@@ -63,3 +64,64 @@ def test_documents_are_read_alike(document: Any) -> None:
     text = json.dumps(document)
     found = fast_loads()(text)
     assert repr(found) == repr(json.loads(text))
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+class Text(str):
+    __slots__ = ()
+
+
+def in_a_circle() -> list[Any]:
+    found: list[Any] = []
+    found.append(found)
+    return found
+
+
+ODD_VALUES: tuple[Any, ...] = (
+    *(True, None, 1.5, float("nan"), float("-inf"), 10**5_000, -(10**20), Level.LOW, Text("t")),
+    *(
+        'a"b\\\n\x00\ud800é\U0001f600',
+        b"bytes",
+        {1},
+        object,
+        in_a_circle(),
+        {1: 2, None: 3},
+        {(): 1},
+    ),
+    *([{"x": ({},)}], {"a": object}, json, [1] * 3, (), {}),
+)
+
+
+@pytest.mark.parametrize("value", ODD_VALUES, ids=lambda value: type(value).__name__)
+def test_dumps_gives_the_texts_and_errors_of_json(value: Any) -> None:
+    assert outcome(fast_dumps(), value) == outcome(json.dumps, value)
+    fields = ("plain", "100 %s %", 'é"\n')
+    write = json_object(fields)
+    assert outcome(lambda item: write(1, item, "x"), value) == outcome(
+        lambda item: json.dumps(dict(zip(fields, (1, item, "x"), strict=True))), value
+    )
+
+
+@given(documents)
+def test_documents_are_written_alike(document: Any) -> None:
+    assert fast_dumps()(document) == json.dumps(document)
+    assert json_object(("a", "b"))(document, 7) == json.dumps({"a": document, "b": 7})
+
+
+def test_an_encoder_that_the_user_has_replaced_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Sets(json.JSONEncoder):
+        def default(self, o: Any) -> Any:
+            return sorted(o)
+
+    monkeypatch.setattr(json, "_default_encoder", Sets())
+    assert fast_dumps()({2, 1}) == "[1, 2]"
+    assert json_object(("x",))({2, 1}) == '{"x": [1, 2]}'
+
+
+def test_a_default_that_the_user_has_replaced_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    dumps = fast_dumps()
+    monkeypatch.setattr(json.JSONEncoder, "default", lambda _, value: sorted(value))
+    assert dumps({2, 1}) == "[1, 2]"

@@ -1,0 +1,68 @@
+"""`json.dumps` of a dictionary display fills a template, and of anything else it is faster, too.
+
+    value_1 = json_dumps_1({'user': a, 'count': b})      value_1 = json_object_1(a, b)
+
+The text is the same, character by character, and so are the errors (`JsonObject` in runtime/task/generated_code.py).
+Only calls with one argument are rewritten: others ask for another form of text.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from typing import TYPE_CHECKING
+
+from opchain.compiler.codegen import form as f
+
+if TYPE_CHECKING:
+    from opchain.compiler.codegen.form import Form
+
+_MOST_FIELDS = 100
+
+
+def write_json(form: Form) -> None:
+    """Rewrites calls that are known to be of `json.dumps`."""
+    dumps = {name for name, value in form.constants.items() if value is json.dumps}
+    if not dumps:
+        return
+    for function in form.functions:
+        if not function.guards:
+            continue
+        for statement in f.all_statements(function.body):
+            for expression in f.own_expressions(statement):
+                for node in ast.walk(expression):
+                    if (
+                        isinstance(node, ast.Call)
+                        and isinstance(node.func, ast.Name)
+                        and node.func.id in dumps
+                        and len(node.args) == 1
+                        and not node.keywords
+                        and not isinstance(node.args[0], ast.Starred)
+                    ):
+                        _rewrite(form, node, f.operator_of(statement))
+
+
+def _rewrite(form: Form, call: ast.Call, operator: int) -> None:
+    (value,) = call.args
+    call.is_fresh = True  # type: ignore[attr-defined]
+    fields = _fields(value)
+    if fields is None:
+        call.func = f.name(form.names.bind("fast_dumps", "fast_dumps"))
+        form.remark(operator, "json.dumps makes its encoder once")
+        return
+    assert isinstance(value, ast.Dict)
+    name, what = f"json_object_{operator}", ("json_object", fields)
+    while form.names.bindings.get(name, what) != what:  # another one of the same operator
+        name += "_too"
+    call.func = f.name(form.names.bind(name, *what))
+    call.args = value.values
+    form.remark(operator, f"writes JSON with the fields {', '.join(map(repr, fields))}")
+
+
+def _fields(value: ast.expr) -> tuple[str, ...] | None:
+    """The keys of a dictionary display, if they are different texts that are known."""
+    if not isinstance(value, ast.Dict) or not 0 < len(value.keys) <= _MOST_FIELDS:
+        return None
+    keys = [key.value if isinstance(key, ast.Constant) else None for key in value.keys]
+    fields = tuple(key for key in keys if type(key) is str)
+    return fields if len(set(fields)) == len(keys) else None
