@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from opchain.runtime.state.keys.java_hash import Hasher, java_hash_code
 from opchain.runtime.state.keys.key_groups import check_parallelism, murmur_hash
-from opchain.runtime.state.keys.pyflink_keys import hash_pickled
 from opchain.runtime.state.keys.vector_hash import VectorHash, vector_hash
 
 if TYPE_CHECKING:
@@ -96,14 +95,10 @@ class _Numbering:
         self._parallelism = parallelism
         self._hasher = hasher
         self._vector = vector
-        pickles = hash_pickled in (
-            hasher,
-            getattr(hasher, "inner", None),
-        )  # key by key, 300 to 500 ns
         self._vector_beats_cache = {
             kind: size
             for kind, size in _VECTOR_BEATS_CACHE.items()
-            if vector is not None and vector.rule(kind, hasher) is not None and not pickles
+            if vector is not None and vector.rule(kind, hasher) is not None
         }
         self._caches: dict[type, _Cache] = {
             kind: _Cache(rests=kind in self._vector_beats_cache) for kind in _EQUAL_MEANS_SAME_CODE

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     Codes: TypeAlias = NDArray[np.uint32]
     Rule: TypeAlias = Callable[[Sequence[Any]], Codes | None]
 
-_PICKLED_AT_ONCE = frozenset({int, bool, str, bytes})
 _UNITS_LIMIT = 1 << 17
 """Units hashed in one go: two tables of powers of this length, 1 MB together, are kept per process."""
 
@@ -51,6 +50,20 @@ _MURMUR_WORDS = (
     *(0xCC9E2D51, 0x1B873593, 0xE6546B64, 0x85EBCA6B, 0xC2B2AE35, 0x7FFFFFFF),
     *(4, 5, 13, 15, 16, 17, 19),
 )
+
+
+_SHORT_TEXT = 255
+_AFTER_TEXT = (0x94 - 256) * 31 + ord(".") & MASK
+"""The bytes behind a text in its pickle: it is noted, and it is all."""
+
+
+@functools.lru_cache(maxsize=1)
+def _hashes_before_texts() -> Codes:
+    """The hash codes of the bytes before a text in its pickle, by its length in bytes."""
+    import numpy as np
+
+    pickles = (pickle.dumps("a" * size, 5)[: -size - 2] for size in range(_SHORT_TEXT + 1))
+    return np.array([java_hash.hash_bytes(before) & MASK for before in pickles], np.uint32)
 
 
 @functools.lru_cache(maxsize=1)
@@ -87,6 +100,12 @@ class VectorHash:
             java_hash.hash_bytes: self._bytes,
             java_hash.hash_tuple: self._tuples,
             java_hash.hash_list: self._lists,
+        }
+        self._pickled: Mapping[type, Rule] = {
+            int: self._pickled_ints,
+            bool: self._pickles,
+            str: self._pickled_texts,
+            bytes: self._pickles,
         }
 
     def codes(
@@ -136,8 +155,8 @@ class VectorHash:
             inner = self.rule(kind, hasher.inner)
             return None if inner is None else functools.partial(self._rows_of_one, inner)
         if hasher is hash_pickled:
-            is_scalar = kind in _PICKLED_AT_ONCE
-            return functools.partial(self._rows_of_one, self._pickles) if is_scalar else None
+            pickled = self._pickled.get(kind)
+            return None if pickled is None else functools.partial(self._rows_of_one, pickled)
         if hasher is java_hash_code:
             scalar = hasher_of_class(kind)
             return None if scalar is None else self._rules.get(scalar)
@@ -186,8 +205,49 @@ class VectorHash:
         codes = inner(keys)
         return None if codes is None else codes + np.uint32(ROW_OF_ONE)
 
-    def _pickles(self, keys: Sequence[Any]) -> Codes | None:
+    def _pickles(self, keys: Sequence[Any]) -> Codes:
         return self._bytes([pickle.dumps(key, 5) for key in keys])
+
+    def _pickled_texts(self, keys: Sequence[str]) -> Codes:
+        """Without pickling: bytes that depend on the length, the text in UTF-8, and two more bytes."""
+        import numpy as np
+
+        text = "".join(keys)
+        content = text.encode("utf-8", "surrogatepass")
+        if len(content) >= _UNITS_LIMIT or max(map(len, keys)) > _SHORT_TEXT:
+            return self._pickles(keys)
+        sizes: Sequence[Sized] = keys
+        if len(content) != len(text):
+            sizes = [key.encode("utf-8", "surrogatepass") for key in keys]
+        lengths = self._lengths(sizes)
+        if lengths.max() > _SHORT_TEXT:
+            return self._pickles(keys)
+        units = np.frombuffer(content, np.int8).astype(np.int32).view(np.uint32)
+        ends = np.cumsum(lengths)
+        texts = self._polynomial(units, ends - lengths, ends) if len(units) else np.uint32(0)
+        before = _hashes_before_texts()[lengths]
+        codes: Codes = (before * self._powers[lengths] + texts) * np.uint32(31 * 31) + _AFTER_TEXT
+        return codes
+
+    def _pickled_ints(self, keys: Sequence[int]) -> Codes:
+        """Without pickling those of 32 bits: bytes that depend on the size, the int, and a byte more."""
+        import numpy as np
+
+        longs = self._int64s(keys)
+        if longs is None or longs.min() < -(1 << 31) or longs.max() >= 1 << 31:
+            return self._pickles(keys)
+        codes = np.empty(len(longs), np.uint32)
+        is_unsigned = longs >= 0
+        sizes = np.where(is_unsigned & (longs < 1 << 16), np.where(longs < 1 << 8, 1, 2), 4)
+        for size, sample in ((1, 1), (2, 1 << 8), (4, 1 << 16)):
+            places = sizes == size
+            before = java_hash.hash_bytes(pickle.dumps(sample, 5)[: -size - 1]) & MASK
+            some = longs[places]
+            code = np.full(len(some), before, np.uint32)
+            for shift in range(0, 8 * size, 8):
+                code = code * np.uint32(31) + (some >> shift).astype(np.int8).astype(np.uint32)
+            codes[places] = code * np.uint32(31) + np.uint32(ord("."))
+        return codes
 
     def _one_by_one(self, keys: Sequence[Any], hasher: Hasher) -> Codes:
         import numpy as np

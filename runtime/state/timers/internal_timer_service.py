@@ -191,13 +191,9 @@ class BatchTimerService(InternalTimerService):
             self._processing_timers.add(time, namespace, self._backend.state_key)
 
     def advance_watermark(self, watermark: int) -> None:
-        """The last watermark ends the key at hand; there are no others in batch mode."""
-        if watermark == MAX_LONG_VALUE:
-            self.end_key()
-
-    def end_key(self) -> None:
-        """Fires everything that the key at hand has registered."""
-        if not (self.event_timers or self._processing_timers):
+        """The last watermark ends the key at hand: fires all that it has registered. There are no others in batch mode."""
+        is_idle = not (self.event_timers or self._processing_timers)
+        if is_idle or watermark != MAX_LONG_VALUE:
             return
         super().advance_watermark(MAX_LONG_VALUE)
         self._on_processing_time(MAX_LONG_VALUE)

@@ -93,7 +93,8 @@ class TimerServices:
 
     def end_key(self) -> None:
         """In batch mode: fires what the current key has registered."""
-        self.advance_watermark(MAX_LONG_VALUE)
+        for service in self._services.values():
+            service.advance_watermark(MAX_LONG_VALUE)
 
     def event_time_timer_count(self) -> int:
         """How many event-time timers wait, in all services."""

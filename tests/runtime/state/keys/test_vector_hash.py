@@ -14,6 +14,7 @@ from opchain.runtime.state.keys import vector_hash as module
 from opchain.runtime.state.keys.java_hash import MASK, java_hash_code, nested_hash_code
 from opchain.runtime.state.keys.key_groups import murmur_hash
 from opchain.runtime.state.keys.key_hashers import hasher_named, list_of, tuple_of
+from opchain.runtime.state.keys.pyflink_keys import RowKey, hash_pickled
 from opchain.runtime.state.keys.vector_hash import VectorHash, vector_hash
 from opchain.runtime.types.row import Row
 
@@ -93,6 +94,28 @@ def test_codes_of_declared_types(name: str, data: st.DataObject) -> None:
     keys = data.draw(st.lists(strategy))
     expected = [hasher(key) & MASK for key in keys]
     assert vector_hash().codes(keys, hasher).tolist() == expected
+
+
+UNTYPED: dict[str, st.SearchStrategy[Any]] = {
+    "small int": st.integers(-300, 300) | st.integers(65_000, 66_000),
+    "int": st.integers(-(2**31), 2**31 - 1),
+    "any int": st.integers(),
+    "bool": st.booleans(),
+    "text": ANY_TEXT,
+    "long text": st.integers(80, 90).map("\u20ac".__mul__) | st.integers(250, 260).map("a".__mul__),
+    "bytes": st.binary(),
+}
+
+
+@pytest.mark.parametrize("name", UNTYPED)
+@given(data=st.data())
+def test_codes_of_keys_without_a_type_are_those_of_their_pickles(
+    name: str, data: st.DataObject
+) -> None:
+    keys = data.draw(st.lists(UNTYPED[name], min_size=1))
+    for hasher in (hash_pickled, RowKey(hash_pickled)):
+        found = vector_hash().codes(keys, hasher).tolist()
+        assert found == [hasher(key) & MASK for key in keys]
 
 
 @pytest.mark.parametrize("name", ["str", "bytes", "list", "nested tuple"])
