@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from opchain.compiler.graph.call_site import user_call_site
+from opchain.compiler.graph.transformation import user_call_site
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.client import (
     CompletableFuture,
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import NoReturn
 
-    from opchain.compiler.graph.call_site import CallSite
     from opchain.compiler.graph.plan import Plan, Program
+    from opchain.compiler.graph.transformation import CallSite
     from opchain.runtime.configuration.configuration import Configuration
     from opchain.runtime.types.type_variables import T
 

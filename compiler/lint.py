@@ -58,9 +58,9 @@ from opchain.runtime.watermarks.strategy import NoWatermarks
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from opchain.compiler.graph.call_site import CallSite
     from opchain.compiler.graph.plan import Plan
     from opchain.compiler.graph.stream_graph import StreamGraph, StreamNode
+    from opchain.compiler.graph.transformation import CallSite
 
 
 @dataclass(frozen=True, slots=True)

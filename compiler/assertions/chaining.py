@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from opchain.compiler.graph.plan import Program
 from opchain.compiler.passes.chaining_rules import CHAINING_RULES
 from opchain.compiler.passes.pipeline import compile_program
-from opchain.compiler.plan.edges import edge_lines
 from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.layout import listed, set_lines
 from opchain.compiler.plan.model import JobPlan
-from opchain.compiler.plan.text import plan_text
+from opchain.compiler.plan.text import edge_lines, plan_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
-from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.transformation import (
     CacheTransformation,
     OperatorTransformation,
     PartitionTransformation,
     SideOutputTransformation,
     UnionTransformation,
+    user_call_site,
 )
 from opchain.runtime.columnar.type_mapping import spark_type_of
 from opchain.runtime.errors import GraphError, short_repr

@@ -1,13 +1,22 @@
-"""ConnectedStreams and BroadcastConnectedStream: two streams of different types before one operator."""
+"""Several streams before one operator: ConnectedStreams, BroadcastConnectedStream, and any number of inputs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function, type_of
+from opchain.compiler.dsl.argument_checks import (
+    at_call,
+    checked,
+    checked_function,
+    checked_stream,
+    type_of,
+)
 from opchain.compiler.dsl.data_stream import DataStream
-from opchain.compiler.graph.call_site import user_call_site
-from opchain.compiler.graph.transformation import OperatorTransformation
+from opchain.compiler.graph.transformation import (
+    ChainingStrategy,
+    OperatorTransformation,
+    user_call_site,
+)
 from opchain.runtime.errors import GraphError
 from opchain.runtime.functions.process_functions import (
     BroadcastProcessFunction,
@@ -15,7 +24,11 @@ from opchain.runtime.functions.process_functions import (
     KeyedBroadcastProcessFunction,
     KeyedCoProcessFunction,
 )
-from opchain.runtime.functions.record_functions import CoFlatMapFunction, CoMapFunction
+from opchain.runtime.functions.record_functions import (
+    CoFlatMapFunction,
+    CoMapFunction,
+    FlatMapFunction,
+)
 from opchain.runtime.functions.state_descriptors import MapStateDescriptor
 from opchain.runtime.program.operator_specs import (
     BroadcastProcessSpec,
@@ -24,10 +37,11 @@ from opchain.runtime.program.operator_specs import (
     CoProcessSpec,
     KeyedBroadcastProcessSpec,
     KeyedCoProcessSpec,
+    MultiInputSpec,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from opchain.compiler.dsl.argument_checks import DeclaredType
     from opchain.compiler.dsl.stream import Stream
@@ -207,3 +221,43 @@ class ConnectedStreams(Generic[T1, T2]):
                 f"{types[1]!r}; declare the same type for both"
             )
         return with_two_inputs(spec, self.stream1, self.stream2, output_type)
+
+
+def multiple_input(
+    streams: Sequence[DataStream[Any]],
+    functions: Sequence[FlatMapFunction[Any, R] | Callable[[Any], Iterable[R]]],
+    output_type: DeclaredType = None,
+) -> DataStream[R]:
+    """Flat-maps each stream with its own function, all in one operator.
+
+    Sources in front of it run inside its vertex (HEAD_WITH_SOURCES), which no operator with several
+    inputs gets otherwise.
+
+    Flink: `MultipleInputTransformation`, and `KeyedMultipleInputTransformation` where all streams
+    are keyed; made by its table planner alone.
+    """
+    call = "multiple_input"
+    if not streams or len(streams) != len(functions):
+        raise ValueError(
+            f"{at_call(call)} got {len(streams)} streams and {len(functions)} functions; "
+            "it needs at least one stream, and one function per stream"
+        )
+    first = streams[0]
+    for stream, function in zip(streams, functions):  # noqa: B905 - checked above
+        checked_stream(stream, DataStream, first, call)
+        checked_function(function, FlatMapFunction, call, callables=True)
+    environment = first.get_execution_environment()
+    keys = [stream.state_key for stream in streams]
+    transformation = OperatorTransformation(
+        environment.next_transformation_id(),
+        MultiInputSpec.default_name,
+        [stream.transformation for stream in streams],
+        spec=MultiInputSpec(tuple(functions)),  # type: ignore[arg-type]  # FlatMapFunctions too
+        parallelism=environment.get_parallelism(),
+        key_bys=keys if None not in keys else (),
+        call_site=user_call_site(),
+        output_type=type_of(output_type, call),
+    )
+    transformation.chaining_strategy = ChainingStrategy.HEAD_WITH_SOURCES
+    environment.add_operator(transformation)
+    return DataStream(environment, transformation)

@@ -1,11 +1,10 @@
-"""DataStream: transformations, partitioners and sinks of a stream."""
-# ruff: noqa: PLC0415 - streams make each other (a KeyedStream is a DataStream): those modules are
+"""DataStream: transformations, partitioners and sinks of a stream; DataStreamSink: its end."""
 
 from __future__ import annotations
 
 import warnings
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from opchain.compiler.dsl.argument_checks import (
     at_call,
@@ -15,17 +14,17 @@ from opchain.compiler.dsl.argument_checks import (
     declared_type,
 )
 from opchain.compiler.dsl.collected import CloseableIterator
-from opchain.compiler.dsl.data_stream_sink import DataStreamSink
-from opchain.compiler.dsl.operator_attributes import OperatorAttributes
-from opchain.compiler.graph.call_site import user_call_site
+from opchain.compiler.dsl.stream import OperatorAttributes, set_uid
 from opchain.compiler.graph.partitioner import ExchangeMode, KeyBy, Partitioner, PartitionerKind
 from opchain.compiler.graph.transformation import (
     CacheTransformation,
+    ChainingStrategy,
     OperatorTransformation,
     PartitionTransformation,
     SideOutputTransformation,
     SinkTransformation,
     UnionTransformation,
+    user_call_site,
 )
 from opchain.runtime.connectors.file_sink import StreamingFileSink
 from opchain.runtime.connectors.print_sink import PrintSinkFunction
@@ -67,21 +66,89 @@ if TYPE_CHECKING:
         BroadcastStream,
         ConnectedStreams,
     )
-    from opchain.compiler.dsl.joined_streams import CoGroupedStreams, JoinedStreams
+    from opchain.compiler.dsl.environment import StreamExecutionEnvironment
+    from opchain.compiler.dsl.joins import CoGroupedStreams, JoinedStreams
     from opchain.compiler.dsl.keyed_stream import KeyedStream
-    from opchain.compiler.dsl.partition_window import PartitionWindowedStream
-    from opchain.compiler.dsl.windowed_stream import AllWindowedStream
+    from opchain.compiler.dsl.windowed_stream import AllWindowedStream, PartitionWindowedStream
+    from opchain.compiler.graph.transformation import Transformation
+    from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
     from opchain.runtime.functions.state_descriptors import MapStateDescriptor
     from opchain.runtime.functions.window import Window
     from opchain.runtime.watermarks.strategy import WatermarkStrategy
     from opchain.runtime.windows.assigners import WindowAssigner
 
+    W = TypeVar("W", bound=Window)
+
+
+class DataStreamSink(Generic[T]):
+    """A sink that is part of the program; each setter returns it.
+
+    What is set on a sink of `sink_to` holds for its writer and its committer.
+    """
+
+    def __init__(
+        self, environment: StreamExecutionEnvironment, transformation: Transformation
+    ) -> None:
+        self._environment = environment
+        self.transformation = transformation
+
+    def __repr__(self) -> str:
+        return f"<DataStreamSink '{self.transformation.name}' ({self.transformation.call_site})>"
+
+    def name(self, name: str) -> DataStreamSink[T]:
+        """Names the sink, in the plan, the logs and the metrics."""
+        self.transformation.name = checked(name, str, "name", "the name")
+        return self
+
+    def uid(self, uid: str) -> DataStreamSink[T]:
+        """Fixes the sink's operator id, under which its state is found again."""
+        set_uid(self.transformation, uid)
+        return self
+
+    def set_uid_hash(self, uid_hash: str) -> DataStreamSink[T]:
+        """Gives the id under which a savepoint made elsewhere knows the sink: 32 hex digits.
+
+        Raises:
+            GraphError: The sink is one of `sink_to`, which becomes several operators.
+        """
+        self.transformation.set_uid_hash(uid_hash)
+        return self
+
+    def set_parallelism(self, parallelism: int) -> DataStreamSink[T]:
+        """Sets how many subtasks write."""
+        self.transformation.set_parallelism(parallelism)
+        return self
+
+    def set_max_parallelism(self, max_parallelism: int) -> DataStreamSink[T]:
+        """Sets the highest parallelism to rescale to. Flink has it in Java only."""
+        self.transformation.set_max_parallelism(max_parallelism)
+        return self
+
+    def set_description(self, description: str) -> DataStreamSink[T]:
+        """Describes the sink in plans, at more length than its name."""
+        self.transformation.description = checked(
+            description, str, "set_description", "the description"
+        )
+        return self
+
+    def disable_chaining(self) -> DataStreamSink[T]:
+        """Keeps the sink out of its input's vertex."""
+        self.transformation.chaining_strategy = ChainingStrategy.NEVER
+        return self
+
+    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> DataStreamSink[T]:
+        """Puts the sink into a slot sharing group, by name or with its resources."""
+        self.transformation.slot_sharing_group = self._environment.slot_sharing_group_name(
+            slot_sharing_group
+        )
+        return self
+
+
+# ruff: noqa: PLC0415 - streams make each other (a KeyedStream is a DataStream): those modules are
+
 
 _BY_KEY = {PartitionerKind.HASH, PartitionerKind.FORWARD_FOR_CONSECUTIVE_HASH}
 
-
-if TYPE_CHECKING:
-    W = TypeVar("W", bound=Window)
 
 R = TypeVar("R")
 T2 = TypeVar("T2")
@@ -285,7 +352,7 @@ class DataStream(OperatorAttributes[T]):
 
         Flink: `DataStream.join`; PyFlink has none.
         """
-        from opchain.compiler.dsl.joined_streams import JoinedStreams
+        from opchain.compiler.dsl.joins import JoinedStreams
 
         return JoinedStreams(self, checked_stream(other_stream, DataStream, self, "join"))
 
@@ -294,7 +361,7 @@ class DataStream(OperatorAttributes[T]):
 
         Flink: `DataStream.coGroup`; PyFlink has none.
         """
-        from opchain.compiler.dsl.joined_streams import CoGroupedStreams
+        from opchain.compiler.dsl.joins import CoGroupedStreams
 
         return CoGroupedStreams(self, checked_stream(other_stream, DataStream, self, "co_group"))
 
@@ -318,7 +385,7 @@ class DataStream(OperatorAttributes[T]):
 
         Flink: `DataStream.fullWindowPartition`; PyFlink has none.
         """
-        from opchain.compiler.dsl.partition_window import PartitionWindowedStream
+        from opchain.compiler.dsl.windowed_stream import PartitionWindowedStream
 
         return PartitionWindowedStream(self)
 

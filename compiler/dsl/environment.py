@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, overload
 from opchain.compiler import interception
 from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function, type_of
 from opchain.compiler.dsl.data_stream import DataStream
-from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.transformation import (
     MAX_PARALLELISM_LIMIT,
     UNSET,
     ChainingStrategy,
     OperatorTransformation,
+    user_call_site,
 )
 from opchain.compiler.interception import CapturedJobClient
 from opchain.compiler.settings import pipeline_options

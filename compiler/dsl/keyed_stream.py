@@ -1,4 +1,4 @@
-"""KeyedStream: a stream whose state and timers belong to a key."""
+"""KeyedStream: a stream whose state and timers belong to a key; DataStreamUtils reinterprets a stream as one."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from opchain.compiler.dsl.argument_checks import (
     type_of,
 )
 from opchain.compiler.dsl.data_stream import DataStream
-from opchain.compiler.graph.call_site import user_call_site
 from opchain.compiler.graph.partitioner import ExchangeMode, KeyBy, Partitioner, PartitionerKind
-from opchain.compiler.graph.transformation import PartitionTransformation
+from opchain.compiler.graph.transformation import PartitionTransformation, user_call_site
 from opchain.runtime.errors import GraphError
 from opchain.runtime.functions.field_functions import FieldAggregation
-from opchain.runtime.functions.key_selectors import WithKey
+from opchain.runtime.functions.key_selectors import KeySelector, WithKey
 from opchain.runtime.functions.process_functions import KeyedProcessFunction, ProcessFunction
 from opchain.runtime.functions.record_functions import ReduceFunction
 from opchain.runtime.program.operator_specs import (
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from opchain.compiler.dsl.argument_checks import DeclaredType
-    from opchain.compiler.dsl.interval_join import IntervalJoin
+    from opchain.compiler.dsl.joins import IntervalJoin
     from opchain.compiler.dsl.windowed_stream import WindowedStream
     from opchain.compiler.graph.transformation import Transformation
     from opchain.runtime.functions.window import Window
@@ -158,7 +157,7 @@ class KeyedStream(DataStream[T], Generic[K, T]):
 
         Flink: `KeyedStream.intervalJoin`; PyFlink has none.
         """
-        from opchain.compiler.dsl.interval_join import IntervalJoin  # noqa: PLC0415 - a cycle
+        from opchain.compiler.dsl.joins import IntervalJoin  # noqa: PLC0415 - a cycle
 
         return IntervalJoin(self, other_stream)
 
@@ -249,3 +248,24 @@ def count_windows(method: str, size: int, slide: int) -> WindowAssigner[Any, Any
         if checked(value, int, method, f"the {what}") < (what == "size"):
             raise ValueError(f"{at_call(method)}: the {what} is {value}")
     return CountSlidingWindowAssigner(size, slide) if slide else CountTumblingWindowAssigner(size)
+
+
+class DataStreamUtils:
+    """Flink: `DataStreamUtils`; PyFlink has none."""
+
+    @staticmethod
+    def reinterpret_as_keyed_stream(
+        stream: DataStream[T],
+        key_selector: KeySelector[T, K] | Callable[[T], K],
+        key_type: DeclaredType = None,
+    ) -> KeyedStream[K, T]:
+        """The stream as a keyed one, without moving a record.
+
+        Each record must already be in the subtask that `key_by` with this selector would send it to,
+        as behind an operator on such a keyed stream. A record elsewhere fails the job.
+        """
+        call = "reinterpret_as_keyed_stream"
+        checked(stream, DataStream, call, "the stream")
+        checked_function(key_selector, KeySelector, call, callables=True)
+        key_by = KeyBy(key_selector, type_of(key_type, call))
+        return KeyedStream.partitioned(stream, PartitionerKind.FORWARD, key_by)

@@ -1,4 +1,4 @@
-"""What every stream of the DSL is: an environment, and the transformation it stands for."""
+"""Stream, the base of all streams: its transformation, and the attributes of the operator (name, uid, parallelism, chaining)."""
 
 from __future__ import annotations
 
@@ -6,19 +6,33 @@ import html
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic
 
-from opchain.compiler.dsl.argument_checks import declared_type, type_of
-from opchain.compiler.graph.call_site import user_call_site
-from opchain.compiler.graph.transformation import OperatorTransformation
-from opchain.runtime.errors import StreamError
+from opchain.compiler.dsl.argument_checks import at_call, checked, declared_type, type_of
+from opchain.compiler.graph.transformation import (
+    CacheTransformation,
+    ChainingStrategy,
+    OperatorTransformation,
+    PartitionTransformation,
+    SideOutputTransformation,
+    SinkTransformation,
+    user_call_site,
+)
+from opchain.runtime.errors import GraphError, StreamError, UnsupportedFeatureError
+from opchain.runtime.program.operator_specs import GUARDED_KINDS, GuardedSpec
+from opchain.runtime.types.output_tag import OutputTag
 from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
+    from typing import Literal
+
+    from typing_extensions import Self
+
     from opchain.compiler.dsl.argument_checks import DeclaredType
     from opchain.compiler.dsl.data_stream import DataStream
     from opchain.compiler.dsl.environment import StreamExecutionEnvironment
     from opchain.compiler.graph.partitioner import KeyBy
     from opchain.compiler.graph.transformation import Transformation
     from opchain.compiler.settings.execution_config import ExecutionConfig
+    from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
     from opchain.runtime.program.operator_specs import OperatorSpec
     from opchain.runtime.types.type_information import TypeInformation
 
@@ -122,3 +136,156 @@ class Stream(Generic[T]):
         from opchain.compiler.dsl.data_stream import DataStream  # noqa: PLC0415 - it is a Stream
 
         return DataStream(self._environment, transformation)
+
+
+class OperatorAttributes(Stream[T]):
+    """Setters of the operator behind a stream; each returns the stream.
+
+    A key-by, a union, a partitioning or a side output is not an operator: setting an attribute on one
+    raises GraphError.
+
+    Flink: `SingleOutputStreamOperator`; PyFlink has these methods on every DataStream.
+    """
+
+    def get_name(self) -> str:
+        """The operator's name, as in the plan and the logs, without `Source: ` or `Sink: `."""
+        return self._operator("get_name").name
+
+    def name(self, name: str) -> Self:
+        """Names the operator, in the plan, the logs and the metrics."""
+        self._operator("name").name = checked(name, str, "name", "the name")
+        return self
+
+    def uid(self, uid: str) -> Self:
+        """Fixes the operator's id, under which its state is found again; unique in the program."""
+        set_uid(self._operator("uid"), uid)
+        return self
+
+    def set_uid_hash(self, uid_hash: str) -> Self:
+        """Gives the id under which a savepoint made elsewhere knows the operator: 32 hex digits."""
+        self._operator("set_uid_hash").set_uid_hash(uid_hash)
+        return self
+
+    def set_parallelism(self, parallelism: int) -> Self:
+        """Sets how many subtasks run; -1 means the environment's parallelism."""
+        self._operator("set_parallelism").set_parallelism(parallelism)
+        return self
+
+    def set_max_parallelism(self, max_parallelism: int) -> Self:
+        """Sets the number of key groups, 1 to 32768: the highest parallelism to rescale to."""
+        self._operator("set_max_parallelism").set_max_parallelism(max_parallelism)
+        return self
+
+    def force_non_parallel(self) -> Self:
+        """Fixes parallelism and max parallelism to 1."""
+        self._operator("force_non_parallel").force_non_parallel()
+        return self
+
+    def set_buffer_timeout(self, timeout_millis: int) -> Self:
+        """Sets how long a record may wait in a buffer: 0 flushes each, -1 is the job's setting."""
+        timeout = checked(timeout_millis, int, "set_buffer_timeout", "the timeout")
+        if timeout < -1:
+            raise ValueError(
+                f"{at_call('set_buffer_timeout')}: the timeout is {timeout} ms; "
+                "it must be -1 or more"
+            )
+        self._operator("set_buffer_timeout").buffer_timeout = timeout
+        return self
+
+    def start_new_chain(self) -> Self:
+        """Lets this operator head a chain: it is never chained to its input."""
+        self._operator("start_new_chain").chaining_strategy = ChainingStrategy.HEAD
+        return self
+
+    def disable_chaining(self) -> Self:
+        """Keeps this operator alone in its vertex, unchained on both sides."""
+        self._operator("disable_chaining").chaining_strategy = ChainingStrategy.NEVER
+        return self
+
+    def set_chaining_strategy(self, strategy: ChainingStrategy) -> Self:
+        """Sets any chaining strategy, HEAD_WITH_SOURCES too. Flink keeps this internal."""
+        checked(strategy, ChainingStrategy, "set_chaining_strategy", "the strategy")
+        self._operator("set_chaining_strategy").chaining_strategy = strategy
+        return self
+
+    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> Self:
+        """Puts the operator into a slot sharing group; operators of two groups are never chained.
+
+        Operators without one take over the group that all their inputs share. On Spark the tasks of a slot
+        run one after another, and those of two groups side by side where there are cores.
+
+        Args:
+            slot_sharing_group: A name, or a group with resources, which is then registered.
+        """
+        self._operator(
+            "slot_sharing_group"
+        ).slot_sharing_group = self._environment.slot_sharing_group_name(slot_sharing_group)
+        return self
+
+    def set_description(self, description: str) -> Self:
+        """Describes the operator in plans, at more length than its name."""
+        self._operator("set_description").description = checked(
+            description, str, "set_description", "the description"
+        )
+        return self
+
+    def on_error(self, policy: Literal["fail", "skip"] | OutputTag[Any]) -> Self:
+        """What happens to a record whose function raises an exception; the job fails if not given. Ours alone.
+
+        Results that the function gave for the record before it failed are dropped. Changes of state stay. Timers,
+        key selectors and downstream operators still fail the job.
+
+        Args:
+            policy: "fail"; "skip" continues with the next record; an OutputTag sends a FailedRecord, with the record
+                and its error, to this side output and continues. The last two count such records in the operator's
+                metric `numRecordsInErrors`. They cost about a microsecond per record.
+
+        Raises:
+            UnsupportedFeatureError: The operator calls no function with single records: a window, for example.
+        """
+        transformation = self._operator("on_error")
+        if policy not in ("fail", "skip") and not isinstance(policy, OutputTag):
+            raise ValueError(
+                f"{at_call('on_error')} got {policy!r}; it takes 'fail', 'skip' or an OutputTag"
+            )
+        spec = getattr(transformation, "spec", None)
+        if isinstance(spec, GuardedSpec):
+            spec = spec.guarded
+        if not isinstance(transformation, OperatorTransformation) or not isinstance(
+            spec, GUARDED_KINDS
+        ):
+            raise UnsupportedFeatureError(
+                f"{at_call('on_error')}: '{transformation.name}' ({transformation.call_site}) calls no function with "
+                "single records; catch the exception in the function, or call on_error() on a map() before it"
+            )
+        transformation.spec = spec if policy == "fail" else GuardedSpec(spec, policy)
+        return self
+
+    def _operator(self, call: str) -> Transformation:
+        transformation = self.transformation
+        if isinstance(transformation, (OperatorTransformation, SinkTransformation)):
+            return transformation
+        raise GraphError(
+            f"{at_call(call)}: {_what(transformation)} ({transformation.call_site}) is not an "
+            f"operator and has no attributes; call {call}() on the operator before or after it"
+        )
+
+
+def set_uid(transformation: Transformation, uid: str) -> None:
+    """Sets a uid, which must be a non-empty string."""
+    if not checked(uid, str, "uid", "the uid"):
+        raise ValueError(
+            f"{at_call('uid')}: the uid of '{transformation.name}' "
+            f"({transformation.call_site}) is empty; give a name that is unique in the program"
+        )
+    transformation.uid = uid
+
+
+def _what(transformation: Transformation) -> str:
+    if isinstance(transformation, PartitionTransformation):
+        return f"a {transformation.partitioner.kind.value.lower()} partitioning"
+    if isinstance(transformation, SideOutputTransformation):
+        return f"the side output '{transformation.tag.tag_id}'"
+    if isinstance(transformation, CacheTransformation):
+        return f"the cache of '{transformation.stream.name}'"
+    return "a union"

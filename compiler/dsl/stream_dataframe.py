@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from opchain.compiler import interception
 from opchain.compiler.dsl.argument_checks import at_call, checked, declared_type
-from opchain.compiler.graph.call_site import user_call_site
-from opchain.compiler.graph.transformation import SinkTransformation
+from opchain.compiler.graph.transformation import SinkTransformation, user_call_site
 from opchain.runtime.columnar.spark_types import struct_type
 from opchain.runtime.connectors.arrow_sink import DataFrameSink
 from opchain.runtime.connectors.column_files import ColumnFileSink

@@ -1,15 +1,20 @@
-"""WindowedStream and AllWindowedStream: windows per key, or over a whole stream in a single subtask."""
+"""WindowedStream and AllWindowedStream: windows per key, in a single subtask, or over each whole partition."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function, declared_type
+from opchain.compiler.graph.transformation import ChainingStrategy
 from opchain.runtime.errors import GraphError
 from opchain.runtime.functions.callables import name_of
 from opchain.runtime.functions.field_functions import FieldAggregation
 from opchain.runtime.functions.key_selectors import NullByteKeySelector
-from opchain.runtime.functions.record_functions import AggregateFunction, ReduceFunction
+from opchain.runtime.functions.record_functions import (
+    AggregateFunction,
+    MapPartitionFunction,
+    ReduceFunction,
+)
 from opchain.runtime.functions.type_variables import W
 from opchain.runtime.functions.window_functions import (
     AllWindowFunction,
@@ -19,7 +24,7 @@ from opchain.runtime.functions.window_functions import (
     ProcessWindowFunction,
     WindowFunction,
 )
-from opchain.runtime.program.operator_specs import WindowSpec
+from opchain.runtime.program.operator_specs import FullWindowSpec, MapPartitionSpec, WindowSpec
 from opchain.runtime.time import millis_of
 from opchain.runtime.types.output_tag import OutputTag
 from opchain.runtime.types.type_variables import K, T
@@ -432,3 +437,42 @@ def _checked_all_window_function(window_function: Any, call: str) -> Any:
     if window_function is None:
         return None
     return checked_function(window_function, (AllWindowFunction, ProcessAllWindowFunction), call)
+
+
+# As Flink's plans show it, whatever the function.
+_KEYED_DESCRIPTION = (
+    "Window(GlobalWindows(trigger=EndOfStreamTrigger), EndOfStreamTrigger, "
+    "KeyedMapPartitionWindowFunction)"
+)
+
+
+class PartitionWindowedStream(Generic[T]):
+    """All records of each subtask, or of each key on a keyed stream, as one window.
+
+    Flink: `NonKeyedPartitionWindowedStream` and `KeyedPartitionWindowedStream`.
+    """
+
+    def __init__(self, stream: DataStream[T]) -> None:
+        self._stream = stream
+
+    def map_partition(
+        self,
+        map_partition_function: MapPartitionFunction[T, R] | Callable[[Iterable[T]], Iterable[R]],
+        output_type: DeclaredType = None,
+    ) -> DataStream[R]:
+        """Evaluates the records of each partition once the input has ended."""
+        checked_function(
+            map_partition_function, MapPartitionFunction, "map_partition", callables=True
+        )
+        if self._stream.state_key is not None:
+            keyed = self._stream.transform(FullWindowSpec(map_partition_function), output_type)
+            return keyed.set_description(_KEYED_DESCRIPTION)
+        # Flink: the operator has the parallelism of its input, as if the user had set it, and never
+        # chains.
+        stream = self._stream.transform(
+            MapPartitionSpec(map_partition_function),
+            output_type,
+            parallelism=self._stream.get_parallelism(),
+            parallelism_configured=True,
+        )
+        return stream.set_chaining_strategy(ChainingStrategy.NEVER)

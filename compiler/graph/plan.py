@@ -1,11 +1,11 @@
-"""A program, and the plan that grows from it while the passes run."""
+"""A program, the plan that grows from it while the passes run, and the errors of the passes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from opchain.runtime.errors import InternalError
+from opchain.runtime.errors import GraphError, InternalError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -77,3 +77,15 @@ def made(field_of_plan: T | None) -> T:
     if field_of_plan is None:
         raise InternalError("a compiler pass ran before the pass that produces its input")
     return field_of_plan
+
+
+class StreamGraphError(GraphError):
+    """The transformations make no StreamGraph (Flink's `StreamGraphGenerator` refuses too)."""
+
+    phase: ClassVar[str] = "stream_graph"
+
+
+class JobGraphError(GraphError):
+    """The StreamGraph makes no JobGraph (Flink's `StreamingJobGraphGenerator` refuses too)."""
+
+    phase: ClassVar[str] = "job_graph"

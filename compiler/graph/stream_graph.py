@@ -18,8 +18,8 @@ from opchain.compiler.graph.transformation import UNSET, ChainingStrategy
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-    from opchain.compiler.graph.call_site import CallSite
     from opchain.compiler.graph.partitioner import KeyBy, Partitioner
+    from opchain.compiler.graph.transformation import CallSite
     from opchain.runtime.program.operator_specs import OperatorSpec
     from opchain.runtime.types.output_tag import OutputTag
 

@@ -7,9 +7,11 @@ the user's program that made them. Everything is checked here that Flink refuses
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.runtime.connectors.cached_records import CachedRecords
 from opchain.runtime.errors import GraphError
@@ -17,10 +19,42 @@ from opchain.runtime.errors import GraphError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from opchain.compiler.graph.call_site import CallSite
     from opchain.compiler.graph.partitioner import ExchangeMode, KeyBy, Partitioner
     from opchain.runtime.program.operator_specs import OperatorSpec, SinkSpec
     from opchain.runtime.types.output_tag import OutputTag
+
+_PACKAGE_FOLDERS = (
+    *("opchain.compiler.dsl", "opchain.compiler.table", "opchain.compiler.graph"),
+    "opchain.compiler.interception",
+    "opchain.datastream",
+)
+
+
+class CallSite(NamedTuple):
+    """A line of the user's program; prints as `file.py:line`."""
+
+    path: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{os.path.basename(self.path)}:{self.line}"  # noqa: PTH119 - hot: every DSL call
+
+
+UNKNOWN_CALL_SITE = CallSite("<unknown>", 0)
+
+
+def user_call_site() -> CallSite:
+    """The innermost frame that is not opchain's own DSL.
+
+    One walk of a few frames per DSL call, no traceback object and no source lines are loaded.
+    """
+    frame = sys._getframe(1)  # noqa: SLF001 - the documented way to look up the stack cheaply
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
+        _PACKAGE_FOLDERS
+    ):
+        frame = frame.f_back
+    return CallSite(frame.f_code.co_filename, frame.f_lineno)
+
 
 MAX_PARALLELISM_LIMIT = 32768
 UNSET = -1

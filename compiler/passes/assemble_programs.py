@@ -8,11 +8,13 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.graph.partitioner import PartitionerKind
-from opchain.compiler.graph.plan import made
-from opchain.compiler.passes.combine_before_sending import combining_vertices
-from opchain.compiler.passes.python_chains import leaves_python_chain
-from opchain.compiler.passes.rejections import JobGraphError
-from opchain.compiler.passes.track_timestamps import edges_with_timestamps, nodes_before_watermarks
+from opchain.compiler.graph.plan import JobGraphError, made
+from opchain.compiler.passes.edge_analysis import (
+    combining_vertices,
+    edges_with_timestamps,
+    leaves_python_chain,
+    nodes_before_watermarks,
+)
 from opchain.runtime.errors import GraphError, InternalError, one_line_name
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.vertex_program import (

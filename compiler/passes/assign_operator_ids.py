@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import mmh3
 
-from opchain.compiler.graph.plan import made
-from opchain.compiler.passes.rejections import JobGraphError
+from opchain.compiler.graph.plan import JobGraphError, made
 from opchain.runtime.errors import InternalError
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from networkx.utils import UnionFind
 
 from opchain.compiler.graph.job_graph import ResultPartitionType
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import JobGraphError, made
 from opchain.compiler.passes.generate_stream_graph import DEFAULT_SLOT_SHARING_GROUP
-from opchain.compiler.passes.rejections import JobGraphError
 from opchain.runtime.errors import InternalError
 
 if TYPE_CHECKING:

@@ -19,9 +19,8 @@ from opchain.compiler.graph.job_graph import (
     JobGraph,
     JobVertex,
 )
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import JobGraphError, made
 from opchain.compiler.graph.transformation import UNSET
-from opchain.compiler.passes.rejections import JobGraphError
 from opchain.runtime.errors import InternalError
 from opchain.runtime.state.keys.key_groups import MAX_PARALLELISM_LIMIT, default_max_parallelism
 

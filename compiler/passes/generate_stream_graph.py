@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import networkx as nx
 
 from opchain.compiler.graph.partitioner import ExchangeMode, Partitioner, PartitionerKind
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import StreamGraphError, made
 from opchain.compiler.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 from opchain.compiler.graph.transformation import (
     UNSET,
@@ -28,7 +28,6 @@ from opchain.compiler.graph.transformation import (
     UnionTransformation,
 )
 from opchain.compiler.passes.operator_settings import operator_settings, with_settings
-from opchain.compiler.passes.rejections import StreamGraphError
 from opchain.runtime.connectors.cached_records import CacheSink
 from opchain.runtime.errors import InternalError
 from opchain.runtime.functions.source_sink_functions import TwoPhaseSinkFunction

@@ -6,13 +6,13 @@ from copy import copy
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from opchain.compiler.graph.plan import StreamGraphError
 from opchain.compiler.graph.transformation import (
     ChainingStrategy,
     OperatorTransformation,
     SinkTransformation,
     Transformation,
 )
-from opchain.compiler.passes.rejections import StreamGraphError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -20,7 +20,6 @@ from opchain.compiler.passes import (
     assign_slot_sharing_groups,
     chain_operators,
     create_job_graph,
-    form_chains,
     generate_code,
     generate_stream_graph,
     place_stages,
@@ -62,7 +61,7 @@ PASSES: tuple[Pass, ...] = (
         set_partitioners.set_partitioners,
         set_partitioners.cut_edges_have_real_partitioners,
     ),
-    Pass("chains", form_chains.form_chains, form_chains.every_operator_is_in_one_chain),
+    Pass("chains", chain_operators.form_chains, chain_operators.every_operator_is_in_one_chain),
     Pass(
         "vertex-sizes",
         set_dynamic_parallelism.set_dynamic_parallelism,

@@ -15,9 +15,8 @@ from networkx.utils import UnionFind
 
 from opchain.compiler.graph.job_graph import VertexSize
 from opchain.compiler.graph.partitioner import PartitionerKind
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import JobGraphError, made
 from opchain.compiler.graph.transformation import UNSET
-from opchain.compiler.passes.rejections import JobGraphError
 from opchain.runtime.errors import InternalError
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opchain.compiler.graph.partitioner import Partitioner, PartitionerKind
-from opchain.compiler.graph.plan import made
-from opchain.compiler.passes.rejections import JobGraphError
+from opchain.compiler.graph.plan import JobGraphError, made
 from opchain.runtime.errors import InternalError
 
 if TYPE_CHECKING:

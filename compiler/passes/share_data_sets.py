@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from opchain.compiler.graph.job_graph import DataSet, ResultPartitionType
 from opchain.compiler.graph.partitioner import ExchangeMode, PartitionerKind
-from opchain.compiler.graph.plan import made
-from opchain.compiler.passes.rejections import JobGraphError
+from opchain.compiler.graph.plan import JobGraphError, made
 from opchain.runtime.errors import InternalError
 from opchain.runtime.program.operator_specs import SinkCommitterSpec
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opchain.compiler.plan.stream_graph_text import stream_edge_text
-from opchain.compiler.plan.text import exchange_text, vertex_title
+from opchain.compiler.plan.text import exchange_text, stream_edge_text, vertex_title
 
 if TYPE_CHECKING:
     from opchain.compiler.plan.model import JobPlan, PlannedEdge, PlannedOperator, StreamPlan

@@ -1,4 +1,6 @@
-"""The plan as a person wants to read it: vertices, the tree of operators in each, what cuts them.
+"""A plan as text for people: its vertices as trees, its edges, its stream graph, its stages and slots.
+
+The text of the vertices:
 
     vertex 1  x2
       Source: lines  source    clicks.py:12  read positions
@@ -18,7 +20,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from opchain.compiler.graph.plan import made
 from opchain.compiler.graph.transformation import UNSET
+from opchain.compiler.passes.share_data_sets import PICKLE
 from opchain.compiler.plan.layout import (
     DEFAULT_WIDTH,
     Line,
@@ -29,12 +33,22 @@ from opchain.compiler.plan.layout import (
     one_line,
     set_lines,
 )
+from opchain.runtime.state.keys.key_groups import key_group_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Set as AbstractSet
 
-    from opchain.compiler.plan.model import JobPlan, PlannedEdge, PlannedOperator, PlannedVertex
+    from opchain.compiler.graph.execution_plan import Exchange, PlacedVertex
+    from opchain.compiler.graph.plan import Plan
+    from opchain.compiler.plan.model import (
+        JobPlan,
+        PlannedEdge,
+        PlannedOperator,
+        PlannedStreamEdge,
+        PlannedVertex,
+        StreamPlan,
+    )
 
 _IN_BRACKETS = re.compile(r" \(([^()]*:\d+)\)")
 
@@ -175,3 +189,183 @@ class _Tree:
 def _continued(mark: str) -> str:
     """What stands below a mark: the rail of a fork continues to the next branch, a chain has none."""
     return {"├─ ": "│  ", "└─ ": "   "}.get(mark, "")
+
+
+def edges_text(plan: JobPlan, *, width: int = DEFAULT_WIDTH, call_sites: bool = True) -> str:
+    """A paragraph per edge, in the order of the program."""
+    chained = sum(edge.is_chained for edge in plan.edges)
+    title = (
+        f"job '{one_line(plan.job_name)}', {plan.mode}: {counted(len(plan.edges), 'edge')}, "
+        f"{chained} chained, {len(plan.edges) - chained} not"
+    )
+    lines: list[Line] = [title, ""]
+    for edge in plan.edges:
+        lines += edge_lines(plan, edge, call_sites=call_sites)
+    return set_lines(lines, width)
+
+
+def edge_lines(plan: JobPlan, edge: PlannedEdge, *, call_sites: bool = True) -> list[Line]:
+    """One edge: its ends, and the broken rules by code, each with its advice."""
+    ends = " -> ".join(
+        _end(plan.operator_at[node], call_sites=call_sites) for node in (edge.source, edge.target)
+    )
+    if edge.is_chained:
+        return [f"chained      {ends}"]
+    pickled = f", {edge.serializer}d" if edge.serializer == PICKLE else ""
+    lines: list[Line] = [f"not chained  {ends}  {exchange_text(edge)}{pickled}"]
+    for rule in edge.not_chained_because:
+        reason, advice = rule.reason, rule.advice
+        if not call_sites:
+            reason, advice = (
+                without_call_sites(text, plan.call_sites) for text in (reason, advice)
+            )
+        lines.append(Paragraph("    ", f"{rule.code}: ", reason))
+        lines.append(Paragraph("        ", "to chain: ", advice))
+    return lines
+
+
+def _end(operator: PlannedOperator, *, call_sites: bool) -> str:
+    name = f"'{one_line(operator.name)}'"
+    return f"{name} ({operator.call_site})" if call_sites else name
+
+
+def stream_graph_text(
+    plan: StreamPlan, *, width: int = DEFAULT_WIDTH, call_sites: bool = True
+) -> str:
+    """The text form of a stream graph: operators by number, below each its out-edges."""
+    title = (
+        f"job '{one_line(plan.job_name)}', {plan.mode}: "
+        f"{counted(len(plan.operators), 'operator')}, {counted(len(plan.edges), 'edge')}"
+    )
+    lines: list[Line] = [title, ""]
+    out_edges: dict[int, list[PlannedStreamEdge]] = {}
+    for edge in plan.edges:
+        out_edges.setdefault(edge.source, []).append(edge)
+    names = {operator.node: one_line(operator.name) for operator in plan.operators}
+    digits = len(str(max(names)))
+    for operator in plan.operators:
+        call_site = (operator.call_site,) if call_sites else ()
+        lines.append(
+            Row(
+                (
+                    f"{operator.node:>{digits + 2}}  {names[operator.node]}",
+                    operator.kind,
+                    f"x{operator.parallelism}",
+                    *call_site,
+                    listed(_notes(operator)),
+                )
+            )
+        )
+        for edge in out_edges.get(operator.node, ()):
+            target = f"{edge.target} {names[edge.target]}"
+            lines.append(f"{'':{digits + 4}}--> {target}  {stream_edge_text(edge)}")
+    return set_lines(lines, width)
+
+
+def stream_edge_text(edge: PlannedStreamEdge) -> str:
+    """How an edge is drawn: `HASH by 'word', input 2, side output 'late'`."""
+    parts = [edge.partitioner if edge.key is None else f"{edge.partitioner} by '{edge.key}'"]
+    if edge.input:
+        parts.append(f"input {edge.input}")
+    if edge.tag is not None:
+        parts.append(f"side output '{one_line(edge.tag)}'")
+    if edge.exchange_mode != "UNDEFINED":
+        parts.append(f"exchange {edge.exchange_mode}")
+    return listed(parts)
+
+
+def _notes(operator: PlannedOperator) -> Iterable[str]:
+    if operator.keys:
+        yield f"keyed by {listed(repr(key) for key in operator.keys)}"
+    if operator.max_parallelism != UNSET:
+        yield counted(operator.max_parallelism, "key group")
+    if operator.chaining_strategy != "ALWAYS":
+        yield f"chaining {operator.chaining_strategy}"
+    if operator.slot_sharing_group != "default":
+        yield f"slot sharing group '{one_line(operator.slot_sharing_group)}'"
+    if operator.uid is not None:
+        yield f"uid '{one_line(operator.uid)}'"
+    if operator.user_id is not None:
+        yield f"uid hash {operator.user_id}"
+
+
+_MOST_RANGES = 16
+
+
+def execution_text(plan: Plan, *, width: int = DEFAULT_WIDTH) -> str:
+    """Stage by stage: which tasks run there, what they send where, and who owns which keys.
+
+    Tasks, channels and stages count from 0 as in logs and metrics, vertices from 1 as in
+    the other stages' text.
+    """
+    execution, job_graph = made(plan.execution_plan), made(plan.job_graph)
+    tasks = sum(stage.parallelism for stage in execution.stages)
+    title = (
+        f"job '{one_line(job_graph.job_name)}': {counted(len(execution.stages), 'stage')}, "
+        f"{counted(tasks, 'task')}, {counted(len(execution.exchanges), 'exchange')}"
+    )
+    lines: list[Line] = [title]
+    numbers = {vertex.id: number for number, vertex in enumerate(job_graph.vertices, start=1)}
+    placed = execution.placed()
+    sent_by: dict[str, list[Exchange]] = {vertex_id: [] for vertex_id in placed}
+    for exchange in execution.exchanges:
+        sent_by[exchange.edge.source_vertex].append(exchange)
+    for stage in execution.stages:
+        lines += ["", f"stage {stage.index}: {counted(len(stage.slots), 'slot')}"]
+        for vertex in stage.vertices:
+            lines += _vertex(vertex, numbers[vertex.vertex.id])
+            lines += [
+                _exchange(exchange, vertex, placed[exchange.edge.target_vertex], numbers)
+                for exchange in sent_by[vertex.vertex.id]
+            ]
+    return set_lines(lines, width)
+
+
+def _vertex(placed: PlacedVertex, number: int) -> list[Line]:
+    lines: list[Line] = [
+        Paragraph(
+            "  ",
+            f"vertex {number}  x{placed.parallelism}, {_tasks(placed)}: ",
+            one_line(placed.vertex.name, limit=400),
+        )
+    ]
+    if any(operator.node.is_keyed for operator in placed.vertex.operators):
+        lines.append(Paragraph("      ", "key groups: ", _key_groups(placed)))
+    return lines
+
+
+def _tasks(placed: PlacedVertex) -> str:
+    first, last = placed.first_task, placed.first_task + placed.parallelism - 1
+    return f"task {first}" if first == last else f"tasks {first}-{last}"
+
+
+def _key_groups(placed: PlacedVertex) -> str:
+    """The ranges in the order of the subtasks; of many subtasks the first ones."""
+    shown = min(placed.parallelism, placed.max_parallelism, _MOST_RANGES)
+    ranges = [
+        key_group_range(placed.max_parallelism, placed.parallelism, subtask)
+        for subtask in range(shown)
+    ]
+    text = listed(f"{owned.first}-{owned.last}" for owned in ranges)
+    return text if shown == placed.parallelism else f"{text}, ..."
+
+
+def _exchange(
+    exchange: Exchange, source: PlacedVertex, target: PlacedVertex, numbers: dict[str, int]
+) -> Line:
+    edge = exchange.edge
+    first, last = exchange.channel_base, exchange.channel_base + source.parallelism - 1
+    facts = [
+        edge.ship_strategy
+        + (f" by '{edge.partitioner.key_by.name}'" if edge.partitioner.key_by is not None else ""),
+        edge.distribution_pattern.value.lower().replace("_", " "),
+        f"channel {first}" if first == last else f"channels {first}-{last}",
+    ]
+    if edge.edge.type_number:
+        facts.append(f"input {edge.edge.type_number}")
+    if edge.edge.tag is not None:
+        facts.append(f"side output '{one_line(edge.edge.tag.tag_id)}'")
+    if target.stage > source.stage + 1:
+        facts.append(f"carried through {counted(target.stage - source.stage - 1, 'stage')}")
+    where = f"==> vertex {numbers[edge.target_vertex]} in stage {target.stage}, {_tasks(target)}"
+    return Paragraph("      ", f"{where}: ", listed(facts))

@@ -8,14 +8,14 @@ from opchain.compiler.dsl.connected_streams import (
     BroadcastStream,
     ConnectedStreams,
 )
-from opchain.compiler.dsl.data_stream import CachedDataStream, DataStream
-from opchain.compiler.dsl.data_stream_sink import DataStreamSink
-from opchain.compiler.dsl.interval_join import IntervalJoin
-from opchain.compiler.dsl.joined_streams import CoGroupedStreams, JoinedStreams
-from opchain.compiler.dsl.keyed_stream import KeyedStream
-from opchain.compiler.dsl.partition_window import PartitionWindowedStream
-from opchain.compiler.dsl.reinterpret import DataStreamUtils
-from opchain.compiler.dsl.windowed_stream import AllWindowedStream, WindowedStream
+from opchain.compiler.dsl.data_stream import CachedDataStream, DataStream, DataStreamSink
+from opchain.compiler.dsl.joins import CoGroupedStreams, IntervalJoin, JoinedStreams
+from opchain.compiler.dsl.keyed_stream import DataStreamUtils, KeyedStream
+from opchain.compiler.dsl.windowed_stream import (
+    AllWindowedStream,
+    PartitionWindowedStream,
+    WindowedStream,
+)
 from opchain.reexports import reexports
 
 __all__ = [

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import functions as user
 
 from opchain.common import Configuration, Time, WatermarkStrategy
+from opchain.compiler.dsl.connected_streams import multiple_input
 from opchain.compiler.dsl.data_stream import DataStream
-from opchain.compiler.dsl.multiple_input import multiple_input
-from opchain.compiler.dsl.reinterpret import DataStreamUtils
+from opchain.compiler.dsl.keyed_stream import DataStreamUtils
 from opchain.compiler.graph.partitioner import ExchangeMode, KeyBy, PartitionerKind
 from opchain.compiler.graph.transformation import ChainingStrategy
 from opchain.datastream import (

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from opchain.common import WatermarkStrategy
 from opchain.common.watermark_strategy import TimestampAssigner, WatermarkGenerator
-from opchain.compiler.dsl.reinterpret import DataStreamUtils
+from opchain.compiler.dsl.keyed_stream import DataStreamUtils
 from opchain.datastream import OutputTag
 from opchain.datastream.functions import (
     AggregateFunction,

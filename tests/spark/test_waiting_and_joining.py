@@ -9,7 +9,7 @@ import pytest
 from forms import Ran, job_of, notes_of, run_job, seen
 
 from opchain.common import WatermarkStrategy
-from opchain.compiler.dsl.multiple_input import multiple_input
+from opchain.compiler.dsl.connected_streams import multiple_input
 from opchain.datastream import AsyncDataStream, AsyncFunction
 from opchain.datastream.connectors import NumberSequenceSource
 from opchain.runtime.spark.bounded_job import spark_run

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.common import Configuration, WatermarkStrategy
-from opchain.compiler.passes.rejections import StreamGraphError
+from opchain.compiler.graph.plan import StreamGraphError
 from opchain.datastream import (
     MapFunction,
     OutputTag,

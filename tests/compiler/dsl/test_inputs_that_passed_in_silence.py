@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from opchain.common import Configuration, Types, WatermarkStrategy
-from opchain.compiler.passes.rejections import JobGraphError
+from opchain.compiler.graph.plan import JobGraphError
 from opchain.datastream import OutputTag, StreamExecutionEnvironment
 from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 from opchain.runtime.checkpoint.storage import checkpoint_storage

@@ -15,6 +15,7 @@ from opchain.datastream import (
     ReduceFunction,
     StreamExecutionEnvironment,
 )
+from opchain.datastream.data_stream import DataStreamUtils
 from opchain.datastream.window import CountSlidingWindowAssigner, CountTumblingWindowAssigner
 from opchain.runtime.errors import GraphError
 from opchain.runtime.functions.field_functions import FieldAggregation
@@ -152,3 +153,26 @@ def test_a_reduce_keeps_the_type_of_the_records(env: StreamExecutionEnvironment)
 def test_what_does_not_fit_is_refused_at_the_call(keyed: KeyedStream[int, int], call: Any) -> None:
     with pytest.raises(TypeError, match=r"test_keyed_stream.py"):
         call(keyed)
+
+
+def test_records_stay_and_state_is_keyed(env: StreamExecutionEnvironment) -> None:
+    stream = env.from_sequence(1, 3).key_by(abs).reduce(max)
+    keyed = DataStreamUtils.reinterpret_as_keyed_stream(stream, abs, Types.LONG())
+    assert isinstance(keyed, KeyedStream)
+    transformation = keyed.transformation
+    assert isinstance(transformation, PartitionTransformation)
+    assert transformation.partitioner.kind is PartitionerKind.FORWARD
+    assert transformation.inputs == (stream.transformation,)
+    assert transformation.id == stream.get_id() + 1
+    reduced = keyed.reduce(max).transformation
+    assert isinstance(reduced, OperatorTransformation)
+    assert reduced.key_bys == (keyed.state_key,)
+    assert keyed.state_key.key_type == Types.LONG()
+
+
+def test_what_does_not_fit_is_refused(env: StreamExecutionEnvironment) -> None:
+    reinterpret: Any = DataStreamUtils.reinterpret_as_keyed_stream
+    with pytest.raises(TypeError, match="the stream is 5"):
+        reinterpret(5, abs)
+    with pytest.raises(TypeError, match="expected a KeySelector or a callable"):
+        reinterpret(env.from_sequence(1, 3), "field")

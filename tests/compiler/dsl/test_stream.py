@@ -1,12 +1,14 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
+
+import pytest
 
 from opchain.common import Types
+from opchain.compiler.graph.transformation import ChainingStrategy
+from opchain.datastream import DataStream, OutputTag, SlotSharingGroup, StreamExecutionEnvironment
+from opchain.runtime.errors import GraphError
 from opchain.runtime.program.operator_specs import MapSpec
-
-if TYPE_CHECKING:
-    from opchain.datastream import StreamExecutionEnvironment
 
 
 def test_a_stream_knows_its_environment_id_and_parallelism(env: StreamExecutionEnvironment) -> None:
@@ -41,3 +43,114 @@ def test_the_parallelism_is_that_of_the_environment_at_the_call(
 
 def test_a_stream_prints_its_operator_and_line(env: StreamExecutionEnvironment) -> None:
     assert "<DataStream of 'Map' (test_stream.py:" in repr(env.from_sequence(1, 3).map(abs))
+
+
+@pytest.fixture
+def mapped(env: StreamExecutionEnvironment) -> DataStream[int]:
+    return env.from_sequence(1, 3).map(abs)
+
+
+ATTRIBUTES: dict[str, tuple[Any, str, Any]] = {
+    "name": ("parse", "name", "parse"),
+    "uid": ("parse-1", "uid", "parse-1"),
+    "set_uid_hash": ("0" * 31 + "F", "uid_hash", "0" * 31 + "F"),
+    "set_parallelism": (3, "parallelism", 3),
+    "set_max_parallelism": (64, "max_parallelism", 64),
+    "set_buffer_timeout": (0, "buffer_timeout", 0),
+    "set_description": ("parses", "description", "parses"),
+    "slot_sharing_group": ("fast", "slot_sharing_group", "fast"),
+    "set_chaining_strategy": (
+        ChainingStrategy.HEAD_WITH_SOURCES,
+        "chaining_strategy",
+        ChainingStrategy.HEAD_WITH_SOURCES,
+    ),
+}
+
+
+@pytest.mark.parametrize("setter", ATTRIBUTES)
+def test_a_setter_sets_and_gives_the_stream_back(mapped: DataStream[int], setter: str) -> None:
+    argument, attribute, expected = ATTRIBUTES[setter]
+    assert getattr(mapped, setter)(argument) is mapped
+    assert getattr(mapped.transformation, attribute) == expected
+
+
+def test_chaining_is_set_without_arguments(mapped: DataStream[int]) -> None:
+    assert mapped.transformation.chaining_strategy is ChainingStrategy.ALWAYS
+    assert mapped.start_new_chain().transformation.chaining_strategy is ChainingStrategy.HEAD
+    assert mapped.disable_chaining().transformation.chaining_strategy is ChainingStrategy.NEVER
+
+
+def test_the_environments_parallelism_is_not_configured_and_a_set_one_is(
+    mapped: DataStream[int],
+) -> None:
+    assert not mapped.transformation.parallelism_configured
+    assert mapped.set_parallelism(4).transformation.parallelism_configured
+
+
+def test_a_forced_operator_takes_no_other_parallelism(mapped: DataStream[int]) -> None:
+    transformation = mapped.force_non_parallel().transformation
+    assert (transformation.parallelism, transformation.max_parallelism) == (1, 1)
+    mapped.set_parallelism(1).set_max_parallelism(1)
+    with pytest.raises(GraphError, match="this operator is not parallel"):
+        mapped.set_parallelism(2)
+    with pytest.raises(GraphError, match="this operator is not parallel"):
+        mapped.set_max_parallelism(2)
+
+
+def test_a_group_with_resources_is_registered(
+    env: StreamExecutionEnvironment, mapped: DataStream[int]
+) -> None:
+    group = SlotSharingGroup.builder("gpu").set_cpu_cores(1).set_task_heap_memory_mb(8).build()
+    mapped.slot_sharing_group(group)
+    assert mapped.transformation.slot_sharing_group == "gpu"
+    assert env.program().slot_group_resources == {"gpu": group}
+
+
+WRONG: list[tuple[str, Any, type[Exception], str]] = [
+    ("name", 5, TypeError, "the name is 5 of type int; it must be a str"),
+    ("uid", None, TypeError, "the uid is None; it must be a str"),
+    ("uid", "", ValueError, "the uid of 'Map' .* is empty"),
+    ("set_uid_hash", "xyz", GraphError, "it must be 32 hexadecimal digits"),
+    ("set_uid_hash", "0" * 33, GraphError, "it must be 32 hexadecimal digits"),
+    ("set_parallelism", 0, GraphError, "parallelism is 0; it must be at least 1"),
+    ("set_parallelism", -2, GraphError, "parallelism is -2; it must be at least 1"),
+    ("set_parallelism", "4", TypeError, "parallelism is '4'; it must be an int"),
+    ("set_parallelism", True, TypeError, "parallelism is True; it must be an int"),
+    ("set_max_parallelism", 0, GraphError, "must be between 1 and 32768"),
+    ("set_max_parallelism", 32769, GraphError, "must be between 1 and 32768"),
+    ("set_buffer_timeout", -2, ValueError, "the timeout is -2 ms; it must be -1 or more"),
+    ("set_description", 5, TypeError, "the description is 5"),
+    ("slot_sharing_group", "", ValueError, "the group's name is empty"),
+    ("slot_sharing_group", 5, TypeError, "the group is 5"),
+    ("set_chaining_strategy", "HEAD", TypeError, "it must be a ChainingStrategy"),
+]
+
+
+@pytest.mark.parametrize(("setter", "value", "error", "message"), WRONG)
+def test_a_wrong_value_is_refused_at_the_call_with_the_users_line(
+    mapped: DataStream[int], setter: str, value: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message) as refused:
+        getattr(mapped, setter)(value)
+    assert "test_operator_attributes.py:" in str(refused.value)
+
+
+NO_OPERATORS = {
+    "a rebalance partitioning": lambda stream: stream.rebalance(),
+    "a hash partitioning": lambda stream: stream.key_by(abs),
+    "a union": lambda stream: stream.union(stream),
+    "the side output 'late'": lambda stream: stream.get_side_output(OutputTag("late")),
+}
+
+
+@pytest.mark.parametrize("what", NO_OPERATORS)
+@pytest.mark.parametrize(
+    "setter", [*ATTRIBUTES, "start_new_chain", "force_non_parallel", "get_name"]
+)
+def test_what_is_no_operator_has_no_attributes(
+    mapped: DataStream[int], what: str, setter: str
+) -> None:
+    stream = NO_OPERATORS[what](mapped)
+    arguments = ATTRIBUTES[setter][:1] if setter in ATTRIBUTES else ()
+    with pytest.raises(GraphError, match=f"{setter}.*{what} .* is not an operator"):
+        getattr(stream, setter)(*arguments)

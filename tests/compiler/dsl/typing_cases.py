@@ -11,7 +11,7 @@ from typing_extensions import assert_type
 
 from opchain.common import Duration, Row, Time, Types, WatermarkStrategy
 from opchain.compiler.dsl.collected import CloseableIterator
-from opchain.compiler.dsl.multiple_input import multiple_input
+from opchain.compiler.dsl.connected_streams import multiple_input
 from opchain.datastream import (
     AggregateFunction,
     AsyncDataStream,

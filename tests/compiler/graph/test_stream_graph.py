@@ -3,7 +3,6 @@ from __future__ import annotations
 import networkx as nx
 import pytest
 
-from opchain.compiler.graph.call_site import CallSite
 from opchain.compiler.graph.partitioner import Partitioner, PartitionerKind
 from opchain.compiler.graph.stream_graph import (
     ChainingStrategy,
@@ -11,6 +10,7 @@ from opchain.compiler.graph.stream_graph import (
     StreamGraph,
     StreamNode,
 )
+from opchain.compiler.graph.transformation import CallSite
 from opchain.runtime.program.operator_specs import MapSpec
 
 

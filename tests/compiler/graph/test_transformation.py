@@ -1,21 +1,24 @@
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
 
-from opchain.compiler.graph.call_site import CallSite
 from opchain.compiler.graph.partitioner import ExchangeMode, KeyBy, Partitioner, PartitionerKind
 from opchain.compiler.graph.transformation import (
     MAX_PARALLELISM_LIMIT,
+    UNKNOWN_CALL_SITE,
+    CallSite,
     ChainingStrategy,
     OperatorTransformation,
     PartitionTransformation,
     SideOutputTransformation,
     SinkTransformation,
     UnionTransformation,
+    user_call_site,
 )
-from opchain.datastream import OutputTag
+from opchain.datastream import OutputTag, StreamExecutionEnvironment
 from opchain.runtime.connectors.discard import DiscardingSink
 from opchain.runtime.errors import GraphError
 from opchain.runtime.program.operator_specs import MapSpec, SinkSpec
@@ -128,3 +131,45 @@ def test_what_leaves_no_node_takes_the_parallelism_of_its_stream() -> None:
         assert (one.parallelism, one.parallelism_configured, one.inputs) == (4, True, (made,))
     union = UnionTransformation(4, "Union", [made, *virtual], parallelism=4, call_site=HERE)
     assert union.inputs == (made, *virtual)
+
+
+def line() -> int:
+    """The line that calls this."""
+    return sys._getframe(1).f_lineno
+
+
+def test_a_call_site_prints_as_file_and_line() -> None:
+    assert str(CallSite("/somewhere/jobs/clicks.py", 14)) == "clicks.py:14"
+    assert str(UNKNOWN_CALL_SITE) == "<unknown>:0"
+
+
+def test_the_caller_is_the_user() -> None:
+    assert user_call_site() == CallSite(__file__, line())
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda stream: stream.map(str),
+        lambda stream: stream.key_by(str).reduce(max),
+        lambda stream: stream.key_by(str).sum(),
+        lambda stream: stream.print(),
+        lambda stream: stream.union(stream),
+        lambda stream: stream.rebalance(),
+    ],
+)
+def test_the_dsl_s_own_frames_are_passed_over(draw: Any) -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    drawn = draw(env.from_sequence(1, 2))
+    found = getattr(drawn, "transformation", None) or env.get_transformations()[-1]
+    assert found.call_site == CallSite(__file__, draw.__code__.co_firstlineno)
+
+
+def test_a_call_of_several_lines_is_where_it_is_made() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    first = line() + 2
+    stream = (
+        env.from_sequence(1, 2)
+        .map(str)
+    )  # fmt: skip
+    assert first <= stream.transformation.call_site.line <= first + 2

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from opchain.compiler.graph.plan import JobGraphError
 from opchain.compiler.passes.assign_operator_ids import every_operator_has_its_own_id, hash_of_uid
-from opchain.compiler.passes.rejections import JobGraphError
 from opchain.runtime.errors import InternalError
 
 if TYPE_CHECKING:

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from opchain.compiler.graph.call_site import CallSite
 from opchain.compiler.graph.partitioner import ExchangeMode, KeyBy, Partitioner, PartitionerKind
 from opchain.compiler.graph.stream_graph import StreamEdge, StreamNode
-from opchain.compiler.graph.transformation import ChainingStrategy
+from opchain.compiler.graph.transformation import CallSite, ChainingStrategy
 from opchain.compiler.passes.chaining_rules import CHAINING_RULES, Link, is_chained
 from opchain.compiler.settings.job_settings import JobSettings
 from opchain.runtime.program import operator_specs as specs

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from opchain.common import WatermarkStrategy
-from opchain.compiler.passes.combine_before_sending import combining_vertices
-from opchain.compiler.passes.track_timestamps import edges_with_timestamps
+from opchain.compiler.passes.edge_analysis import combining_vertices, edges_with_timestamps
 from opchain.datastream.functions import ReduceFunction
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from opchain.compiler.dsl.multiple_input import multiple_input
+from opchain.compiler.dsl.connected_streams import multiple_input
+from opchain.compiler.graph.plan import JobGraphError
 from opchain.compiler.passes.create_job_graph import job_graph_holds_everything
-from opchain.compiler.passes.rejections import JobGraphError
 from opchain.datastream import CoMapFunction
 from opchain.runtime.errors import InternalError
 

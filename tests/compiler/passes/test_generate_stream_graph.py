@@ -5,14 +5,12 @@ from typing import Any
 
 import pytest
 
-from opchain.compiler.dsl.reinterpret import DataStreamUtils
-from opchain.compiler.graph.call_site import CallSite
+from opchain.compiler.dsl.keyed_stream import DataStreamUtils
 from opchain.compiler.graph.partitioner import ExchangeMode, PartitionerKind
-from opchain.compiler.graph.plan import Plan
-from opchain.compiler.graph.transformation import ChainingStrategy, OperatorTransformation
+from opchain.compiler.graph.plan import Plan, StreamGraphError
+from opchain.compiler.graph.transformation import CallSite, ChainingStrategy, OperatorTransformation
 from opchain.compiler.passes.generate_stream_graph import generate_stream_graph, inputs_come_first
 from opchain.compiler.passes.pipeline import Program, compile_program
-from opchain.compiler.passes.rejections import StreamGraphError
 from opchain.compiler.settings.job_settings import JobSettings
 from opchain.datastream import (
     BroadcastProcessFunction,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.compiler.dsl.multiple_input import multiple_input
+from opchain.compiler.dsl.connected_streams import multiple_input
 from opchain.compiler.passes.create_job_graph import every_vertex_has_a_name
 from opchain.runtime.errors import InternalError
 

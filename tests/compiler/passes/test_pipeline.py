@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import StreamGraphError, made
 from opchain.compiler.passes.pipeline import PASSES, STAGES, compile_program
-from opchain.compiler.passes.rejections import StreamGraphError
 from opchain.runtime.errors import InternalError
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.compiler.graph.job_graph import VertexSize
-from opchain.compiler.passes.rejections import JobGraphError
+from opchain.compiler.graph.plan import JobGraphError
 from opchain.compiler.passes.set_dynamic_parallelism import forward_edges_join_equal_sizes
 from opchain.runtime.errors import InternalError
 

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.compiler.dsl.multiple_input import multiple_input
+from opchain.compiler.dsl.connected_streams import multiple_input
 from opchain.compiler.graph.partitioner import KeyBy, PartitionerKind
-from opchain.compiler.passes.rejections import JobGraphError
+from opchain.compiler.graph.plan import JobGraphError
 from opchain.compiler.passes.set_partitioners import cut_edges_have_real_partitioners
 from opchain.runtime.errors import InternalError
 

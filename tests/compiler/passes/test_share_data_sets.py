@@ -8,7 +8,7 @@ import pytest
 
 from opchain.common import Types
 from opchain.compiler.graph.partitioner import ExchangeMode, PartitionerKind
-from opchain.compiler.passes.rejections import JobGraphError
+from opchain.compiler.graph.plan import JobGraphError
 from opchain.compiler.passes.share_data_sets import every_cut_edge_reads_one_data_set
 from opchain.compiler.plan.explain import explain
 from opchain.datastream import OutputTag, SlotSharingGroup, StreamExecutionEnvironment

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from opchain.common import Configuration, WatermarkStrategy
-from opchain.compiler.dsl.multiple_input import multiple_input
+from opchain.compiler.dsl.connected_streams import multiple_input
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.flink_json import execution_plan
 from opchain.datastream import StreamExecutionEnvironment

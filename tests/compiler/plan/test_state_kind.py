@@ -2,10 +2,9 @@ from typing import Any, cast
 
 import pytest
 
-from opchain.compiler.graph.call_site import UNKNOWN_CALL_SITE
 from opchain.compiler.graph.partitioner import KeyBy
 from opchain.compiler.graph.stream_graph import StreamNode
-from opchain.compiler.graph.transformation import ChainingStrategy
+from opchain.compiler.graph.transformation import UNKNOWN_CALL_SITE, ChainingStrategy
 from opchain.compiler.plan.from_plan import state_kind
 from opchain.runtime.functions.callables import as_function
 from opchain.runtime.functions.record_functions import MapFunction

@@ -1,11 +1,25 @@
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest
 from programs import PROGRAMS, drawn
 
 from opchain import StreamExecutionEnvironment
-from opchain.compiler.dsl.multiple_input import multiple_input
-from opchain.compiler.plan.text import exchange_text, plan_text, without_call_sites
+from opchain.common import Types
+from opchain.compiler.assertions.plan_golden import assert_matches_golden
+from opchain.compiler.dsl.connected_streams import multiple_input
+from opchain.compiler.passes.pipeline import compile_program
+from opchain.compiler.plan.explain import explain
+from opchain.compiler.plan.from_plan import stream_plan
+from opchain.compiler.plan.text import (
+    edges_text,
+    exchange_text,
+    plan_text,
+    stream_graph_text,
+    without_call_sites,
+)
+from opchain.datastream import StreamExecutionEnvironment
 from opchain.testing import assert_plan_matches, plan_of
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -79,3 +93,62 @@ def test_exchange_text_says_how_records_travel() -> None:
 def test_without_call_sites_takes_only_those_of_operators() -> None:
     text = "'a' (job.py:1) runs (at 1:1) beside 'b' (job.py:12)"
     assert without_call_sites(text, {"job.py:1", "job.py:12"}) == "'a' runs (at 1:1) beside 'b'"
+
+
+def test_every_edge_is_explained_as_reviewed() -> None:
+    text = edges_text(plan_of(drawn("two_sinks")), call_sites=False)
+    assert_matches_golden(text, GOLDEN / "two_sinks.edges")
+
+
+def test_there_is_a_line_for_every_edge_and_rule() -> None:
+    plan = plan_of(drawn("union"))
+    lines = edges_text(plan).splitlines()
+    assert sum(line.startswith(("chained ", "not chained ")) for line in lines) == len(plan.edges)
+    rules = sum(len(edge.not_chained_because) for edge in plan.edges)
+    assert sum("to chain: " in line for line in lines) == rules
+    assert "job 'Flink Streaming Job', STREAMING: 5 edges, 2 chained, 3 not" in lines[0]
+
+
+def test_equal_names_are_told_apart_by_their_lines() -> None:
+    plan = plan_of(drawn("union"))
+    assert f"'low' ({plan.operators[0].call_site})".replace("'low'", "'Source: low'") in edges_text(
+        plan
+    )
+
+
+@pytest.mark.parametrize("name", ["batch", "side_outputs", "two_sinks"])
+def test_the_stream_graph_is_as_reviewed(name: str) -> None:
+    assert_plan_matches(drawn(name), GOLDEN / f"{name}.stream-graph", stage="stream-graph")
+
+
+def test_call_sites_are_shown_unless_they_are_unwanted() -> None:
+    plan = stream_plan(compile_program(drawn("join").program(), "operator-ids"))
+    text = stream_graph_text(plan)
+    assert text.count("programs.py:") == len(plan.operators)
+    assert "programs.py:" not in stream_graph_text(plan, call_sites=False)
+
+
+@pytest.mark.parametrize("name", ["word_count", "diamond", "side_outputs"])
+def test_the_execution_plan_is_as_reviewed(name: str) -> None:
+    assert_plan_matches(drawn(name), GOLDEN / f"{name}.execution", stage="execution")
+
+
+def test_of_many_subtasks_the_first_key_groups_are_listed() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.from_sequence(1, 9).key_by(abs).reduce(max).set_parallelism(64).print()
+    text = explain(env.program(), "execution")
+    assert "key groups: 0-1, 2-3," in text
+    assert "30-31, ..." in text
+
+
+def test_edges_that_pickle_their_records_are_named() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    words = env.from_collection(["a"], type_info=Types.STRING()).rebalance()
+    sized = words.map(lambda word: (word, len(word))).name("untyped")
+    sized.rebalance().map(str, output_type=Types.STRING()).name("typed").print()
+    first, second, *_ = [
+        line for line in edges_text(plan_of(env)).splitlines() if " REBALANCE" in line
+    ]
+    assert "'untyped'" in first
+    assert first.endswith("REBALANCE")
+    assert second.endswith("REBALANCE, pickled")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from forms import FORMS, failure_of, notes_of, run_form, seen
 
-from opchain.compiler.dsl.multiple_input import multiple_input
+from opchain.compiler.dsl.connected_streams import multiple_input
 from opchain.datastream import FlatMapFunction
 from opchain.datastream.state import ValueStateDescriptor
 

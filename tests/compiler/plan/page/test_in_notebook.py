@@ -16,7 +16,7 @@ from opchain import StreamExecutionEnvironment
 from opchain.common import Configuration, Types
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan
-from opchain.compiler.plan.page.picture import plan_picture
+from opchain.compiler.plan.page.in_notebook import plan_picture
 from opchain.compiler.plan.page.render import ShownPlan, ShownText, framed, program_page
 from opchain.runtime.job.client import CompletableFuture, JobStatus
 

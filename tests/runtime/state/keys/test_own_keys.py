@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from forms import FORMS, failure_of, run_form, seen
 
-from opchain.compiler.dsl.reinterpret import DataStreamUtils
+from opchain.compiler.dsl.keyed_stream import DataStreamUtils
 from opchain.datastream import KeyedProcessFunction
 from opchain.runtime.errors import StateError
 from opchain.runtime.state.keys.key_groups import KeyGroupRange, key_group

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from opchain.common import Duration, WatermarkStrategy
 from opchain.common.watermark_strategy import TimestampAssigner
-from opchain.compiler.dsl.multiple_input import multiple_input
+from opchain.compiler.dsl.connected_streams import multiple_input
 from opchain.datastream import ProcessFunction
 from opchain.datastream.connectors import NumberSequenceSource
 from opchain.runtime.connectors.collection import CollectionSource
