@@ -316,4 +316,4 @@ def test_a_wrong_value_is_refused(
 
 
 def test_a_sink_prints_its_name_and_line(sink: DataStreamSink[int]) -> None:
-    assert "<DataStreamSink 'out' (test_data_stream_sink.py:" in repr(sink.name("out"))
+    assert "<DataStreamSink 'out' (test_data_stream.py:" in repr(sink.name("out"))

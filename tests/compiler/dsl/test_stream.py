@@ -132,7 +132,7 @@ def test_a_wrong_value_is_refused_at_the_call_with_the_users_line(
 ) -> None:
     with pytest.raises(error, match=message) as refused:
         getattr(mapped, setter)(value)
-    assert "test_operator_attributes.py:" in str(refused.value)
+    assert "test_stream.py:" in str(refused.value)
 
 
 NO_OPERATORS = {

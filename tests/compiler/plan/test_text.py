@@ -19,7 +19,6 @@ from opchain.compiler.plan.text import (
     stream_graph_text,
     without_call_sites,
 )
-from opchain.datastream import StreamExecutionEnvironment
 from opchain.testing import assert_plan_matches, plan_of
 
 GOLDEN = Path(__file__).parents[2] / "golden"
