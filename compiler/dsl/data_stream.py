@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     )
     from opchain.compiler.dsl.environment import StreamExecutionEnvironment
     from opchain.compiler.dsl.joins import CoGroupedStreams, JoinedStreams
-    from opchain.compiler.dsl.keyed_stream import KeyedStream
+    from opchain.compiler.dsl.keyed_stream import CachedDataStream, KeyedStream
     from opchain.compiler.dsl.windowed_stream import AllWindowedStream, PartitionWindowedStream
     from opchain.compiler.graph.transformation import Transformation
     from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
@@ -438,6 +438,8 @@ class DataStream(OperatorAttributes[T]):
             call_site=user_call_site(),
             output_type=declared_type(transformation),
         )
+        from opchain.compiler.dsl.keyed_stream import CachedDataStream
+
         environment.caches.append(cached.records)
         return CachedDataStream(environment, cached)
 
@@ -691,15 +693,3 @@ class DataStream(OperatorAttributes[T]):
                 spec, parallelism=parallelism, parallelism_configured=parallelism is not None
             ).transformation,
         )
-
-
-class CachedDataStream(DataStream[T]):
-    """A stream whose records the first job writes and later jobs read: see `DataStream.cache`.
-
-    A cached stream is not an operator, so setting an attribute raises GraphError. Flink: CachedDataStream.
-    """
-
-    def invalidate(self) -> None:
-        """Drops the records; the next job that uses the stream computes and keeps them again."""
-        assert isinstance(self.transformation, CacheTransformation)
-        self.transformation.records.parts = None

@@ -1,4 +1,7 @@
-"""KeyedStream: a stream whose state and timers belong to a key; DataStreamUtils reinterprets a stream as one."""
+"""Streams with more than records: KeyedStream has a key, CachedDataStream keeps its records for later jobs.
+
+DataStreamUtils reinterprets a stream as a keyed one.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,11 @@ from opchain.compiler.dsl.argument_checks import (
 )
 from opchain.compiler.dsl.data_stream import DataStream
 from opchain.compiler.graph.partitioner import ExchangeMode, KeyBy, Partitioner, PartitionerKind
-from opchain.compiler.graph.transformation import PartitionTransformation, user_call_site
+from opchain.compiler.graph.transformation import (
+    CacheTransformation,
+    PartitionTransformation,
+    user_call_site,
+)
 from opchain.runtime.errors import GraphError
 from opchain.runtime.functions.field_functions import FieldAggregation
 from opchain.runtime.functions.key_selectors import KeySelector, WithKey
@@ -248,6 +255,18 @@ def count_windows(method: str, size: int, slide: int) -> WindowAssigner[Any, Any
         if checked(value, int, method, f"the {what}") < (what == "size"):
             raise ValueError(f"{at_call(method)}: the {what} is {value}")
     return CountSlidingWindowAssigner(size, slide) if slide else CountTumblingWindowAssigner(size)
+
+
+class CachedDataStream(DataStream[T]):
+    """A stream whose records the first job writes and later jobs read: see `DataStream.cache`.
+
+    A cached stream is not an operator, so setting an attribute raises GraphError. Flink: CachedDataStream.
+    """
+
+    def invalidate(self) -> None:
+        """Drops the records; the next job that uses the stream computes and keeps them again."""
+        assert isinstance(self.transformation, CacheTransformation)
+        self.transformation.records.parts = None
 
 
 class DataStreamUtils:

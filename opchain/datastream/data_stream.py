@@ -8,9 +8,9 @@ from opchain.compiler.dsl.connected_streams import (
     BroadcastStream,
     ConnectedStreams,
 )
-from opchain.compiler.dsl.data_stream import CachedDataStream, DataStream, DataStreamSink
+from opchain.compiler.dsl.data_stream import DataStream, DataStreamSink
 from opchain.compiler.dsl.joins import CoGroupedStreams, IntervalJoin, JoinedStreams
-from opchain.compiler.dsl.keyed_stream import DataStreamUtils, KeyedStream
+from opchain.compiler.dsl.keyed_stream import CachedDataStream, DataStreamUtils, KeyedStream
 from opchain.compiler.dsl.windowed_stream import (
     AllWindowedStream,
     PartitionWindowedStream,
