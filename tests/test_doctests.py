@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import difflib
 import doctest
 import importlib
 import pkgutil
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import opchain.compiler
 import opchain.runtime
+from opchain.common import Configuration, WatermarkStrategy
+from opchain.compiler.codegen.rules import RULE_NAMES
+from opchain.compiler.graph.plan import made
+from opchain.compiler.passes.generate_code import generate_code
+from opchain.compiler.passes.pipeline import compile_program
+from opchain.datastream import StreamExecutionEnvironment
+from opchain.datastream.connectors.file_system import FileSource, StreamFormat
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MODULES = sorted(
     module.name
@@ -19,10 +31,52 @@ MODULES = sorted(
 )
 
 
+RULES = [f"opchain.compiler.codegen.rules.{name}" for name in RULE_NAMES]
+
+
+def change(
+    rule: str, draw: Callable[..., Any], *, vertex: int = 0, mode: str = "STREAMING"
+) -> None:
+    """Prints which lines of generated code are others with a rewrite rule: comments, counters and fallbacks apart.
+
+    `draw` gets a stream: `numbers` or `lines`, as its argument is called.
+    """
+    configuration = Configuration()
+    configuration.set_string("execution.runtime-mode", mode)
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.set_parallelism(2)
+    lines = FileSource.for_record_stream_format(StreamFormat.text_line_format(), "lines").build()
+    sources = {
+        "numbers": lambda: env.from_sequence(0, 9),
+        "lines": lambda: env.from_source(lines, WatermarkStrategy.no_watermarks(), "lines"),
+    }
+    (name,) = draw.__code__.co_varnames[: draw.__code__.co_argcount]
+    draw(sources[name]()).rebalance().print()
+    plan = compile_program(env.program(), "programs")
+    texts = []
+    for without in ([rule], []):
+        source = made(generate_code(plan, without=without).job_program).vertices[vertex].source
+        first = (source or "").split("\ndef ")[0].splitlines()[2:]
+        hidden = () if rule == "count_once" else ("op_", "count_")
+        texts.append(
+            [
+                line.partition("  #")[0].replace("    ", "  ")[2:]
+                for line in first
+                if line and not line.strip().startswith(hidden)
+            ]
+        )
+    for line in list(difflib.unified_diff(*texts, n=0, lineterm=""))[2:]:
+        if not line.startswith("@@"):
+            print(f"{line[0]} {line[1:]}")  # noqa: T201 - examples compare what is printed
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_of_a_module_are_true(name: str) -> None:
-    failed, _ = doctest.testmod(importlib.import_module(name))
+    failed, tried = doctest.testmod(
+        importlib.import_module(name), extraglobs={"change": change} if name in RULES else {}
+    )
     assert failed == 0
+    assert tried or name not in RULES, f"{name} shows no example of its rule"
 
 
 def test_there_are_examples_to_run() -> None:

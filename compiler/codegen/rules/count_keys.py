@@ -1,10 +1,17 @@
 """Batch mode: pairs that are combined before an exchange are kept as sums per key, or only counted.
 
-    key_0 = item_1_0                                  keys_0.append(item_1_0)
-    sum_0 = combined_0.get(key_0, ABSENT)
-    combined_0[key_0] = (
-        (key_0, 1) if sum_0 is ABSENT else (sum_0[0], sum_0[1] + 1)
-    )
+>>> change(
+...     "count_keys",
+...     lambda lines: lines.map(lambda line: (line, 1)).key_by(lambda row: row[0]).sum(1),
+...     mode="BATCH",
+... )
+- for value in values:
+-   key_0 = value
+-   sum_0 = combined_0.get(key_0, ABSENT)
+-   combined_0[key_0] = (
+-     (value, 1) if sum_0 is ABSENT else (sum_0[0], sum_0[1] + 1)
+-   )
++ keys_0.extend(values)
 
 Keys that are counted are gathered in a list, and counted together (runtime/task/key_counts.py).
 """

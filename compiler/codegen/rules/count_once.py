@@ -1,11 +1,12 @@
 """Records are counted once per batch, where their number is known or can be counted with others.
 
-    for value in values:                      count_2 = 0
-        op_1.records_in += 1                  for value in values:
-        ...                                       ...
-        if value > 3:                             if value > 3:
-            op_2.records_out += 1                     count_2 += 1
-                                              op_1.count(len(values), len(values))
+>>> change("count_once", lambda numbers: numbers.filter(lambda x: x > 3))
+-   op_0.records_in += 1
+-   op_0.records_out += 1
+-   op_1.records_in += 1
+-   op_1.records_out += 1
++ op_0.count(len(values), len(values))
++ op_1.count(len(values), len(values_0))
 
 All records that come past one place of a function are as many. A place that every record of a batch passes needs no
 counting, and neither does one that puts each record into a list that is empty when a batch begins.

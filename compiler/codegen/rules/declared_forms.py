@@ -1,6 +1,11 @@
 """Records get the form of their declared type where they leave a chain of Python functions, if they do not have it.
 
-    row_1 = as_declared_1(value_1)      row_1 = value_1 if value_1.__class__ is str else as_declared_1(value_1)
+>>> from opchain.common import Types
+>>> change("declared_forms", lambda numbers: numbers.map(lambda x: x / 7, output_type=Types.DOUBLE()))
+-   row_1 = as_declared_1(value_1)
+-   if row_1.__class__ not in FROZEN:
+-     row_1 = private(row_1)
++   row_1 = value_1 if value_1.__class__ is float else as_declared_1(value_1)
 
 Nothing is done for records that are known to have it. Of a tuple that is not made, the fields are looked at.
 """

@@ -1,9 +1,8 @@
 """Copies of records that nobody could change are left out.
 
-    value_1 = (value, 1)                       value_1 = (value, 1)
-    if value_1.__class__ not in FROZEN:        values_0.append(value_1)
-        value_1 = private(value_1)
-    values_0.append(value_1)
+>>> change("drop_copies", lambda numbers: numbers.map(lambda x: [x]).map(lambda row: row * 2))
+-   if value_2.__class__ not in FROZEN:
+-     value_2 = private(value_2)
 
 A record needs no copy if its type is immutable, if the function that made it is written out and holds no other
 reference to it, or, at a fork, if no reader changes records: exchanges copy by pickling, and expressions that are

@@ -1,7 +1,9 @@
 """Loops that only append become `extend`.
 
-for value_1 in value.split():        values_0.extend(value.split())
-    values_0.append(value_1)
+>>> change("extend_lists", lambda lines: lines.flat_map(lambda line: line.split(",")))
+-   for value_1 in value.split(','):
+-     values_0.append(value_1)
++   values_0.extend(value.split(','))
 """
 
 from __future__ import annotations

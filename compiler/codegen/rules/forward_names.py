@@ -1,7 +1,19 @@
 """A variable that is another one under a second name goes.
 
-    key_0 = item_1_0                  column_0_0.append(item_1_0)
-    column_0_0.append(key_0)
+>>> change(
+...     "forward_names",
+...     lambda numbers: numbers.map(lambda x: (x % 7, x)).key_by(lambda row: row[0]).sum(1),
+...     vertex=1,
+... )
+-   key_0 = field_0
+-   sum_0 = sums_0.get(key_0)
++   sum_0 = sums_0.get(field_0)
+-     previous_0 = table_0.get(key_0)
++     previous_0 = table_0.get(field_0)
+-   sums_0[key_0] = sum_0
++   sums_0[field_0] = sum_0
+-   column_0_0.append(key_0)
++   column_0_0.append(field_0)
 
 Only where no function of the user's is left in the loop: error messages show keys and records by these names.
 """

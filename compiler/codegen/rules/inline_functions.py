@@ -1,11 +1,10 @@
 """Calls of the user's functions become their bodies.
 
->>> def parse(line):
-...     fields = line.split(",")
-...     return fields[0], int(fields[1])
->>> print(after_inlining("value_1 = parse(value)", parse=parse))  # doctest: +SKIP
-fields_1 = value.split(',')
-value_1 = (fields_1[0], int(fields_1[1]))
+>>> change("inline_functions", lambda numbers: numbers.map(lambda x: x % 7))
+-   value_1 = map_1(value)
+-   if value_1.__class__ not in FROZEN:
+-     value_1 = private(value_1)
++   value_1 = value % 7
 
 Lambdas, functions, generators (`yield x` becomes what happens to x), methods of function classes, and the small
 functions that these call. A body takes the call's place when:

@@ -1,15 +1,26 @@
 """Reduces that only ever change one field of their records keep that field alone.
 
-    .key_by(lambda it: it[0]).reduce(lambda a, b: (a[0], a[1] + b[1]))  or  .sum(1)
-
-    previous_0 = table_0.get(key_0, ABSENT)             sum_0 = sums_0.get(key_0)
-    if previous_0 is ABSENT:                            if sum_0 is None:
-        value_0 = (key_0, 1)                                previous_0 = table_0.get(key_0)
-    else:                                                   sum_0 = 1 if previous_0 is None else previous_0[1] + 1
-        value_0 = (previous_0[0], previous_0[1] + 1)    else:
-    table_0[key_0] = value_0                                sum_0 = sum_0 + 1
-                                                        sums_0[key_0] = sum_0
-                                                        value_0 = (key_0, sum_0)
+>>> change(
+...     "narrow_state",
+...     lambda numbers: numbers.map(lambda x: (x % 7, x)).key_by(lambda row: row[0]).sum(1),
+...     vertex=1,
+... )
+-   key_0 = field_0
+-   previous_0 = table_0.get(key_0, ABSENT)
+-   if previous_0 is ABSENT:
+-     value_0 = (field_0, field_1)
++   sum_0 = sums_0.get(field_0)
++   if sum_0 is None:
++     previous_0 = table_0.get(field_0)
++     sum_0 = field_1 if previous_0 is None else previous_0[1] + field_1
+-     value_0 = (previous_0[0], previous_0[1] + field_1)
+-   table_0[key_0] = value_0
+-   values_0.append(value_0)
++     sum_0 = sum_0 + field_1
++   sums_0[field_0] = sum_0
++   item_0_1 = sum_0
++   column_0_0.append(field_0)
++   column_0_1.append(item_0_1)
 
 A tuple per key is an object more per record to make, to find and to drop: with 100,000 keys in no order most of
 the time went into it. Nobody can tell, because:

@@ -1,9 +1,12 @@
 """Values of known types are not looked at: keys that stand for themselves in tables, timestamps that are ints.
 
-key_0 = value[0]                              key_0 = value[0]
-if key_0.__class__ not in plain_keys_0:       previous_0 = ...
-    key_0 = identify_0(key_0)
-previous_0 = ...
+>>> change(
+...     "plain_keys",
+...     lambda numbers: numbers.map(lambda x: (x % 7, x)).key_by(lambda row: row[0]).max(1),
+...     vertex=1,
+... )
+-   if key_0.__class__ not in plain_keys_0:
+-     key_0 = identify_0(key_0)
 """
 
 from __future__ import annotations

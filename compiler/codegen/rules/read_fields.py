@@ -1,8 +1,14 @@
 """Records that arrive as columns are read field by field.
 
-    for value in values:        for field_0, field_2 in values.rows():
-        ...                         value = (field_0, 1, field_2)
-                                    ...
+>>> change(
+...     "read_fields",
+...     lambda numbers: numbers.map(lambda x: (x, 1)).rebalance().map(lambda row: row[0] + row[1]),
+...     vertex=1,
+... )
+- for value in values:
+-   value_0 = value[0] + value[1]
++ for field_0 in values.rows():
++   value_0 = field_0 + 1
 
 A field that is the same in all records is a constant. Nobody makes the tuple where only its items are read
 (take_apart.py).

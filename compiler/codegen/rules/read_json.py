@@ -1,8 +1,20 @@
 """`json.loads` decodes only the fields that are asked for, or at least faster (runtime/task/generated_code.py).
 
-    for value in values:                     for value, d_1 in zip(values, objects_1):
-        d_1 = json_loads_1(value)                value_1 = (d_1.field_0, d_1.field_1)
-        value_1 = (d_1['user'], d_1['ts'])
+>>> import json
+>>> change("read_json", lambda lines: lines.map(json.loads).map(lambda row: (row["user"], row["ts"])))
+- if not unchanged_0():
++ if not (unchanged_0() and (objects_1 := read_json_1(values)) is not None):
+- for value in values:
+-   value_1 = loads_1_too(value)
+-   item_2_0 = value_1['user']
+-   item_2_1 = value_1['ts']
+-   if item_2_0.__class__ not in FROZEN:
+-     item_2_0 = private(item_2_0)
+-   if item_2_1.__class__ not in FROZEN:
+-     item_2_1 = private(item_2_1)
++ for value, value_1 in zip(values, objects_1):
++   item_2_0 = value_1.field_0
++   item_2_1 = value_1.field_1
 
 The texts of a batch are decoded before its loop. Where one of them is in doubt (malformed, a field is missing), a
 function that calls `json.loads` takes the whole batch, and raises what that raises, at the record that it

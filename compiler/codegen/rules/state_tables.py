@@ -1,10 +1,34 @@
 """State handles of inlined functions become the tables that they stand for.
 
-    set_key_0(field_0)
-    count_0 = self_0.seen.value()             count_0 = table_0_seen.get(field_0)
-    if count_0 is None:                       if count_0 is None:
-        count_0 = 0                               count_0 = 0
-    self_0.seen.update((count_0, 1))          table_0_seen[field_0] = (count_0, 1)
+>>> from opchain.datastream.functions import FlatMapFunction
+>>> from opchain.datastream.state import ValueStateDescriptor
+>>> class Changes(FlatMapFunction):
+...     def open(self, context):
+...         self.last = context.get_state(ValueStateDescriptor("last"))
+...
+...     def flat_map(self, row):
+...         if self.last.value() != row[1]:
+...             self.last.update(row[1])
+...             yield row
+...
+>>> change(
+...     "state_tables",
+...     lambda numbers: numbers.map(lambda x: (x % 7, x)).key_by(lambda row: row[0]).flat_map(Changes()),
+...     vertex=1,
+... )
++ if not ((table_0_last := table_0_last_found()) is not None):
++   return calls_0(values)
++ if tracks_0():
++   touch_0([field_0 for field_0, field_1 in values.rows()])
++   if not (table_0_last.get(field_0) != field_1):
++     continue
++   table_0_last[field_0] = field_1
++   values_0.append(value)
++ if values:
+-   if not (self_0.last.value() != field_1):
+-     continue
+-   self_0.last.update(field_1)
+-   values_0.append(value)
 
 Value, list and map states that `open` gets from its context. A batch looks once whether each of them is a plain
 dictionary: without a time to live, in memory. If not, a copy of the function with the calls takes the batch. The

@@ -1,7 +1,10 @@
 """Tuples that are made only to be read are not made.
 
-    value_1 = (value % 7, 1)         item_1_0 = value % 7
-    key_2 = value_1[0]               key_2 = item_1_0
+>>> change("take_apart", lambda numbers: numbers.map(lambda x: (x % 7, x)).map(lambda row: row[0] + row[1]))
+-   value_1 = (value % 7, value)
+-   value_2 = value_1[0] + value_1[1]
++   item_1_0 = value % 7
++   value_2 = item_1_0 + value
 
 Where a tuple is handed on as a whole, to an exchange or to state, it is made there.
 """

@@ -1,8 +1,18 @@
 """A timestamp that is an item of its record is not sent beside it.
 
-    timestamp_1 = value_1[2]                  timestamp_1 = value_1[2]
-    values_0.append(value_1)                  values_0.append(value_1)
-    timestamps_0.append(timestamp_1)
+>>> from opchain.common import WatermarkStrategy
+>>> from opchain.datastream.window import TumblingEventTimeWindows
+>>> strategy = WatermarkStrategy.for_monotonous_timestamps()
+>>> strategy = strategy.with_timestamp_assigner(lambda row, _: row[1])
+>>> change(
+...     "times_in_records",
+...     lambda numbers: numbers.map(lambda x: (x % 7, x))
+...     .assign_timestamps_and_watermarks(strategy)
+...     .key_by(lambda row: row[0])
+...     .window(TumblingEventTimeWindows.of(1000))
+...     .reduce(lambda a, b: b),
+... )
+-   timestamps_0.append(timestamp_2)
 
 The reader takes it from the record again. So the output's only reader must read nothing else, and batch mode, which
 sorts by timestamp on arrival, needs it beside the records.

@@ -1,10 +1,20 @@
 """Arithmetic on whole numbers from a number sequence runs on numpy arrays, a batch at a time.
 
-    for value in values:                            value_1 = value + 1
-        value_1 = value + 1                         keep_2 = value_1 & 1 == 0
-        if value_1 & 1 == 0:                        value_1 = value_1[keep_2]
-            for value_3 in (value_1, -value_1):     value_3 = interleaved(value_1, -value_1)
-                self_4.total += value_3             self_4.total += int(value_3.sum())
+>>> change("use_arrays", lambda numbers: numbers.map(lambda x: (x % 7, x)).filter(lambda row: row[0] > 3))
+- for value in values:
+-   item_1_0 = value % 7
+-   if not (item_1_0 > 3):
+-     continue
+-   column_0_0.append(item_1_0)
+-   column_0_1.append(value)
++ if not ((value := numbers_of(values)) is not None):
++   return loop_0(values)
++ item_1_0 = value % 7
++ keep_2 = item_1_0 > 3
++ value = value[keep_2]
++ item_1_0 = item_1_0[keep_2]
++ column_0_0.extend(item_1_0.tolist())
++ column_0_1.extend(value.tolist())
 
 Expressions are sums, differences, products, remainders and quotients by a positive constant, bits, and comparisons. The
 bounds of a sequence are known, so it is known that nothing overflows 64 bits: an expression that might stays in the

@@ -1,7 +1,9 @@
 r"""Words of texts are split off all at once, from a text that is never cut into lines.
 
-    for value in values:                          keys_0.extend(whole_text(values).lower().split())
-        keys_0.extend(value.lower().split())
+>>> change("whole_text", lambda lines: lines.flat_map(lambda line: line.lower().split()))
+- for value in values:
+-   values_0.extend(value.lower().split())
++ values_0.extend(whole_text(values).lower().split())
 
 White space separates words, and a line end is white space. So the words of texts with a line end between each two
 are those of the texts, one after the other. How a letter is spelled in lower or upper case depends on the letters

@@ -1,7 +1,15 @@
 """`sum`, `min` and `max` of one field of tuples are written out as the reduce that they stand for.
 
-    .sum(1)                 (previous_0[0], previous_0[1] + value[1])
-    .max(1)                 (previous_0[0], max(previous_0[1], value[1]))
+>>> change(
+...     "write_aggregations",
+...     lambda numbers: numbers.map(lambda x: (x % 7, x)).key_by(lambda row: row[0]).max(1),
+...     vertex=1,
+... )
+-   value = (field_0, field_1)
+-     value_0 = value
++     value_0 = (field_0, field_1)
+-     value_0 = comparable_aggregator_0(previous_0, value)
++     value_0 = (previous_0[0], max(previous_0[1], field_1))
 
 Only for tuples whose length is known: of other records the aggregation itself finds out what has the field.
 """

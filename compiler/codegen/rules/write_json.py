@@ -1,6 +1,11 @@
 """`json.dumps` of a dictionary display fills a template, and of anything else it is faster, too.
 
-    value_1 = json_dumps_1({'user': a, 'count': b})      value_1 = json_object_1(a, b)
+>>> import json
+>>> change("write_json", lambda numbers: numbers.map(lambda x: json.dumps({"x": x})))
+-   value_1 = json_dumps_1({'x': value})
+-   if value_1.__class__ not in FROZEN:
+-     value_1 = private(value_1)
++   value_1 = json_object_1(value)
 
 The text is the same, character by character, and so are the errors (`JsonObject` in runtime/task/generated_code.py).
 Only calls with one argument are rewritten: others ask for another form of text.
