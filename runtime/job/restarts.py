@@ -106,6 +106,7 @@ class Restarts:
         strategy: When there are some.
         job_name: For the log.
         now_ms: The clock.
+        start: Where a restarted job begins, for the log.
 
     Attributes:
         count: How many there were.
@@ -118,7 +119,9 @@ class Restarts:
         strategy: RestartStrategy,
         job_name: str = "",
         now_ms: Callable[[], int] = wall_clock_ms,
+        start: str = "from the beginning",
     ) -> None:
+        self._start = start
         self.strategy = strategy
         self.count = 0
         self.is_waiting = False
@@ -166,12 +169,13 @@ class Restarts:
             raise failure
         self.count += 1
         _LOG.warning(
-            "job '%s' failed (%s: %s); restart %d follows in %d ms (%s)",
+            "job '%s' failed (%s: %s); restart %d follows in %d ms %s (%s)",
             self._job_name,
             type(failure).__name__,
             failure,
             self.count,
             delay_ms,
+            self._start,
             self.strategy,
             exc_info=failure,
         )

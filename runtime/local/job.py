@@ -119,7 +119,8 @@ def local_run(
     shipped = () if is_endless else ship_vertices(job)
     progress = CountedProgress(job)
     attempts = _Attempts()
-    counted = Restarts(restarts or RestartStrategy(), job.job_name)
+    start = "from the beginning" + (", without the state that it had" if is_endless else "")
+    counted = Restarts(restarts or RestartStrategy(), job.job_name, start=start)
 
     def attempt(number: int) -> JobOutcome:
         switch, lineage = attempts.begin(), uuid.uuid4().hex

@@ -161,7 +161,7 @@ class StreamingJob:
             wake=self._begin_epoch_soon,
             default_directory=settings.savepoint_directory,
         )
-        self.restarts = Restarts(settings.restarts, job.job_name)
+        self.restarts = Restarts(settings.restarts, job.job_name, start="from its last checkpoint")
         self.history = EpochHistory(job, listeners)
         self.live = LiveCounts()
         self.begins_with: str | None = None

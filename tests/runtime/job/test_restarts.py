@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+import queue
 import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.common import Configuration
+from opchain.common import Configuration, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.functions import MapFunction
+from opchain.runtime.connectors.data_generator import DataGeneratorSource
+from opchain.runtime.connectors.discard import DiscardingSink
 from opchain.runtime.errors import CheckpointInUseError, TaskFailedError
 from opchain.runtime.job.restarts import Restarts, RestartStrategy
 
@@ -151,3 +155,33 @@ def test_a_bounded_job_starts_again_from_the_beginning(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="attempt 2") as raised:
         list(found)
     assert any("restarted 2 times" in note for note in raised.value.__notes__)
+
+
+class Told(logging.Handler):
+    """The messages about restarts, as they come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: queue.Queue[str] = queue.Queue()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "follows in" in record.getMessage():
+            self.messages.put(record.getMessage())
+
+
+def test_the_log_says_that_an_unbounded_job_in_process_loses_its_state() -> None:
+    env = restarting(3)
+    source: DataGeneratorSource[int] = DataGeneratorSource(lambda n: n, records_per_second=1000)
+    numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
+    numbers.map(FailsThreeTimes()).sink_to(DiscardingSink())
+    told = Told()
+    logger = logging.getLogger("opchain.job")
+    logger.addHandler(told)
+    try:
+        client = env.execute_async("endless")
+        messages = [told.messages.get(timeout=60) for _ in range(3)]
+        client.cancel().result(60)
+    finally:
+        logger.removeHandler(told)
+    start = "in 1 ms from the beginning, without the state that it had ("
+    assert all(start in message for message in messages)
