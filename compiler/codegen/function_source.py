@@ -101,14 +101,16 @@ def definition_of(function: Any) -> Definition:
         return Definition(function, (parameter,), [ast.Return(call)], frozenset())
     name = function.__name__
     if function.__defaults__ or function.__kwdefaults__:
-        raise Refused(f"'{name}' has default arguments")
+        raise Refused(f"'{name}' has default arguments; pass all of them, without defaults")
     code = function.__code__
     if code.co_kwonlyargcount or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
-        raise Refused(f"'{name}' takes any number of arguments")
+        raise Refused(f"'{name}' takes any number of arguments; name them")
     source = _parsed(code.co_filename)
     found = None if source is None else _definition_in(source, code)
     if source is None or found is None:
-        raise Refused(f"the source of '{name}' was not found, or has changed")
+        raise Refused(
+            f"the source of '{name}' was not found, or has changed; define it in a file, undecorated"
+        )
     if isinstance(found, ast.Lambda):
         body: list[ast.stmt] = [ast.Return(found.body)]
     else:
@@ -129,7 +131,10 @@ def meaning_of(name: str, definition: Definition) -> Meaning:
     """
     function = definition.function
     if name in definition.rebound:
-        raise Refused(f"'{name}' is declared global or nonlocal somewhere, so it may change")
+        raise Refused(
+            f"'{name}' is declared global or nonlocal somewhere, so it may change; keep it in an "
+            "attribute of a function class"
+        )
     free = function.__code__.co_freevars
     if name in free:
         assert function.__closure__ is not None
@@ -139,7 +144,10 @@ def meaning_of(name: str, definition: Definition) -> Meaning:
             raise Refused(f"'{name}' has no value yet") from None
         if is_written_exactly(value):
             return Meaning("constant", value)
-        raise Refused(f"'{name}' of the enclosing function is {type(value).__name__}")
+        raise Refused(
+            f"'{name}' of the enclosing function is {type(value).__name__}; keep it in an attribute of a "
+            "function class"
+        )
     if name in function.__globals__:
         value = function.__globals__[name]
         travels = function.__name__ == "<lambda>" or function.__module__ == "__main__"

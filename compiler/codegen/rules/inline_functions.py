@@ -110,6 +110,7 @@ class _Inliner:
         self.can_watch = function.is_batch and function.name.startswith("process_")
         self.watched: list[tuple[Any, ...]] = []
         self._stack: list[Any] = []
+        self._refused: list[ast.Call] = []
         self._used = {
             node.id
             for statement in function.body
@@ -197,7 +198,9 @@ class _Inliner:
         except Refused as refused:
             del self.watched[watched:]
             self._used = used
-            self.form.remark(operator, f"not inlined: {refused}")
+            if not any(call is item for item in self._refused):  # else as an expression, too
+                self._refused.append(call)
+                self.form.remark(operator, f"not inlined: {refused}")
             return None
         self.form.remark(operator, f"inlined: {definition.name}")
         return lines
@@ -205,15 +208,19 @@ class _Inliner:
     def _definition(self, callee: Callee, call: ast.Call) -> Definition:
         definition = definition_of(callee.function)
         if callee.function in self._stack or len(self._stack) >= _DEEPEST:
-            raise Refused(f"{definition.name} calls itself")
+            raise Refused(f"{definition.name} calls itself; write it as a loop")
         if call.keywords or any(isinstance(argument, ast.Starred) for argument in call.args):
-            raise Refused(f"{definition.name} is called with other than positional arguments")
+            raise Refused(
+                f"{definition.name} is called with other than positional arguments; pass them by position"
+            )
         expected = len(definition.parameters) - (callee.instance is not None)
         if len(call.args) != expected or (
             callee.instance is not None
             and takes_collector(callee.instance, definition.function.__name__)
         ):
-            raise Refused(f"{definition.name} takes a collector, or other arguments than given")
+            raise Refused(
+                f"{definition.name} takes a collector, or other arguments than given; yield what it emits"
+            )
         return definition
 
     def _returning(
@@ -224,7 +231,7 @@ class _Inliner:
         give: Callable[[ast.expr], Lines],
     ) -> Lines:
         if definition.is_generator:
-            raise Refused(f"{definition.name} is a generator")
+            raise Refused(f"{definition.name} is a generator; return its one result")
         body = self._body(definition, call, operator)
         return _structured(body, lambda value: give(value or ast.Constant(None)), definition)
 
@@ -283,7 +290,9 @@ class _Inliner:
             )
         size = sum(1 for _ in f.all_statements(statement.body))
         if places > 1 and (places - 1) * size > MOST_COPIES:
-            raise Refused(f"{definition.name} emits at {places} places")
+            raise Refused(
+                f"{definition.name} emits at {places} places; gather what it emits, and yield it at one"
+            )
         return lines
 
     # A body with its names replaced
@@ -301,7 +310,7 @@ class _Inliner:
             definition.function.__code__.co_freevars
         )
         if comprehended & (set(definition.parameters) | free | (set(set_in_body) - comprehended)):
-            raise Refused(f"{definition.name} uses one name for two variables")
+            raise Refused(f"{definition.name} uses one name for two variables; rename one")
         parts: dict[str, ast.expr] = {}
         before: Lines = []
         for parameter, argument in arguments.items():
@@ -342,7 +351,9 @@ class _Inliner:
             if callee.owner is None:
                 own = definition.parameters[0]
                 if any(f.reads(statement, own) for statement in definition.body):
-                    raise Refused(f"{definition.name} reads its object")
+                    raise Refused(
+                        f"{definition.name} reads its object; pass what it reads as an argument"
+                    )
                 arguments.insert(0, ast.Constant(None))
             else:
                 arguments.insert(0, f.name(callee.owner))
@@ -453,7 +464,9 @@ class _Inliner:
         self, path: tuple[Any, ...], names: Any, digest: str | None, *, is_attribute: bool = False
     ) -> None:
         if not self.can_watch:
-            raise Refused("it reads global names, and is not called once per batch")
+            raise Refused(
+                "it reads global names, and is not called once per batch; keep them in attributes"
+            )
         self.watched.append((path, names, digest, is_attribute))
 
     # Expressions
@@ -481,11 +494,14 @@ class _Inliner:
         def body(definition: Definition, made: ast.Call) -> Lines:
             if definition.returned() is None:
                 raise Refused(
-                    f"{definition.name} has statements, and is called within an expression"
+                    f"{definition.name} has statements, and is called within an expression; give its "
+                    "result a name first"
                 )
             lines = self._body(definition, made, operator)
             if len(lines) != 1:
-                raise Refused(f"{definition.name} would compute an argument more than once")
+                raise Refused(
+                    f"{definition.name} would compute an argument more than once; give it a name first"
+                )
             (returned,) = lines
             assert isinstance(returned, ast.Return)
             assert returned.value is not None
@@ -555,10 +571,10 @@ def _check(body: Lines, definition: Definition) -> None:  # noqa: C901 - one bra
                 ):
                     what = type(node).__name__.lower()
                     raise Refused(
-                        f"{definition.name} has a statement '{what}' (line {node.lineno})"
+                        f"{definition.name} has a statement '{what}' (line {node.lineno}); move that to another function"
                     )
             if isinstance(node, _OUTLIVES):
-                raise Refused(f"{definition.name} makes a function")
+                raise Refused(f"{definition.name} makes a function; define that one outside")
             if isinstance(node, _REFUSED):
                 raise Refused(f"{definition.name} is asynchronous")
             if isinstance(node, ast.Call):
@@ -571,9 +587,13 @@ def _check(body: Lines, definition: Definition) -> None:  # noqa: C901 - one bra
             if isinstance(node, ast.Return) and not definition.is_generator:
                 consumed.add(id(node.value) if _is_iterated(definition) else 0)
             if isinstance(node, ast.GeneratorExp) and id(node) not in consumed:
-                raise Refused(f"{definition.name} makes a generator that outlives the call")
+                raise Refused(
+                    f"{definition.name} makes a generator that outlives the call; make a list"
+                )
     if count > MOST_STATEMENTS:
-        raise Refused(f"{definition.name} has more than {MOST_STATEMENTS} statements")
+        raise Refused(
+            f"{definition.name} has more than {MOST_STATEMENTS} statements; move some into other functions"
+        )
 
 
 def _is_iterated(definition: Definition) -> bool:
@@ -589,7 +609,9 @@ def _check_line(node: ast.expr, definition: Definition) -> None:
         # A backslash in an f-string before Python 3.12; an endless number.
         raise Refused(f"{definition.name} has an expression that can't be written out") from None
     if len(text) > LONGEST or "\n" in text:
-        raise Refused(f"{definition.name} has an expression of {len(text)} characters")
+        raise Refused(
+            f"{definition.name} has an expression of {len(text)} characters; give parts of it names"
+        )
 
 
 def _comprehended(body: Lines) -> set[str]:
@@ -620,7 +642,9 @@ def _check_set_before_read(  # noqa: C901 - one branch a statement
                 and item.id in local
                 and item.id not in known
             ):
-                raise Refused(f"{definition.name} may read '{item.id}' before it is set")
+                raise Refused(
+                    f"{definition.name} may read '{item.id}' before it is set; set it first"
+                )
 
     for statement in body:
         if isinstance(statement, ast.If):
@@ -677,7 +701,8 @@ def _structured(  # noqa: C901, PLR0912 - one branch a statement
                 branches = [*statement.body, *rest], statement.orelse
             else:
                 raise Refused(
-                    f"{definition.name} returns from the middle (line {statement.lineno})"
+                    f"{definition.name} returns from the middle (line {statement.lineno}); return from both "
+                    "branches, or at the end"
                 )
             first, second = (_structured(branch, give, definition) for branch in branches)
             if first:
@@ -688,7 +713,9 @@ def _structured(  # noqa: C901, PLR0912 - one branch a statement
                 done.append(ast.Expr(statement.test))
             return done
         if isinstance(statement, (ast.For, ast.While)) and _returns(statement):
-            raise Refused(f"{definition.name} returns from within a loop (line {statement.lineno})")
+            raise Refused(
+                f"{definition.name} returns from within a loop (line {statement.lineno}); break, and return behind it"
+            )
         if isinstance(statement, ast.Pass):
             continue
         if isinstance(statement, ast.AnnAssign):
@@ -759,7 +786,9 @@ def _with_yields(
             for expression in f.own_expressions(statement)
             for node in ast.walk(expression)
         ):
-            raise Refused(f"{definition.name} uses the value of a yield")
+            raise Refused(
+                f"{definition.name} uses the value of a yield; yield in a line of its own"
+            )
         return None
 
     return f.rewritten(body, rewrite)

@@ -203,6 +203,43 @@ def test_without_any_of_the_rules_a_job_gives_the_same(draw: Any) -> None:
     assert "inlined: " not in str([vertex.remarks for vertex in only_one.vertices])
 
 
+def returns_early(value: int) -> int:
+    for number in range(9):
+        if number == value:
+            return number
+    return -1
+
+
+def doubled(value: int, factor: int = 2) -> int:
+    return value * factor
+
+
+def tries(value: int) -> int:
+    try:
+        return 1 // value
+    except ZeroDivisionError:
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (returns_early, "returns from within a loop (line {}); break, and return behind it"),
+        (doubled, "has default arguments; pass all of them, without defaults"),
+        (tries, "has a statement 'try' (line {}); move that to another function"),
+    ],
+)
+def test_a_remark_says_why_a_function_is_called_and_what_would_change_it(
+    function: Any, reason: str
+) -> None:
+    job = job_of(lambda env: env.from_sequence(0, 9).map(function).print())
+    remarks = " | ".join(text for _, texts in job.vertices[0].remarks for text in texts)
+    assert remarks.count(f"not inlined: '{function.__name__}' ") == 1
+    before, _, behind = reason.partition("{}")
+    assert before in remarks
+    assert behind in remarks
+
+
 def test_a_rule_that_is_not_there_is_named() -> None:
     with pytest.raises(
         GraphError, match=r"no rule is called 'fly'; the rules are inline_functions, "
