@@ -13,7 +13,11 @@ import pytest
 
 from opchain.common import Encoder
 from opchain.datastream.connectors import CommitSink, FileSink, OutboxSink
-from opchain.datastream.connectors.file_system import BucketAssigner
+from opchain.datastream.connectors.file_system import (
+    BucketAssigner,
+    FileCompactor,
+    FileCompactStrategy,
+)
 from opchain.testing import SinkConformance
 
 if TYPE_CHECKING:
@@ -98,6 +102,21 @@ class TestFileSink(SinkConformance):
 
     def staged(self, target: Path) -> list[Path]:
         return list(target.glob(".opchain/*/.part*"))
+
+
+class TestCompactingFileSink(TestFileSink):
+    def make_sink(self, target: Path) -> Any:
+        builder = FileSink.for_row_format(str(target), Encoder.simple_string_encoder())
+        builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
+        strategy = FileCompactStrategy.builder().enable_compaction_on_checkpoint(1).build()
+        return builder.enable_compact(strategy, FileCompactor.concat_file_compactor()).build()
+
+    def visible(self, target: Path) -> list[str]:
+        files = target.glob("compacted-part-*")
+        return [line for file in files for line in file.read_text().splitlines()]
+
+    def staged(self, target: Path) -> list[Path]:
+        return [*super().staged(target), *target.glob(".opchain/*/.compacted*")]
 
 
 class Doubling(FolderSink):
