@@ -249,7 +249,7 @@ def stream_graph_text(
             Row(
                 (
                     f"{operator.node:>{digits + 2}}  {names[operator.node]}",
-                    operator.kind,
+                    operator.word,
                     f"x{operator.parallelism}",
                     *call_site,
                     listed(_notes(operator)),
