@@ -14,7 +14,7 @@ from opchain.compiler.graph.transformation import (
 )
 from opchain.runtime.columnar.type_mapping import spark_type_of
 from opchain.runtime.errors import GraphError, short_repr
-from opchain.runtime.functions.callables import as_function
+from opchain.runtime.functions.callables import as_function, generator_problem
 from opchain.runtime.functions.function import Function
 from opchain.runtime.program.operator_specs import MapBatchesSpec
 from opchain.runtime.types.record_types import RowTypeInfo, TupleTypeInfo
@@ -38,10 +38,14 @@ def checked_function(
     A callable must take the arguments of the (first) class's method.
 
     Raises:
-        TypeError: It is something else, such as a Function's class instead of an object of it.
+        TypeError: It is something else, such as a Function's class instead of an object of it, or its method is a
+            generator function and should return one result.
     """
     kinds = accepted if isinstance(accepted, tuple) else (accepted,)
     if isinstance(function, kinds):
+        problem = generator_problem(function)
+        if problem is not None:
+            raise TypeError(f"{at_call(call)}: {problem}")
         return function
     if callables:
         as_function(kinds[0], function, at_call(call))
@@ -63,6 +67,24 @@ def checked(value: Any, accepted: type | tuple[type, ...], call: str, what: str)
         return value
     expected = " or ".join(_with_article(kind.__name__) for kind in kinds)
     raise TypeError(f"{at_call(call)}: {what} is {_described(value)}; it must be {expected}")
+
+
+def check_field(kind: str, field: int | str, declared: object) -> None:
+    """Refuses a field that records of the declared type do not have: a job would find out at its second record.
+
+    Raises:
+        ValueError: There is no such field.
+    """
+    if not isinstance(declared, TupleTypeInfo | RowTypeInfo):
+        return
+    count = len(declared.get_field_types())
+    names = declared.get_field_names() if isinstance(declared, RowTypeInfo) else []
+    is_there = field in names if isinstance(field, str) else -count <= field < count
+    if not is_there and (names or isinstance(field, int)):
+        raise ValueError(
+            f"{at_call(kind)}: records of the type {declared!r} have no field {field!r}; their fields are "
+            f"0 to {count - 1}" + (f", or {', '.join(names)}" if names else "")
+        )
 
 
 def checked_stream(stream: Any, kind: type[Any], of: Stream[Any], call: str) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from opchain.compiler.dsl.argument_checks import (
     at_call,
+    check_field,
     checked,
     checked_function,
     declared_type,
@@ -32,7 +33,6 @@ from opchain.runtime.program.operator_specs import (
     ProcessSpec,
     ReduceSpec,
 )
-from opchain.runtime.types.record_types import RowTypeInfo, TupleTypeInfo
 from opchain.runtime.types.type_variables import K, T
 
 if TYPE_CHECKING:
@@ -221,23 +221,9 @@ class KeyedStream(DataStream[T], Generic[K, T]):
 
     def _aggregate(self, kind: str, field: int | str) -> DataStream[T]:
         checked(field, (int, str), kind, "the field")
-        _check_field(kind, field, declared_type(self.transformation))
+        check_field(kind, field, declared_type(self.transformation))
         spec = ReduceSpec(FieldAggregation(kind, field))
         return self.transform(spec, declared_type(self.transformation), name="Keyed Aggregation")
-
-
-def _check_field(kind: str, field: int | str, declared: object) -> None:
-    """Refuses a field that records of the declared type do not have: reduce would find out at the second record."""
-    if not isinstance(declared, TupleTypeInfo | RowTypeInfo):
-        return
-    count = len(declared.get_field_types())
-    names = declared.get_field_names() if isinstance(declared, RowTypeInfo) else []
-    is_there = field in names if isinstance(field, str) else -count <= field < count
-    if not is_there and (names or isinstance(field, int)):
-        raise ValueError(
-            f"{at_call(kind)}: records of the type {declared!r} have no field {field!r}; their fields are "
-            f"0 to {count - 1}" + (f", or {', '.join(names)}" if names else "")
-        )
 
 
 def count_windows(method: str, size: int, slide: int) -> WindowAssigner[Any, Any]:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function, declared_type
+from opchain.compiler.dsl.argument_checks import (
+    at_call,
+    check_field,
+    checked,
+    checked_function,
+    declared_type,
+)
 from opchain.compiler.graph.transformation import ChainingStrategy
 from opchain.runtime.errors import GraphError
 from opchain.runtime.functions.callables import name_of
@@ -167,6 +173,8 @@ class _FieldAggregations(WindowDefinition[T, W]):
     fields of the window's first record.
     """
 
+    _keyed_stream: KeyedStream[Any, T]
+
     def sum(self, field: int | str = 0) -> DataStream[T]:
         """Adds up a field."""
         return self._aggregate("sum", field)
@@ -189,6 +197,7 @@ class _FieldAggregations(WindowDefinition[T, W]):
 
     def _aggregate(self, kind: str, field: int | str, *, first: bool = True) -> DataStream[T]:
         checked(field, (int, str), kind, "the field")
+        check_field(kind, field, declared_type(self._keyed_stream.transformation))
         aggregation = FieldAggregation(kind, field, first=first)
         reduced: DataStream[T] = self.reduce(aggregation)  # type: ignore[attr-defined] # both classes below have it
         return reduced

@@ -75,8 +75,11 @@ def read_settings(configuration: Configuration) -> JobSettings:
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0])
+        problem = first["msg"].lower()
+        if first["type"] == "string_pattern_mismatch":
+            problem = f"no such value. {JobSettings.model_fields[name].description}"
         raise ValueError(
-            f"configuration key {key_of(name)!r} is {first['input']!r}: {first['msg'].lower()}"
+            f"configuration key {key_of(name)!r} is {first['input']!r}: {problem}"
         ) from error
 
 

@@ -274,8 +274,7 @@ def _converted(key: str, value: Any, value_type: ValueType[T]) -> T:
         if _is_secret(key):
             raise ValueError(f"configuration key {key!r} is not a {value_type.name}") from None
         said = str(error)
-        what = f" is not a {value_type.name}"
-        what = "" if what in said else what
+        what = "" if " is not " in said else f" is not a {value_type.name}"
         raise ValueError(f"configuration key {key!r}{what}: {said}") from error
 
 

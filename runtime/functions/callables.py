@@ -20,7 +20,9 @@ from opchain.runtime.functions.async_functions import AsyncFunction
 from opchain.runtime.functions.function import Function
 from opchain.runtime.functions.key_selectors import KeySelector, Partitioner
 from opchain.runtime.functions.record_functions import (
+    AggregateFunction,
     CoGroupFunction,
+    CoMapFunction,
     DeltaFunction,
     FilterFunction,
     FlatJoinFunction,
@@ -68,7 +70,19 @@ _METHODS: dict[type[Function], _Method] = {
 }
 
 
-_OF_ONE_RESULT = frozenset({MapFunction, FilterFunction, KeySelector, ReduceFunction})
+_OF_ONE_RESULT: dict[type[Function], tuple[str, ...]] = {
+    MapFunction: ("map",),
+    CoMapFunction: ("map1", "map2"),
+    FilterFunction: ("filter",),
+    ReduceFunction: ("reduce",),
+    AggregateFunction: ("create_accumulator", "add", "get_result", "merge"),
+    KeySelector: ("get_key",),
+    Partitioner: ("partition",),
+    JoinFunction: ("join",),
+    DeltaFunction: ("get_delta",),
+    SinkFunction: ("invoke",),
+}
+"""The methods whose result is one value, or nothing: one with a `yield` would not run."""
 
 
 class CallableFunction(Function):
@@ -106,8 +120,9 @@ def as_function(kind: type[F], function: object, where: str = "") -> F:
     """
     start = f"{where}: " if where else ""
     if isinstance(function, kind):
-        if kind in _OF_ONE_RESULT:
-            _check_is_no_generator(getattr(function, _METHODS[kind].name, None), kind, start)
+        problem = generator_problem(function)
+        if problem is not None:
+            raise TypeError(f"{start}{problem}")
         return function
     if inspect.isclass(function) and issubclass(function, Function):
         name = function.__name__
@@ -119,8 +134,8 @@ def as_function(kind: type[F], function: object, where: str = "") -> F:
         found = f"{type(function).__name__} {short_repr(function)}"
         raise TypeError(f"{start}expected {wanted}, got {found}")
     _check_is_async(function, kind, start)
-    if kind in _OF_ONE_RESULT:
-        _check_is_no_generator(function, kind, start)
+    if kind in _OF_ONE_RESULT and _is_generator(function):
+        raise TypeError(f"{start}{_generator_text(function, kind)}")
     _check_arguments(function, method, start)
     return cast("F", _class_of(kind)(function))
 
@@ -168,13 +183,35 @@ def _check_is_async(function: Callable[..., Any], kind: type[Function], start: s
         )
 
 
-def _check_is_no_generator(function: object, kind: type[Function], start: str) -> None:
-    """A call of a generator function runs nothing of it: the result would be the generator, as a record."""
-    if inspect.isgeneratorfunction(function):
-        raise TypeError(
-            f"{start}'{name_of(function)}' is a generator function (it has a 'yield'), and a {kind.__name__} "
-            "returns one result: return it, or use flat_map or process for several"
-        )
+def generator_problem(function: object) -> str | None:
+    """Why a method of a function object cannot give its one result: it has a `yield`, so a call runs nothing of it.
+
+    None if there is no such method.
+    """
+    for kind, names in _OF_ONE_RESULT.items():
+        if not isinstance(function, kind) or isinstance(function, CallableFunction):
+            continue
+        for name in names:
+            method = getattr(function, name, None)
+            if _is_generator(method):
+                return _generator_text(method, kind)
+    return None
+
+
+def _is_generator(function: object) -> bool:
+    if not (inspect.isroutine(function) or isinstance(function, functools.partial)):
+        function = getattr(type(function), "__call__", None)  # noqa: B004 - the method is looked at
+    return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+
+
+def _generator_text(function: object, kind: type[Function]) -> str:
+    text = f"'{name_of(function)}' is a generator function (it has a 'yield'), and"
+    if kind is SinkFunction:
+        return f"{text} a SinkFunction returns nothing: a call would run nothing of it; remove the 'yield'"
+    return (
+        f"{text} {'an' if kind is AggregateFunction else 'a'} {kind.__name__} returns one result: return it, or use "
+        "flat_map or process for several"
+    )
 
 
 def _check_arguments(function: Callable[..., Any], method: _Method, start: str) -> None:

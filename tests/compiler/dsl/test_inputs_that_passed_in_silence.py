@@ -14,6 +14,15 @@ from opchain.common import Configuration, Types, WatermarkStrategy
 from opchain.compiler.graph.plan import JobGraphError
 from opchain.datastream import OutputTag, StreamExecutionEnvironment
 from opchain.datastream.connectors.file_system import FileSource, StreamFormat
+from opchain.datastream.functions import (
+    AggregateFunction,
+    CoMapFunction,
+    FilterFunction,
+    KeySelector,
+    MapFunction,
+    ReduceFunction,
+    SinkFunction,
+)
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.files.file_systems import file_system_of
 from opchain.runtime.local import job as local_job
@@ -103,6 +112,63 @@ def test_a_field_that_the_type_does_not_have_is_refused_at_once() -> None:
         rows.sum("cuont")
 
 
+def test_a_field_that_windows_do_not_have_is_refused_at_once() -> None:
+    pairs = environment().from_collection([("a", 1)], Types.TUPLE([Types.STRING(), Types.INT()]))
+    windows = pairs.key_by(lambda pair: pair[0]).count_window(2)
+    with pytest.raises(ValueError, match=r"max\(\) .* have no field 2; their fields are 0 to 1"):
+        windows.max(2)
+    windows.max(1)
+
+
+class Yields(
+    MapFunction[Any, Any],
+    FilterFunction[Any],
+    ReduceFunction[Any],
+    KeySelector[Any, Any],
+    SinkFunction[Any],
+    AggregateFunction[Any, Any, Any],
+    CoMapFunction[Any, Any, Any],
+):
+    """Each method has a `yield` where a result is expected."""
+
+    def map(self, value: Any) -> Any:
+        yield value
+
+    filter = get_key = map1 = map2 = create_accumulator = add = get_result = merge = map  # noqa: A003
+
+    def reduce(self, value1: Any, value2: Any) -> Any:
+        yield value1
+
+    def invoke(self, value: Any, context: Any) -> None:  # type: ignore[misc]
+        yield value
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda stream: stream.map(Yields()), "map"),
+        (lambda stream: stream.filter(Yields()), "filter"),
+        (lambda stream: stream.key_by(Yields()), "key_by"),
+        (lambda stream: stream.key_by(str).reduce(Yields()), "reduce"),
+        (lambda stream: stream.key_by(str).count_window(2).aggregate(Yields()), "aggregate"),
+        (lambda stream: stream.connect(stream.map(str)).map(Yields()), "map"),
+        (lambda stream: stream.add_sink(Yields()), "add_sink"),
+        (lambda stream: stream.map(YieldsWhenCalled()), "map"),
+    ],
+)
+def test_a_method_that_yields_where_one_result_is_expected_is_refused(call: Any, said: str) -> None:
+    with pytest.raises(
+        TypeError,
+        match=rf"^{said}\(\) \(test_inputs.*\.py:\d+\): 'Yields.*' is a generator function",
+    ):
+        call(environment().from_collection(["a"]))
+
+
+class YieldsWhenCalled:
+    def __call__(self, value: Any) -> Any:
+        yield value
+
+
 def test_a_field_that_a_record_does_not_have_is_named() -> None:
     pairs = environment().from_collection([("a", 1), ("a", 2)]).key_by(lambda pair: pair[0])
     with pytest.raises(TypeError, match=r"\('a', 1\) has no field 5; it has 2, counted from 0"):
@@ -147,6 +213,20 @@ def test_a_setting_that_is_no_duration_is_said_once() -> None:
     with pytest.raises(ValueError, match="'soon' is not a duration: expected") as raised:
         environment(**{"execution.checkpointing.interval": "soon"})
     assert str(raised.value).count("not a duration") == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("parallelism.default", "many", "'many' is not a whole number"),
+        ("execution.runtime-mode", "FAST", "'FAST' is not one of STREAMING, BATCH, AUTOMATIC"),
+        ("state.backend.type", "rockdb", "'rockdb': no such value. .* `rocksdb` on the disks"),
+    ],
+)
+def test_a_setting_says_which_values_it_takes(key: str, value: str, said: str) -> None:
+    with pytest.raises(ValueError, match=f"configuration key '{key}'.*{said}") as raised:
+        environment(**{key: value})
+    assert str(raised.value).count(" is not ") <= 1
 
 
 def is_full(*_: Any) -> Any:

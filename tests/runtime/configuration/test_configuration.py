@@ -63,13 +63,13 @@ def test_types_are_converted_through_text() -> None:
 @pytest.mark.parametrize(
     ("read", "error"),
     [
-        (lambda c: c.get_integer("s", 0), "key 's' is not a long: 'hello' is not a whole number"),
-        (lambda c: c.get_integer("f", 0), "key 'f' is not a long: '1.0' is not a whole number"),
+        (lambda c: c.get_integer("s", 0), "key 's': 'hello' is not a whole number"),
+        (lambda c: c.get_integer("f", 0), "key 'f': '1.0' is not a whole number"),
         (
             lambda c: c.get_boolean("i", False),
             "key 'i': '5' is not a boolean: expected true or false",
         ),
-        (lambda c: c.get_float("s", 0.0), "key 's' is not a double"),
+        (lambda c: c.get_float("s", 0.0), "key 's': 'hello' is not a number"),
         (lambda c: c.get_bytearray("s", bytearray()), "key 's' does not hold bytes"),
     ],
 )
