@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from opchain.runtime.files.file_range import FileRange
+    from opchain.runtime.files.line_blocks import LineBlock
     from opchain.runtime.files.malformed import MalformedRecords
     from opchain.runtime.formats.csv_schema import CsvColumn
     from opchain.runtime.formats.line_records import Decode
@@ -431,6 +432,15 @@ def _good_ones(
     return rows
 
 
+def _are_utf_8(fields: Sequence[str]) -> bool:
+    """Whether the fields can be encoded: bytes that are not UTF-8 have become what cannot."""
+    try:
+        "".join(fields).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 class _Records:
     """The records of a file as lists of fields, each with the number of its first line, from 1."""
 
@@ -441,6 +451,7 @@ class _Records:
         self._prepare = unescaped(schema)
         self._blank = _blank_line(schema)
         self._line = 0
+        self._has_bad_bytes = False
         self._begins = True  # the next line begins a record: inside of one there are no comments
         self._reader = csv.reader(self._lines(part), **dialect_of(schema))
 
@@ -457,6 +468,10 @@ class _Records:
                 continue
             if fields is None:
                 break
+            if self._has_bad_bytes and not _are_utf_8(fields):
+                shown = ",".join(fields).encode("utf-8", "surrogateescape")
+                self.refuse(first, shown.decode("utf-8", "replace"), UnicodeError())
+                continue
             if fields or self._blank:
                 found.append((first, fields or self._blank))
         return found
@@ -466,10 +481,17 @@ class _Records:
         record = MalformedRecord(self._path, f"line {line}", text, reason_of(error))
         self._malformed.take(record, error)
 
+    def _text_of(self, block: LineBlock) -> str:
+        try:
+            return block.data.decode()
+        except UnicodeDecodeError:
+            self._has_bad_bytes = True
+            return block.data.decode("utf-8", "surrogateescape")
+
     def _lines(self, part: FileRange) -> Iterator[str]:
         """The lines with their ends, which may be inside of fields; comments come as empty lines."""
         # newline="" keeps the ends as they are, and knows all kinds.
-        texts = (block.data.decode("utf-8", "replace") for block in line_blocks(part))
+        texts = map(self._text_of, line_blocks(part))
         for line in chain.from_iterable(io.StringIO(text, newline="") for text in texts):
             self._line += 1
             text = line.removeprefix(_MARK) if self._line == 1 else line

@@ -56,7 +56,7 @@ class LineRecordsFormat(StreamFormat[T]):
                 chunk = lines[first : first + batch_size]
                 try:
                     if not is_text:
-                        raise ValueError("it is not valid UTF-8")
+                        raise ValueError("it is not UTF-8")
                     records: Sequence[T] = decode(chunk)
                 except MALFORMED:
                     records = _good_ones(part.path, block, first, chunk, decode, malformed)
@@ -89,7 +89,7 @@ def _good_ones(
 def reason_of(error: BaseException) -> str:
     """Why text is not a record, in one line."""
     if isinstance(error, UnicodeError):
-        return "it is no UTF-8"
+        return "it is not UTF-8"
     text = " ".join(str(error).split())
     return text or type(error).__name__
 

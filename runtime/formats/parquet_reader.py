@@ -5,6 +5,7 @@ Files of Avro's schema give dicts instead of rows.
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from opchain.runtime.files.file_range import FileRange
     from opchain.runtime.files.malformed import MalformedRecords
     from opchain.runtime.types.type_information import TypeInformation
+
+
+_LOG = logging.getLogger("opchain.files")
 
 
 class ParquetColumnarRowInputFormat(BulkFormat[Row]):
@@ -86,25 +90,43 @@ class ParquetColumnarRowInputFormat(BulkFormat[Row]):
                 return
             found = self._columns_in(names, part.path)
             wanted = [name for name in found if name is not None]
+            row = sum(
+                file.metadata.row_group(number).num_rows for number in range(min(groups, default=0))
+            )
             for batch in file.iter_batches(size, groups, columns=sorted(set(wanted))):
-                yield self._rows(batch, found, part.path)
+                yield self._rows(batch, found, part.path, row)
+                row += batch.num_rows
 
     def _columns_in(self, names: Sequence[str], path: str) -> list[str | None]:
         """The file's name of each column; None where it has no such column."""
         assert self.row_type is not None
         fields = self.row_type.get_field_names()
         if self.is_case_sensitive:
-            known = {name: name for name in names}
-            return [known.get(field) for field in fields]
+            return self._named({name: name for name in names}, fields, path)
         known = {name.lower(): name for name in names}
         if len(known) < len(names):
             raise ValueError(
                 f"'{path}' has columns whose names differ in case only: {', '.join(names)}; read it with "
                 "is_case_sensitive=True"
             )
-        return [known.get(field.lower()) for field in fields]
+        return self._named(known, [field.lower() for field in fields], path)
 
-    def _rows(self, batch: Any, found: Sequence[str | None], path: str) -> Sequence[Row]:
+    @staticmethod
+    def _named(known: dict[str, str], fields: Sequence[str], path: str) -> list[str | None]:
+        for field in fields:
+            if field not in known:
+                # As in Flink, which warns of it, too.
+                _LOG.warning(
+                    "'%s' has no column '%s', so this field is None in its rows; the file has %s",
+                    path,
+                    field,
+                    ", ".join(f"'{name}'" for name in known.values()),
+                )
+        return [known.get(field) for field in fields]
+
+    def _rows(
+        self, batch: Any, found: Sequence[str | None], path: str, first_row: int
+    ) -> Sequence[Row]:
         assert self.row_type is not None
         columns = []
         names = self.row_type.get_field_names()
@@ -112,7 +134,7 @@ class ParquetColumnarRowInputFormat(BulkFormat[Row]):
             if in_file is None:
                 columns.append([None] * batch.num_rows)
                 continue
-            array = _cast(batch.column(in_file), kind, f"column '{name}' of '{path}'")
+            array = _cast(batch.column(in_file), kind, f"column '{name}' of '{path}'", first_row)
             columns.append(python_values(array, kind, in_utc=self.is_utc_timestamp))
         return rows_of_columns(names, columns)
 
@@ -149,8 +171,11 @@ def _offset(group: Any) -> int:
     return min(page for page in pages if page is not None)
 
 
-def _cast(array: Any, kind: TypeInformation[Any], what: str) -> Any:
-    """The column as the declared type has it, but for zones and units of time, which are read later."""
+def _cast(array: Any, kind: TypeInformation[Any], what: str, first_row: int) -> Any:
+    """The column as the declared type has it, but for zones and units of time, which are read later.
+
+    `first_row` is the number of its first row in the file, from 0.
+    """
     pa = pyarrow("reading Parquet")
     wanted = arrow_type(kind)
     if array.type == wanted or (
@@ -160,9 +185,24 @@ def _cast(array: Any, kind: TypeInformation[Any], what: str) -> Any:
     try:
         return array.cast(wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        row = _first_misfit(array, wanted)
+        place = "" if row is None else f" at row {first_row + row} (counted from 0)"
         raise ValueError(
-            f"{what} is of type {array.type}, but the declared type is {kind!r}: {error}"
+            f"{what} is of type {array.type}, but the declared type is {kind!r}{place}: {error}"
         ) from error
+
+
+def _first_misfit(array: Any, wanted: Any) -> int | None:
+    """The first value that is not of a type; None where no value is."""
+    pa = pyarrow("reading Parquet")
+    for row in range(len(array)):
+        try:
+            array.slice(row, 1).cast(wanted)
+        except pa.ArrowInvalid:  # noqa: PERF203 - once, at the end of a job
+            return row
+        except pa.ArrowNotImplementedError:
+            return None
+    return None
 
 
 ROWS_PER_BATCH = 4096

@@ -1,24 +1,36 @@
 """Records of a collection in the form of their declared type.
 
-PyFlink hands a collection to Java, whose source casts its numbers: an INT keeps the low 32 of its bits, a FLOAT
-has 32 bits, a tuple that is declared as a row is a Row with the row's field names. What functions return is
-converted elsewhere, see `crossing`.
+PyFlink hands a collection to Java: a FLOAT has 32 bits there, and a tuple that is declared as a row is a Row with the
+row's field names. A value of another class fails in Java, usually by a NullPointerException; here it is refused by
+name. Of a number that is too large, PyFlink keeps the low bits, so 2**40 becomes the INT 0; here it is refused. What
+functions return is converted elsewhere, see `crossing`.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import math
+import operator
 import struct
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import short_repr
-from opchain.runtime.types.container_types import ListTypeInfo, MapTypeInfo
+from opchain.runtime.types.container_types import (
+    BasicArrayTypeInfo,
+    ListTypeInfo,
+    MapTypeInfo,
+    ObjectArrayTypeInfo,
+    PrimitiveArrayTypeInfo,
+)
 from opchain.runtime.types.record_types import ExternalTypeInfo, RowTypeInfo, TupleTypeInfo
 from opchain.runtime.types.row import Row, RowKind
+from opchain.runtime.types.time_types import DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
 from opchain.runtime.types.type_information import BasicType, BasicTypeInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from opchain.runtime.types.type_information import TypeInformation
 
@@ -41,34 +53,88 @@ def converter_to(record_type: TypeInformation[Any] | None) -> Converter | None:
     return None
 
 
+def _to_float(value: Any) -> Any:
+    """A float; whole numbers become one."""
+    if value.__class__ is float or value is None:
+        return value
+    if isinstance(value, bool) or not hasattr(type(value), "__float__"):
+        raise _wrong(value, "a float", "DOUBLE")
+    return float(value)
+
+
 def _to_float32(value: Any) -> Any:
     """The nearest float of 32 bits; beyond those infinity, as in Java."""
-    if not isinstance(value, float):
-        return value
+    if value is None:
+        return None
+    number = _to_float(value)
     try:
-        single: float = _FLOAT32.unpack(_FLOAT32.pack(value))[0]
+        single: float = _FLOAT32.unpack(_FLOAT32.pack(number))[0]
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.copysign(math.inf, number)
     return single
 
 
-def _to_bits(bits: int) -> Converter:
-    """The integer that is left of one in a variable of so many bits, as a cast in Java leaves it."""
-    half, mask = 1 << bits - 1, (1 << bits) - 1
+def _to_integer(declared: str, bits: int) -> Converter:
+    low, high = -(1 << bits - 1), (1 << bits - 1) - 1
 
     def convert(value: Any) -> Any:
-        if not isinstance(value, int) or -half <= value < half:
+        if value is None:
+            return None
+        if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+            raise _wrong(value, "a whole number", declared)
+        number = operator.index(value)
+        if not low <= number <= high:
+            raise OverflowError(
+                f"{short_repr(value)} does not fit into {declared}, which holds {low} to {high}; "
+                "declare a wider type"
+            )
+        return number
+
+    return convert
+
+
+def _to_boolean(value: Any) -> Any:
+    if value is None or value.__class__ is bool:
+        return value
+    raise _wrong(value, "True or False", "BOOLEAN")
+
+
+def _to_string(value: Any) -> Any:
+    """A str; a whole number becomes its text, as in PyFlink."""
+    if value is None or isinstance(value, str):
+        return value
+    if value.__class__ is int:
+        return str(value)
+    raise _wrong(value, "a str", "STRING")
+
+
+def _wrong(value: Any, expected: str, declared: str) -> TypeError:
+    return TypeError(
+        f"{short_repr(value)} is declared as {declared}, and is of type {type(value).__name__}: expected {expected}; "
+        "correct the record, or declare another type"
+    )
+
+
+def _of_class(kind: type | tuple[type, ...], expected: str, declared: str) -> Converter:
+    def convert(value: Any) -> Any:
+        if value is None or (isinstance(value, kind) and not isinstance(value, bool)):
             return value
-        return (value + half & mask) - half
+        raise _wrong(value, expected, declared)
 
     return convert
 
 
 _OF_BASIC_TYPE: dict[BasicType, Converter] = {
-    BasicType.BYTE: _to_bits(8),
-    BasicType.SHORT: _to_bits(16),
-    BasicType.INT: _to_bits(32),
+    BasicType.BYTE: _to_integer("BYTE", 8),
+    BasicType.SHORT: _to_integer("SHORT", 16),
+    BasicType.INT: _to_integer("INT", 32),
+    BasicType.LONG: _to_integer("LONG", 64),
     BasicType.FLOAT: _to_float32,
+    BasicType.DOUBLE: _to_float,
+    BasicType.BOOLEAN: _to_boolean,
+    BasicType.STRING: _to_string,
+    BasicType.BIG_INT: _of_class(int, "a whole number", "BIG_INT"),
+    BasicType.BIG_DEC: _of_class((Decimal, int), "a Decimal", "BIG_DEC"),
 }
 
 
@@ -89,19 +155,47 @@ def _to_row(record_type: RowTypeInfo) -> Converter:
 
 def _to_tuple(record_type: TupleTypeInfo) -> Converter:
     convert_fields = _fields_converter(record_type.field_types)
-    return _unless_none(lambda record: tuple(convert_fields(list(record))))
+
+    def convert(record: Any) -> Any:
+        if not isinstance(record, Sequence) or isinstance(record, (str, bytes)):
+            raise _wrong(record, "a tuple", "TUPLE")
+        return tuple(convert_fields(record))
+
+    return _unless_none(convert)
 
 
 def _to_list(record_type: ListTypeInfo[Any]) -> Converter | None:
     element = converter_to(record_type.element_type)
-    return _unless_none(lambda value: list(map(element, value))) if element else None
+    if element is None:
+        return None
+
+    def convert(value: Any) -> Any:
+        if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+            raise _wrong(value, "a list", "LIST")
+        return list(map(element, value))
+
+    return _unless_none(convert)
+
+
+def _to_array(record_type: Any) -> Converter | None:
+    """An array; bytes, and arrays of libraries, stay as they are."""
+    element = converter_to(record_type.element_type)
+    if element is None:
+        return None
+    return lambda value: list(map(element, value)) if isinstance(value, (list, tuple)) else value
 
 
 def _to_map(record_type: MapTypeInfo[Any, Any]) -> Converter | None:
     item = converter_to(record_type.value_type_info)
     if item is None:
         return None
-    return _unless_none(lambda value: {key: item(each) for key, each in value.items()})
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            raise _wrong(value, "a dict", "MAP")
+        return {key: item(each) for key, each in value.items()}
+
+    return _unless_none(convert)
 
 
 def _fields_converter(types: Sequence[TypeInformation[Any]]) -> Converter:
@@ -130,5 +224,9 @@ _MAKERS: tuple[tuple[Any, Callable[[Any], Converter | None]], ...] = (
     (TupleTypeInfo, _to_tuple),
     (ListTypeInfo, _to_list),
     (MapTypeInfo, _to_map),
+    ((PrimitiveArrayTypeInfo, BasicArrayTypeInfo, ObjectArrayTypeInfo), _to_array),
+    (DateTypeInfo, lambda _: _of_class(dt.date, "a date", "SQL_DATE")),
+    (TimeTypeInfo, lambda _: _of_class(dt.time, "a time", "SQL_TIME")),
+    (TimestampTypeInfo, lambda _: _of_class(dt.datetime, "a datetime", "SQL_TIMESTAMP")),
     (BasicTypeInfo, lambda record_type: _OF_BASIC_TYPE.get(record_type.basic_type)),
 )

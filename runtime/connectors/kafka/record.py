@@ -131,9 +131,9 @@ class Deserializer(Generic[T]):
         """
         if self._is_plain_text():
             try:
-                texts: list[Any] = [item.value().decode("utf-8", "replace") for item in messages]
-            except AttributeError:
-                pass  # a message has no value
+                texts: list[Any] = [item.value().decode() for item in messages]
+            except (AttributeError, UnicodeDecodeError):
+                pass  # a message has no value, or other bytes
             else:
                 return texts, timestamps_of(messages)
         values: list[T] = []
@@ -166,8 +166,21 @@ class Deserializer(Generic[T]):
         schema: Any = self.schema
         if schema.__class__ is ByteArraySchema:
             return bytes  # type: ignore[return-value]  # T is bytes
+        if self._is_plain_text():
+            return self._text_of  # type: ignore[return-value]  # T is str
         deserialize: Callable[[Any], T | None] = schema.deserialize
         return deserialize
+
+    def _text_of(self, data: bytes) -> str:
+        """The text; bytes that are not UTF-8 become U+FFFD, as in Flink, and are counted, or are malformed."""
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            if self.policy != FAIL:
+                raise
+            if self.context is not None:
+                self.context.metric_group().counter(MALFORMED_COUNTER).inc(1)
+            return data.decode("utf-8", "replace")
 
     def _take(self, message: Any, error: Exception) -> None:
         topic, partition, offset = message.topic(), message.partition(), message.offset()

@@ -14,6 +14,7 @@ from opchain.common import Configuration, Types, WatermarkStrategy
 from opchain.compiler.graph.plan import JobGraphError
 from opchain.datastream import OutputTag, StreamExecutionEnvironment
 from opchain.datastream.connectors.file_system import FileSource, StreamFormat
+from opchain.datastream.formats.csv import CsvReaderFormat, CsvSchema
 from opchain.datastream.functions import (
     AggregateFunction,
     CoMapFunction,
@@ -25,6 +26,7 @@ from opchain.datastream.functions import (
 )
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.files.file_systems import file_system_of
+from opchain.runtime.files.malformed import MalformedRecordError
 from opchain.runtime.local import job as local_job
 
 
@@ -207,6 +209,30 @@ def test_text_that_is_not_utf_8_is_replaced_and_counted(tmp_path: Path) -> None:
     (broken,) = collected(source.get_side_output(tag))
     assert (broken.place, broken.text) == ("byte 4", "Z\ufffdrich")
     assert "not UTF-8" in broken.reason
+
+
+@pytest.mark.parametrize("reads_whole_files", [True, False])
+def test_rows_of_csv_that_are_not_utf_8_are_malformed(
+    tmp_path: Path, reads_whole_files: bool
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"one,1\n" + "Z\u00fcrich,2\n".encode("latin1") + "M\u00fcnchen,3\n".encode())
+    schema = CsvSchema.builder().add_string_column("word").add_number_column("n").build()
+    reads = CsvReaderFormat.for_schema(schema)
+    reads = reads if reads_whole_files else reads.one_record_per_line()
+
+    def rows(policy: Any) -> Any:
+        builder = FileSource.for_record_stream_format(reads, str(path)).on_malformed(policy)
+        return environment().from_source(builder.build(), WatermarkStrategy.no_watermarks(), "rows")
+
+    with pytest.raises(
+        MalformedRecordError, match=r"Z\ufffdrich,2' is malformed \(it is not UTF-8\)"
+    ):
+        collected(rows("fail"))
+    assert [row["n"] for row in collected(rows("skip"))] == [1, 3]
+    tag = OutputTag("broken")
+    (broken,) = collected(rows(tag).get_side_output(tag))
+    assert broken.text == "Z\ufffdrich,2"
 
 
 def test_a_setting_that_is_no_duration_is_said_once() -> None:

@@ -48,7 +48,7 @@ def test_good_lines_are_read_and_bad_ones_told_with_their_place(
     assert reader.errors == 2
     assert [record for _, record in reader.emitted] == [
         MalformedRecord(path, "byte 13", "xä", "invalid literal for int() with base 10: 'xä'"),
-        MalformedRecord(path, "byte 20", "2\ufffd", "it is no UTF-8"),
+        MalformedRecord(path, "byte 20", "2\ufffd", "it is not UTF-8"),
     ]
 
 

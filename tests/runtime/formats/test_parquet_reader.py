@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -87,6 +88,30 @@ def test_a_column_of_another_type_is_named(file: Path) -> None:
         match=r"column 'Name' of '.*a.parquet' is of type string, but the declared type is Int",
     ):
         read(source_of(ParquetColumnarRowInputFormat(of), file))
+
+
+def test_the_row_that_is_not_of_the_declared_type_is_named(tmp_path: Path) -> None:
+    numbers = [*range(25), 2**40, *range(5)]
+    pq.write_table(pa.table({"n": numbers}), tmp_path / "a.parquet", row_group_size=10)
+    of = Types.ROW_NAMED(["n"], [Types.INT()])
+    with pytest.raises(
+        ValueError,
+        match=r"column 'n' of '.*a.parquet' is of type int64, .* Integer at row 25 \(counted from 0\): .*1099511627776",
+    ):
+        read(source_of(ParquetColumnarRowInputFormat(of, batch_size=4), tmp_path))
+
+
+def test_a_column_that_the_file_does_not_have_is_warned_of(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    of = Types.ROW_NAMED(["Nmae"], [Types.STRING()])
+    with caplog.at_level(logging.WARNING, "opchain.files"):
+        rows = read(source_of(ParquetColumnarRowInputFormat(of), file))
+    assert {row["Nmae"] for row in rows} == {None}
+    assert (
+        "has no column 'Nmae', so this field is None in its rows; the file has 'Name'"
+        in caplog.text
+    )
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
