@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from opchain.common import Configuration, Types, WatermarkStrategy
+from opchain.common.serialization import SimpleStringSchema
 from opchain.compiler.graph.plan import JobGraphError
 from opchain.datastream import OutputTag, StreamExecutionEnvironment
 from opchain.datastream.connectors.file_system import FileSource, StreamFormat
@@ -25,6 +26,7 @@ from opchain.datastream.functions import (
     SinkFunction,
 )
 from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.connectors.kafka.record import Deserializer
 from opchain.runtime.files.file_systems import file_system_of
 from opchain.runtime.files.malformed import MalformedRecordError
 from opchain.runtime.local import job as local_job
@@ -233,6 +235,36 @@ def test_rows_of_csv_that_are_not_utf_8_are_malformed(
     tag = OutputTag("broken")
     (broken,) = collected(rows(tag).get_side_output(tag))
     assert broken.text == "Z\ufffdrich,2"
+
+
+class Message:
+    """Of a Kafka client, at offset 7 of a partition."""
+
+    def __init__(self, value: bytes) -> None:
+        self.value = lambda: value
+        self.topic, self.partition, self.offset = (lambda: "t"), (lambda: 0), (lambda: 7)
+        self.timestamp, self.key = (lambda: (1, 5)), (lambda: None)
+
+
+class Counted:
+    """The context of a reader; counts what is malformed."""
+
+    def __init__(self) -> None:
+        self.errors: list[int] = []
+        self.metric_group = lambda: self
+        self.counter = lambda _: self
+        self.inc = self.errors.append
+
+
+def test_messages_of_kafka_that_are_not_utf_8_are_counted_or_malformed() -> None:
+    messages = [Message(b"one"), Message("Z\u00fcrich".encode("latin1")), Message(b"three")]
+    context: Any = Counted()
+    reads: Any = Deserializer(SimpleStringSchema(), context=context)
+    assert list(reads(messages)[0]) == ["one", "Z\ufffdrich", "three"]
+    assert context.errors == [1]
+    skips: Any = Deserializer(SimpleStringSchema(), "skip", context)
+    assert list(skips(messages)[0]) == ["one", "three"]
+    assert context.errors == [1, 1]
 
 
 def test_a_setting_that_is_no_duration_is_said_once() -> None:

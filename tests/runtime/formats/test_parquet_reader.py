@@ -109,7 +109,7 @@ def test_a_column_that_the_file_does_not_have_is_warned_of(
         rows = read(source_of(ParquetColumnarRowInputFormat(of), file))
     assert {row["Nmae"] for row in rows} == {None}
     assert (
-        "has no column 'Nmae', so this field is None in its rows; the file has 'Name'"
+        "has no column 'Nmae', so this field is None in its rows; the file has 'id', 'Name'"
         in caplog.text
     )
 
