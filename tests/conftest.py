@@ -34,7 +34,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 LEFT_OUT = pytest.StashKey[Counter[str]]()
 
 # A deadline would make results depend on what else the machine does, and so would a limit for drawing.
-any_speed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+any_speed = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("opchain", any_speed)
 settings.register_profile("ci", any_speed, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "opchain")

@@ -11,10 +11,13 @@ import pytest
 
 MODEL = Path(__file__).parents[1] / "docs" / "model" / "checkpoints.pml"
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("spin") is None or shutil.which("gcc") is None,
-    reason="needs spin and gcc (apt-get install spin gcc)",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        shutil.which("spin") is None or shutil.which("gcc") is None,
+        reason="needs spin and gcc (apt-get install spin gcc)",
+    ),
+]
 
 
 def searched(folder: Path, *defines: str) -> tuple[int, int, str]:

@@ -96,6 +96,7 @@ def test_the_wheel_has_all_parts_of_the_plan_page_and_every_licence(wheel: Path)
     assert licences == {"LICENSE", "NOTICE", "compiler/plan/page/static/elk/LICENSE.md"}
 
 
+@pytest.mark.slow
 def test_the_zip_for_spark_is_the_same_from_a_wheel_and_from_a_checkout(
     wheel: Path, tmp_path: Path
 ) -> None:
@@ -126,6 +127,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_the_zip_for_spark_submit_draws_the_plan_page(tmp_path: Path) -> None:
     zipped = tmp_path / "opchain.zip"
     command = [sys.executable, "-m", "opchain", "package", "-o", str(zipped)]

@@ -20,7 +20,9 @@ PAGES = sorted(
 def parameters() -> list[object]:
     found = []
     for page in PAGES:
-        marks = [pytest.mark.spark, pytest.mark.slow] if "spark" in needs(page) else []
+        marks = [pytest.mark.spark] if "spark" in needs(page) else []
+        if page != DOCS / "index.md":
+            marks.append(pytest.mark.slow)
         found.append(pytest.param(page, id=str(page.relative_to(DOCS)), marks=marks))
     return found
 

@@ -169,7 +169,7 @@ def interval_model(elements: list[Element], interval: Interval) -> Joined:
     return joined
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(elements=two_streams(), interval=intervals())
 def test_interval_joins_give_every_pair_that_may_meet(
     elements: list[Element], interval: Interval
@@ -218,7 +218,7 @@ class Twice(FlatJoinFunction[Record, Record, Any]):
             yield first, second
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(elements=two_streams(), size=st.integers(1, 12), lateness=st.sampled_from([0, 6]))
 def test_co_groups_and_joins_see_what_is_in_each_window(
     elements: list[Element], size: int, lateness: int

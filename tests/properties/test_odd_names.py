@@ -64,7 +64,7 @@ def all_forms(program: Program) -> None:
     assert program_page(program).isascii()
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @example("\x00", "\n", "\ud800")
 @example("a\nraise SystemExit(1)", '"""\nraise SystemExit(1)', "\r")
 @given(texts, texts, texts)
@@ -74,7 +74,7 @@ def test_any_name_can_be_planned(name: str, uid: str, job_name: str) -> None:
     all_forms(env.program(job_name))
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @example("\x00")
 @example("a\nraise SystemExit(1)")
 @example("\ud800")

@@ -58,7 +58,7 @@ def _shows_times(number: int, knows_times: bool) -> bool:
     return knows_times and reads_timestamps(number)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(job=random_jobs())
 def test_a_job_gives_what_its_model_gives_in_every_form(job: RandomJob) -> None:
     results = [ran(job, form) for form in FORMS]
@@ -68,21 +68,21 @@ def test_a_job_gives_what_its_model_gives_in_every_form(job: RandomJob) -> None:
         assert other.counters() == results[0].counters()
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(job=random_jobs())
 def test_the_size_of_batches_changes_nothing(job: RandomJob) -> None:
     for batch_size in (1, 4096):
         assert multisets(ran(job, batch_size=batch_size), job) == expected(job)
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(job=random_jobs())
 def test_a_second_run_gives_the_same_bytes(job: RandomJob) -> None:
     first, second = (pickle.dumps(sinks(ran(job), job)) for _ in range(2))
     assert first == second
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(job=failing_jobs())
 def test_a_failure_is_told_in_the_same_words_in_every_form(job: RandomJob) -> None:
     failures = [

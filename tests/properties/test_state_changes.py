@@ -217,7 +217,7 @@ EPOCHS = st.lists(STEPS, min_size=1, max_size=4)
 
 @pytest.mark.parametrize("name", OPERATORS)
 @given(epochs=EPOCHS, rest=STEPS)
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_a_restore_goes_on_in_the_same_order(
     name: str, epochs: list[list[Any]], rest: list[Any]
 ) -> None:
@@ -231,7 +231,7 @@ def test_a_restore_goes_on_in_the_same_order(
 
 @pytest.mark.parametrize("name", OPERATORS)
 @given(epochs=EPOCHS, rest=STEPS, parallelism=st.integers(2, 8))
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_a_restore_at_another_parallelism_gives_the_same(
     name: str, epochs: list[list[Any]], rest: list[Any], parallelism: int
 ) -> None:
@@ -247,7 +247,7 @@ def test_a_restore_at_another_parallelism_gives_the_same(
 
 @pytest.mark.parametrize("name", OPERATORS)
 @given(epochs=EPOCHS, more=EPOCHS, rest=STEPS)
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_changes_go_on_behind_a_restore(
     name: str, epochs: list[list[Any]], more: list[list[Any]], rest: list[Any]
 ) -> None:
@@ -334,7 +334,7 @@ class Join:
     epochs=st.lists(st.lists(JOIN_STEP, max_size=12), min_size=1, max_size=4),
     rest=st.lists(JOIN_STEP, max_size=12),
 )
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_an_interval_join_goes_on_in_the_same_order(epochs: list[Any], rest: list[Any]) -> None:
     live, chain = Join(), []
     for epoch in epochs:

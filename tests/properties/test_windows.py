@@ -214,7 +214,7 @@ def model(elements: list[Record | int], pace: Pace, lateness: int) -> Seen:
     return seen
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(elements=streams(), pace=paces(), lateness=LATENESS, shape=st.sampled_from(sorted(SHAPES)))
 def test_tumbling_and_sliding_windows_give_what_their_definition_says(
     elements: list[Record | int], pace: Pace, lateness: int, shape: str
@@ -301,7 +301,7 @@ def _of_session(key: str, session: Session, watermark: int) -> Any:
     return key, (session.start, session.end), watermark, tuple(sorted(session.records))
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
     elements=streams(),
     gap=st.integers(1, 8) | st.none(),
@@ -370,7 +370,7 @@ def harnesses(
     ]
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(
     elements=streams(),
     cuts=st.lists(st.integers(0, 40), max_size=3).map(sorted),

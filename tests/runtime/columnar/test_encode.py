@@ -91,7 +91,7 @@ def typed_values(draw: Any) -> tuple[SparkType, Any]:
     return of, values
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data(), first=st.integers(0, 3))
 def test_what_becomes_columns_comes_back(data: Any, first: int) -> None:
     of, values = data.draw(typed_values())

@@ -234,4 +234,4 @@ class MailboxAgainstModel(RuleBasedStateMachine):
 
 
 TestMailboxAgainstModel = MailboxAgainstModel.TestCase
-TestMailboxAgainstModel.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+TestMailboxAgainstModel.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)

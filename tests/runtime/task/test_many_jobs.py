@@ -32,6 +32,7 @@ def run_job(number: int) -> None:
             list(collected.execute_and_collect())
 
 
+@pytest.mark.slow
 def test_objects_threads_and_files_stay_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generated_code, "MOST_SHOWN", 8)
 

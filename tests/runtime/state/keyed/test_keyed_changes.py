@@ -161,7 +161,7 @@ def run_epochs(epochs: list[Any]) -> tuple[Job, list[dict[int, bytes]]]:
 
 
 @given(EPOCHS)
-@settings(max_examples=400)
+@settings(max_examples=100)
 def test_a_snapshot_and_changes_are_the_state(epochs: list[Any]) -> None:
     job, chain = run_epochs(epochs)
     assert contents(restored(chain)) == contents(job.backend)
