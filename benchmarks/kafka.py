@@ -66,6 +66,8 @@ def program(root: str, servers: str, source_topic: str, target_topic: str, *more
     if root == "pyflink":
         configuration.set_string("pipeline.jars", f"file://{jar}")
         configuration.set_string("python.execution-mode", mode)
+        configuration.set_string("python.executable", sys.executable)
+        configuration.set_string("restart-strategy.type", "none")
     else:
         configuration.set_string("execution.checkpointing.dir", tempfile.mkdtemp())
     env = datastream.StreamExecutionEnvironment.get_execution_environment(configuration)
@@ -74,7 +76,9 @@ def program(root: str, servers: str, source_topic: str, target_topic: str, *more
     source.set_starting_offsets(kafka.KafkaOffsetsInitializer.earliest())
     source.set_value_only_deserializer(common.SimpleStringSchema())
     if ends == "ends":
-        source.set_unbounded(kafka.KafkaOffsetsInitializer.latest())
+        # In Flink a job ends by itself only if its source is bounded; it takes checkpoints all the same.
+        stop = source.set_bounded if root == "pyflink" else source.set_unbounded
+        stop(kafka.KafkaOffsetsInitializer.latest())
     schema = kafka.KafkaRecordSerializationSchema.builder().set_topic(target_topic)
     schema.set_value_serialization_schema(common.SimpleStringSchema())
     sink = kafka.KafkaSink.builder().set_bootstrap_servers(servers)
@@ -159,6 +163,8 @@ def contend(kind: str, servers: str, *arguments: str) -> None:
         from benchmarks.environment import spark_session  # noqa: PLC0415 - of this contender
 
         spark_session()
+    elif kind == "pyflink":  # the JVM looks for `python`
+        os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for line in sys.stdin:
         topics = line.split()
         if kind == "loop":

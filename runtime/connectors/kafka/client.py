@@ -187,6 +187,7 @@ class Brokers:
 
     def __init__(self, properties: Mapping[str, Any], where: str) -> None:
         self.client, self._heard = make_client("AdminClient", properties, {}, where)
+        self._properties = properties
         self._where = where
         self._servers = properties.get(SERVERS)
         self.timeout_s = float(properties.get(API_TIMEOUT, API_TIMEOUT_MS)) / 1000
@@ -213,7 +214,9 @@ class Brokers:
         asked_for = confluent_kafka().TopicCollection(list(topics))
         return self.answers(
             "describe topics",
-            lambda: self.client.describe_topics(asked_for, request_timeout=self.request_s),
+            lambda: self.client.describe_topics(
+                asked_for, request_timeout=min(self.request_s, _DESCRIBE_S)
+            ),
             passing="UNKNOWN_TOPIC_OR_PART",
         )
 
@@ -258,6 +261,11 @@ class Brokers:
                 }
             if name_of(refused[0]) not in _CHANGING or time.monotonic() > ends_at:
                 raise self._refused(what, refused[0]) from refused[0]
+            if name_of(refused[0]) == "_TIMED_OUT":
+                # A client asks the broker that it took for the controller for minutes, even if that broker is dead.
+                self.client, self._heard = make_client(
+                    "AdminClient", self._properties, {}, self._where
+                )
             if check is not None and time.monotonic() > began_at + _SETTLES_S:
                 check()
             self.client.poll(_PAUSE_S)
@@ -288,6 +296,7 @@ def name_of(error: Any) -> str:
 
 
 _PAUSE_S = 0.1
+_DESCRIBE_S = 5.0
 _SETTLES_S = 5.0
 """So long brokers may disagree about a topic that was just made."""
 _FINAL = frozenset({"_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL"})
