@@ -42,8 +42,8 @@ from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.checkpoint.metadata import CheckpointMetadata, TaskMetadata
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
+from opchain.runtime.epochs.live_tasks import operators_with_state
 from opchain.runtime.epochs.local_epochs import LocalEpochs
-from opchain.runtime.epochs.restoring import operators_with_state
 from opchain.spark import SparkSource
 
 if TYPE_CHECKING:

@@ -35,23 +35,24 @@ if TYPE_CHECKING:
     from opchain.compiler.assertions.chaining import assert_chained, assert_not_chained, plan_of
     from opchain.compiler.assertions.plan_golden import assert_plan_matches
     from opchain.runtime.testing import faults
-    from opchain.runtime.testing.captured_output import EmittedRecord, EmittedWatermark
-    from opchain.runtime.testing.input_harnesses import (
+    from opchain.runtime.testing.operator_harness import (
+        EmittedRecord,
+        EmittedWatermark,
         KeyedOneInputOperatorHarness,
         KeyedTwoInputOperatorHarness,
+        ManualClock,
         OneInputOperatorHarness,
         TwoInputOperatorHarness,
     )
-    from opchain.runtime.testing.manual_clock import ManualClock
     from opchain.runtime.testing.sinks import SinkConformance
 
-_HARNESSES = "opchain.runtime.testing.input_harnesses"
+_HARNESSES = "opchain.runtime.testing.operator_harness"
 _MODULES = {
-    "EmittedRecord": "opchain.runtime.testing.captured_output",
-    "EmittedWatermark": "opchain.runtime.testing.captured_output",
+    "EmittedRecord": "opchain.runtime.testing.operator_harness",
+    "EmittedWatermark": "opchain.runtime.testing.operator_harness",
     "KeyedOneInputOperatorHarness": _HARNESSES,
     "KeyedTwoInputOperatorHarness": _HARNESSES,
-    "ManualClock": "opchain.runtime.testing.manual_clock",
+    "ManualClock": "opchain.runtime.testing.operator_harness",
     "OneInputOperatorHarness": _HARNESSES,
     "SinkConformance": "opchain.runtime.testing.sinks",
     "TwoInputOperatorHarness": _HARNESSES,

@@ -11,7 +11,7 @@ from opchain.runtime.operators.operator import Output
 from opchain.runtime.program.operator_specs import AsyncWaitSpec
 from opchain.runtime.program.vertex_program import OperatorProgram, VertexProgram
 from opchain.runtime.state.operator_state import SubtaskStateStore
-from opchain.runtime.testing.manual_clock import ManualProcessingTimeService
+from opchain.runtime.testing.operator_harness import ManualProcessingTimeService
 
 if TYPE_CHECKING:
     from collections.abc import Callable

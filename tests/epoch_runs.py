@@ -18,8 +18,8 @@ from opchain.runtime.checkpoint.metadata import CheckpointMetadata, TaskMetadata
 from opchain.runtime.checkpoint.source_places import bounded_sources
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
+from opchain.runtime.epochs.live_tasks import operators_with_state
 from opchain.runtime.epochs.local_epochs import LocalEpochs
-from opchain.runtime.epochs.restoring import operators_with_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -9,11 +9,10 @@ from forms import job_of
 
 from opchain.runtime.checkpoint.coordinator import Acknowledgement, CheckpointCoordinator
 from opchain.runtime.checkpoint.epoch import Epoch
-from opchain.runtime.checkpoint.metadata import SourcePosition
-from opchain.runtime.checkpoint.positions import CLOCK
+from opchain.runtime.checkpoint.metadata import CLOCK, SourcePosition
 from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.epochs.live_tasks import operators_with_state
 from opchain.runtime.epochs.local_epochs import LocalEpochs
-from opchain.runtime.epochs.restoring import operators_with_state
 from opchain.runtime.task.stream_task import TaskEnvironment
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBacken
 from opchain.runtime.state.keyed.keyed_backend import VOID
 from opchain.runtime.state.keys.key_groups import key_group_range
 from opchain.runtime.state.timers.timer_services import TimerServices
-from opchain.runtime.testing.manual_clock import ManualClock, ManualProcessingTimeService
+from opchain.runtime.testing.operator_harness import ManualClock, ManualProcessingTimeService
 
 
 class Operator:

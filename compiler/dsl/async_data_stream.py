@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function
 from opchain.compiler.dsl.data_stream import DataStream
-from opchain.runtime.functions.async_functions import AsyncBatchFunction, AsyncFunction
-from opchain.runtime.functions.async_retry import (
+from opchain.runtime.functions.async_functions import (
     NO_RETRY_STRATEGY,
+    AsyncBatchFunction,
+    AsyncFunction,
     AsyncRetryStrategy,
 )
 from opchain.runtime.program.operator_specs import AsyncWaitSpec

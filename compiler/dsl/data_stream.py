@@ -31,8 +31,7 @@ from opchain.runtime.connectors.print_sink import PrintSinkFunction
 from opchain.runtime.errors import GraphError
 from opchain.runtime.functions import key_selectors
 from opchain.runtime.functions.callables import name_of
-from opchain.runtime.functions.field_functions import Projection
-from opchain.runtime.functions.key_selectors import KeySelector
+from opchain.runtime.functions.key_selectors import KeySelector, Projection
 from opchain.runtime.functions.process_functions import KeyedProcessFunction, ProcessFunction
 from opchain.runtime.functions.record_functions import (
     FilterFunction,

@@ -23,8 +23,7 @@ from opchain.compiler.graph.transformation import (
     user_call_site,
 )
 from opchain.runtime.errors import GraphError
-from opchain.runtime.functions.field_functions import FieldAggregation
-from opchain.runtime.functions.key_selectors import KeySelector, WithKey
+from opchain.runtime.functions.key_selectors import FieldAggregation, KeySelector, WithKey
 from opchain.runtime.functions.process_functions import KeyedProcessFunction, ProcessFunction
 from opchain.runtime.functions.record_functions import ReduceFunction
 from opchain.runtime.program.operator_specs import (

@@ -14,15 +14,14 @@ from opchain.compiler.dsl.argument_checks import (
 from opchain.compiler.graph.transformation import ChainingStrategy
 from opchain.runtime.errors import GraphError
 from opchain.runtime.functions.callables import name_of
-from opchain.runtime.functions.field_functions import FieldAggregation
-from opchain.runtime.functions.key_selectors import NullByteKeySelector
+from opchain.runtime.functions.key_selectors import FieldAggregation, NullByteKeySelector
 from opchain.runtime.functions.record_functions import (
     AggregateFunction,
     MapPartitionFunction,
     ReduceFunction,
 )
 from opchain.runtime.functions.type_variables import W
-from opchain.runtime.functions.window_functions import (
+from opchain.runtime.functions.window import (
     AllWindowFunction,
     PassThroughAllWindowFunction,
     PassThroughWindowFunction,

@@ -10,7 +10,7 @@ from opchain.compiler.graph.transformation import UNSET
 from opchain.compiler.plan.diff import match_operators, state_problems
 from opchain.compiler.plan.layout import DEFAULT_WIDTH, Paragraph, Row, counted, set_lines
 from opchain.compiler.plan.model import from_json
-from opchain.runtime.checkpoint.positions import BATCH, BOUNDED, CLOCK, SOURCES, TIMER
+from opchain.runtime.checkpoint.metadata import BATCH, BOUNDED, CLOCK, SOURCES, TIMER
 from opchain.runtime.checkpoint.restore_plan import ProgramOperator
 
 if TYPE_CHECKING:

@@ -197,7 +197,7 @@ def _avro_schema(columns: Sequence[Column]) -> Any:
     Raises:
         GraphError: Avro has no type for a column here.
     """
-    from opchain.runtime.formats.avro_schema import AvroSchema  # noqa: PLC0415 - likewise
+    from opchain.runtime.formats.avro_files import AvroSchema  # noqa: PLC0415 - likewise
 
     fields = []
     for name, data_type in columns:
@@ -296,7 +296,7 @@ def _files(descriptor: TableDescriptor, options: Options) -> TableSource:
             CsvReaderFormat.for_schema(_csv_schema(columns, options)), path
         )
     elif of == "parquet":
-        from opchain.runtime.formats.parquet_reader import ParquetColumnarRowInputFormat  # noqa: PLC0415
+        from opchain.runtime.formats.parquet import ParquetColumnarRowInputFormat  # noqa: PLC0415
 
         wire = row_type(columns)
         builder = FileSource.for_bulk_file_format(ParquetColumnarRowInputFormat(wire), path)
@@ -340,7 +340,7 @@ def _write_files(stream: DataStream[Any], descriptor: TableDescriptor, options: 
             path, CsvBulkWriters.for_schema(_csv_schema(columns, options))
         )
     elif of == "parquet":
-        from opchain.runtime.formats.parquet_writer import ParquetBulkWriters  # noqa: PLC0415 - likewise
+        from opchain.runtime.formats.parquet import ParquetBulkWriters  # noqa: PLC0415 - likewise
 
         wire, formatted = row_type(columns), None
         builder = FileSink.for_bulk_format(path, ParquetBulkWriters.for_row_type(wire))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opchain.reexports import reexports
-from opchain.runtime.functions.async_retry import (
+from opchain.runtime.functions.async_functions import (
     NO_RETRY_STRATEGY,
     AsyncRetryPredicate,
     AsyncRetryStrategy,

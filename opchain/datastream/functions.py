@@ -7,8 +7,9 @@ from opchain.runtime.functions.async_functions import (
     AsyncBatchFunction,
     AsyncFunction,
     AsyncFunctionDescriptor,
+    AsyncRetryPredicate,
+    AsyncRetryStrategy,
 )
-from opchain.runtime.functions.async_retry import AsyncRetryPredicate, AsyncRetryStrategy
 from opchain.runtime.functions.function import DistributedCache, Function, RuntimeContext
 from opchain.runtime.functions.key_selectors import KeySelector, NullByteKeySelector, Partitioner
 from opchain.runtime.functions.process_functions import (
@@ -49,7 +50,7 @@ from opchain.runtime.functions.state import (
     FunctionSnapshotContext,
     KeyedStateStore,
 )
-from opchain.runtime.functions.window_functions import (
+from opchain.runtime.functions.window import (
     AllWindowFunction,
     PassThroughAllWindowFunction,
     PassThroughWindowFunction,

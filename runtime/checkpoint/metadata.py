@@ -48,6 +48,26 @@ if TYPE_CHECKING:
 FORMAT = "opchain checkpoint"
 FORMAT_VERSION = 1
 
+BATCH = "spark batch"
+"""The name under which a checkpoint keeps the number of its micro-batch."""
+
+NO_BATCH = -1
+"""The number of a micro-batch where a checkpoint came without Spark's log: sources are read from their beginning."""
+
+TIMER = "next timer"
+"""The name under which it keeps when the first processing-time timer is due."""
+
+CLOCK = "clock"
+"""The name under which it keeps what the clock of processing time showed in its epoch, in milliseconds."""
+
+SOURCES = "unbounded sources"
+"""The name under which it keeps its unbounded sources in the order in which Spark's log has them: the id of the
+operator, who knows how far it has been read, and the operator as messages name it."""
+
+BOUNDED = "bounded sources"
+"""The name under which it keeps its bounded sources, which have been read: the id of the operator, and the operator
+as messages name it."""
+
 _METADATA = "_metadata"
 _FILE_NAME = re.compile(r"shared/[0-9]+/(?!\.\.?$)[^/\\\0]+")
 """What the names of state files are like (see state_files.FOLDER): nothing else is written, copied or deleted."""
@@ -330,3 +350,9 @@ def _adapter() -> Any:
     from pydantic import TypeAdapter  # noqa: PLC0415 - executors do without
 
     return TypeAdapter(CheckpointMetadata)
+
+
+def position(metadata: CheckpointMetadata, name: str) -> Any:
+    """What a checkpoint keeps under a name; None where it has nothing."""
+    found = (item.position for item in metadata.sources if item.source == name)
+    return next(found, None)

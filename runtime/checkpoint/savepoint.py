@@ -15,14 +15,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from opchain.runtime.checkpoint.metadata import (
+    BATCH,
+    NO_BATCH,
     CheckpointMetadata,
     SourcePosition,
     encode,
     latest_checkpoint,
+    position,
     read_metadata,
     read_savepoint,
 )
-from opchain.runtime.checkpoint.positions import BATCH, NO_BATCH, position
 from opchain.runtime.checkpoint.state_files import decode
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.errors import CheckpointError, CorruptCheckpointError

@@ -11,8 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from opchain.runtime.checkpoint.metadata import SourcePosition
-from opchain.runtime.checkpoint.positions import BATCH, BOUNDED, NO_BATCH, SOURCES, position
+from opchain.runtime.checkpoint.metadata import (
+    BATCH,
+    BOUNDED,
+    NO_BATCH,
+    SOURCES,
+    SourcePosition,
+    position,
+)
 from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.connectors.fed_source import FedSource
 from opchain.runtime.program.operator_specs import LegacySourceSpec, SourceSpec

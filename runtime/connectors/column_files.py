@@ -9,7 +9,7 @@ from opchain.runtime.columnar.encode import RecordEncoder
 from opchain.runtime.columnar.type_mapping import columns_of
 from opchain.runtime.connectors.file_buckets import BucketAssigner, OutputFileConfig, RollingPolicy
 from opchain.runtime.connectors.file_sink import FileSink
-from opchain.runtime.formats.parquet_writer import ParquetWriter
+from opchain.runtime.formats.parquet import ParquetWriter
 from opchain.runtime.types.serialization import BulkWriterFactory
 
 if TYPE_CHECKING:

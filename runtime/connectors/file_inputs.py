@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
-    from opchain.runtime.formats.avro_schema import AvroSchema
+    from opchain.runtime.formats.avro_files import AvroSchema
 
 __all__ = ["AvroInputFormat", "FileRange", "TextLineSource"]
 

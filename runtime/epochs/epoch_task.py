@@ -33,7 +33,7 @@ from opchain.runtime.checkpoint.state_files import (
 from opchain.runtime.epochs.event_time import announce_progress, restore_progress, take_progress
 from opchain.runtime.epochs.recording import EpochRecorder
 from opchain.runtime.errors import CheckpointFailedError, UnsupportedFeatureError
-from opchain.runtime.mailbox.stepped_clock import SteppedClock
+from opchain.runtime.mailbox.timer_service import SteppedClock
 from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
 from opchain.runtime.records.elements import CheckpointBarrier, RecordBatch
 from opchain.runtime.task.input.input_gate import InputGate
@@ -49,8 +49,7 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.epoch import Epoch, RecordedTask
     from opchain.runtime.checkpoint.metadata import StateDescription
     from opchain.runtime.checkpoint.storage import CheckpointStorage
-    from opchain.runtime.mailbox.default_action import Suspension
-    from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
+    from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor, Suspension
     from opchain.runtime.mailbox.timer_service import PeriodTimer, TimerService
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import StreamOperator

@@ -14,7 +14,7 @@ import pickle
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.checkpoint.positions import CLOCK, position
+from opchain.runtime.checkpoint.metadata import CLOCK, position
 from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.program.operator_specs import SourceSpec
 from opchain.runtime.records.elements import MIN_WATERMARK

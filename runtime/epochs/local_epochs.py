@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from opchain.runtime.checkpoint.restore_plan import describe_states, operators_of, plan_restore
 from opchain.runtime.epochs.epoch_task import EpochTask
-from opchain.runtime.epochs.live_tasks import LiveTasks
-from opchain.runtime.epochs.restoring import restored_vertices
+from opchain.runtime.epochs.live_tasks import LiveTasks, restored_vertices
 from opchain.runtime.program.vertex_program import DRIVER
 from opchain.runtime.records.elements import MIN_WATERMARK, Buffer, reading_order
 from opchain.runtime.records.garbage_collection import relaxed_collector

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.epoch import RecordedOutput, RecordedTask
 from opchain.runtime.checkpoint.state_files import FOLDER
-from opchain.runtime.epochs.canonical import canonical
+from opchain.runtime.epochs.task_contents import canonical
 from opchain.runtime.functions.sink import SinkWriter
 from opchain.runtime.operators.sinks import SinkWriterOperator
 from opchain.runtime.operators.source import SourceOperator

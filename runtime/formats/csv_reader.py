@@ -23,8 +23,8 @@ from opchain.runtime.files.line_blocks import line_blocks
 from opchain.runtime.files.malformed import MalformedRecord, checked_policy
 from opchain.runtime.formats.csv_schema import CsvSchema
 from opchain.runtime.formats.json_values import LISTS
-from opchain.runtime.formats.line_records import MALFORMED, LineRecordsFormat, reason_of
 from opchain.runtime.formats.row_values import columns_of_rows, rows_of_columns
+from opchain.runtime.formats.text_lines import MALFORMED, LineRecordsFormat, reason_of
 from opchain.runtime.formats.text_values import INTEGER_BITS, is_bytes, text_reader, text_writer
 from opchain.runtime.types.crossing import crossing_converter
 from opchain.runtime.types.printed_form import double_text, float_text
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from opchain.runtime.files.line_blocks import LineBlock
     from opchain.runtime.files.malformed import MalformedRecords
     from opchain.runtime.formats.csv_schema import CsvColumn
-    from opchain.runtime.formats.line_records import Decode
+    from opchain.runtime.formats.text_lines import Decode
     from opchain.runtime.types.type_information import TypeInformation
 
 _LONGEST_UNQUOTED = 24

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from opchain.runtime.errors import short_repr
 from opchain.runtime.formats.csv_reader import csv_decoder, field_writer, quoting
 from opchain.runtime.formats.csv_schema import CsvColumn, CsvSchema
-from opchain.runtime.formats.line_records import MALFORMED, reason_of
 from opchain.runtime.formats.row_values import type_of_rows
+from opchain.runtime.formats.text_lines import MALFORMED, reason_of
 from opchain.runtime.types.serialization import (
     BulkWriter,
     DeserializationSchema,
@@ -20,7 +20,7 @@ from opchain.runtime.types.serialization import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from opchain.runtime.formats.line_records import Decode
+    from opchain.runtime.formats.text_lines import Decode
     from opchain.runtime.types.record_types import RowTypeInfo
     from opchain.runtime.types.row import Row
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from opchain.runtime.errors import UnsupportedFeatureError, short_repr
 from opchain.runtime.formats.json_values import from_json, to_json
-from opchain.runtime.formats.line_records import MALFORMED, LineRecordsFormat, reason_of
 from opchain.runtime.formats.row_values import type_of_field, type_of_rows
+from opchain.runtime.formats.text_lines import MALFORMED, LineRecordsFormat, reason_of
 from opchain.runtime.types.container_types import MapTypeInfo
 from opchain.runtime.types.record_types import RowTypeInfo
 from opchain.runtime.types.serialization import DeserializationSchema, Encoder, SerializationSchema
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import NoReturn
 
-    from opchain.runtime.formats.line_records import Decode
+    from opchain.runtime.formats.text_lines import Decode
     from opchain.runtime.types.row import Row
     from opchain.runtime.types.type_information import TypeInformation
 

@@ -1,22 +1,27 @@
-"""Functions that wait for something outside without holding up the stream."""
+"""Functions that wait for something outside without holding up the stream, and the retry strategies of their calls."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.runtime.errors import short_repr
 from opchain.runtime.functions.function import Function
-from opchain.runtime.types.type_variables import IN_contra, OUT_co
+from opchain.runtime.types.type_variables import IN_contra, OUT_co, T
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence, Sized
     from datetime import timedelta
+    from typing import TypeAlias
 
-    from opchain.runtime.functions.async_retry import AsyncRetryStrategy
+    from typing_extensions import Self
+
     from opchain.runtime.time import Duration, Time
+
+    ResultPredicate: TypeAlias = Callable[[list[T]], bool] | None
+    ExceptionPredicate: TypeAlias = Callable[[Exception], bool] | None
 
 
 class AsyncFunction(Function, Generic[IN_contra, OUT_co]):
@@ -85,3 +90,297 @@ class AsyncFunctionDescriptor:
     capacity: int
     async_retry_strategy: AsyncRetryStrategy[Any]
     output_mode: OutputMode
+
+
+def empty_result_predicate(result: Sized | None) -> bool:
+    """Asks for another attempt when nothing came back."""
+    return result is None or len(result) == 0
+
+
+def has_exception_predicate(error: BaseException | None) -> bool:
+    """Asks for another attempt after any exception."""
+    return error is not None
+
+
+def exception_type_predicate(
+    error: BaseException | None,
+    expected_error_type: type[BaseException] | tuple[type[BaseException], ...],
+) -> bool:
+    """Asks for another attempt after some exceptions; bind the second argument to use it.
+
+    >>> from functools import partial
+    >>> retry_on = partial(exception_type_predicate, expected_error_type=ConnectionError)
+    >>> retry_on(ConnectionResetError()), retry_on(ValueError())
+    (True, False)
+    """
+    return isinstance(error, expected_error_type)
+
+
+class AsyncRetryPredicate(ABC, Generic[T]):
+    """Which results and which exceptions ask for another attempt; None stands for none of them."""
+
+    @abstractmethod
+    def result_predicate(self) -> ResultPredicate[T]:
+        """Looks at the results of an attempt that ended well."""
+
+    @abstractmethod
+    def exception_predicate(self) -> ExceptionPredicate:
+        """Looks at the exception of an attempt that failed."""
+
+
+class AsyncRetryStrategy(ABC, Generic[T]):
+    """How often and after what pause a call is made again.
+
+    Attempts are counted from 1, the first retry. A strategy is shared by all records under way, so
+    it must not remember anything between calls.
+    """
+
+    @abstractmethod
+    def can_retry(self, current_attempts: int) -> bool:
+        """Whether the retry of this number may be made."""
+
+    @abstractmethod
+    def get_backoff_time_millis(self, current_attempts: int) -> int:
+        """The pause before the retry of this number; -1 where there is none."""
+
+    @abstractmethod
+    def get_retry_predicate(self) -> AsyncRetryPredicate[T]:
+        """What asks for a retry."""
+
+    @staticmethod
+    def no_restart() -> AsyncRetryStrategy[Any]:
+        """Never calls again."""
+        return NO_RETRY_STRATEGY
+
+    @staticmethod
+    def fixed_delay(
+        max_attempts: int,
+        backoff_time_millis: int,
+        result_predicate: ResultPredicate[T] = None,
+        exception_predicate: ExceptionPredicate = None,
+    ) -> FixedDelayRetryStrategy[T]:
+        """Calls again after the same pause each time."""
+        return FixedDelayRetryStrategy(
+            max_attempts, backoff_time_millis, result_predicate, exception_predicate
+        )
+
+    @staticmethod
+    def exponential_backoff(
+        max_attempts: int,
+        initial_delay: int,
+        max_retry_delay: int,
+        multiplier: float,
+        result_predicate: ResultPredicate[T] = None,
+        exception_predicate: ExceptionPredicate = None,
+    ) -> ExponentialBackoffDelayRetryStrategy[T]:
+        """Calls again after pauses that grow."""
+        return ExponentialBackoffDelayRetryStrategy(
+            max_attempts,
+            initial_delay,
+            max_retry_delay,
+            multiplier,
+            result_predicate,
+            exception_predicate,
+        )
+
+
+class RetryPredicate(AsyncRetryPredicate[T]):
+    """A pair of predicates; either may be None."""
+
+    def __init__(
+        self, result_predicate: ResultPredicate[T], exception_predicate: ExceptionPredicate
+    ) -> None:
+        self._result_predicate = result_predicate
+        self._exception_predicate = exception_predicate
+
+    def result_predicate(self) -> ResultPredicate[T]:
+        """Looks at results."""
+        return self._result_predicate
+
+    def exception_predicate(self) -> ExceptionPredicate:
+        """Looks at exceptions."""
+        return self._exception_predicate
+
+
+class NoRetryStrategy(AsyncRetryStrategy[T]):
+    """Never calls again."""
+
+    def can_retry(self, current_attempts: int) -> bool:  # noqa: ARG002 - the same for any number
+        """False."""
+        return False
+
+    def get_backoff_time_millis(self, current_attempts: int) -> int:  # noqa: ARG002 - the same for any number
+        """-1: there is no retry to wait for."""
+        return -1
+
+    def get_retry_predicate(self) -> RetryPredicate[T]:
+        """Asks for nothing."""
+        return RetryPredicate(None, None)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NoRetryStrategy)
+
+    def __hash__(self) -> int:
+        return hash(NoRetryStrategy.__name__)
+
+
+NO_RETRY_STRATEGY: AsyncRetryStrategy[Any] = NoRetryStrategy()
+
+
+class FixedDelayRetryStrategy(AsyncRetryStrategy[T]):
+    """Calls again after the same pause each time.
+
+    Args:
+        max_attempts: How many retries at most, beside the first call; at least 1.
+        backoff_time_millis: The pause; at least 1.
+        result_predicate: Which results ask for a retry; None for none.
+        exception_predicate: Which exceptions ask for a retry; None for none.
+    """
+
+    def __init__(
+        self,
+        max_attempts: int,
+        backoff_time_millis: int,
+        result_predicate: ResultPredicate[T] = None,
+        exception_predicate: ExceptionPredicate = None,
+    ) -> None:
+        _require_positive(max_attempts=max_attempts, backoff_time_millis=backoff_time_millis)
+        self._max_attempts = max_attempts
+        self._backoff_time_millis = backoff_time_millis
+        self._predicate = RetryPredicate(result_predicate, exception_predicate)
+
+    def can_retry(self, current_attempts: int) -> bool:
+        """Whether the number is within the limit."""
+        return current_attempts <= self._max_attempts
+
+    def get_backoff_time_millis(self, current_attempts: int) -> int:  # noqa: ARG002 - the same for any number
+        """The pause."""
+        return self._backoff_time_millis
+
+    def get_retry_predicate(self) -> RetryPredicate[T]:
+        """What asks for a retry."""
+        return self._predicate
+
+
+class ExponentialBackoffDelayRetryStrategy(AsyncRetryStrategy[T]):
+    """Calls again after pauses that grow by a factor, up to a limit.
+
+    Flink computes each pause from the last one that it gave to anyone, so that records under way at
+    the same time lengthen each other's pauses; here a pause depends on its number alone.
+
+    Args:
+        max_attempts: How many retries at most, beside the first call; at least 1.
+        initial_delay: The first pause in milliseconds.
+        max_retry_delay: The longest pause in milliseconds.
+        multiplier: The factor, more than 0.
+        result_predicate: Which results ask for a retry; None for none.
+        exception_predicate: Which exceptions ask for a retry; None for none.
+    """
+
+    def __init__(
+        self,
+        max_attempts: int,
+        initial_delay: int,
+        max_retry_delay: int,
+        multiplier: float,
+        result_predicate: ResultPredicate[T] = None,
+        exception_predicate: ExceptionPredicate = None,
+    ) -> None:
+        _require_positive(
+            max_attempts=max_attempts,
+            initial_delay=initial_delay,
+            max_retry_delay=max_retry_delay,
+            multiplier=multiplier,
+        )
+        self._max_attempts = max_attempts
+        self._initial_delay = initial_delay
+        self._max_retry_delay = max_retry_delay
+        self._multiplier = multiplier
+        self._predicate = RetryPredicate(result_predicate, exception_predicate)
+
+    def can_retry(self, current_attempts: int) -> bool:
+        """Whether the number is within the limit."""
+        return current_attempts <= self._max_attempts
+
+    def get_backoff_time_millis(self, current_attempts: int) -> int:
+        """The pause before the retry of this number, each rounded down before the next grows."""
+        delay = self._initial_delay
+        for _ in range(1, min(current_attempts, self._max_attempts)):
+            delay = int(min(delay * self._multiplier, self._max_retry_delay))
+        return delay
+
+    def get_retry_predicate(self) -> RetryPredicate[T]:
+        """What asks for a retry."""
+        return self._predicate
+
+
+class _Builder(Generic[T]):
+    def __init__(self) -> None:
+        self._result_predicate: ResultPredicate[T] = None
+        self._exception_predicate: ExceptionPredicate = None
+
+    def if_result(self, result_predicate: Callable[[list[T]], bool]) -> Self:
+        """Which results ask for a retry."""
+        self._result_predicate = result_predicate
+        return self
+
+    def if_exception(self, exception_predicate: Callable[[Exception], bool]) -> Self:
+        """Which exceptions ask for a retry."""
+        self._exception_predicate = exception_predicate
+        return self
+
+
+class FixedDelayRetryStrategyBuilder(_Builder[T]):
+    """Builds a FixedDelayRetryStrategy step by step, as Flink does in Java."""
+
+    def __init__(self, max_attempts: int, backoff_time_millis: int) -> None:
+        super().__init__()
+        self._max_attempts = max_attempts
+        self._backoff_time_millis = backoff_time_millis
+
+    def build(self) -> FixedDelayRetryStrategy[T]:
+        """The strategy.
+
+        Raises:
+            ValueError: a number is not positive.
+        """
+        return FixedDelayRetryStrategy(
+            self._max_attempts,
+            self._backoff_time_millis,
+            self._result_predicate,
+            self._exception_predicate,
+        )
+
+
+class ExponentialBackoffDelayRetryStrategyBuilder(_Builder[T]):
+    """Builds an ExponentialBackoffDelayRetryStrategy step by step, as Flink does in Java."""
+
+    def __init__(
+        self, max_attempts: int, initial_delay: int, max_retry_delay: int, multiplier: float
+    ) -> None:
+        super().__init__()
+        self._max_attempts = max_attempts
+        self._initial_delay = initial_delay
+        self._max_retry_delay = max_retry_delay
+        self._multiplier = multiplier
+
+    def build(self) -> ExponentialBackoffDelayRetryStrategy[T]:
+        """The strategy.
+
+        Raises:
+            ValueError: a number is not positive.
+        """
+        return ExponentialBackoffDelayRetryStrategy(
+            self._max_attempts,
+            self._initial_delay,
+            self._max_retry_delay,
+            self._multiplier,
+            self._result_predicate,
+            self._exception_predicate,
+        )
+
+
+def _require_positive(**numbers: float) -> None:
+    for name, number in numbers.items():
+        if number <= 0:
+            raise ValueError(f"a retry strategy's {name} is {number}; it must be positive")

@@ -34,7 +34,7 @@ from opchain.runtime.functions.record_functions import (
     ReduceFunction,
 )
 from opchain.runtime.functions.source_sink_functions import SinkFunction
-from opchain.runtime.functions.window_functions import AllWindowFunction, WindowFunction
+from opchain.runtime.functions.window import AllWindowFunction, WindowFunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

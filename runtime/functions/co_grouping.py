@@ -17,7 +17,7 @@ from opchain.runtime.functions.record_functions import (
     JoinFunction,
     MapFunction,
 )
-from opchain.runtime.functions.window_functions import WindowFunction
+from opchain.runtime.functions.window import WindowFunction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

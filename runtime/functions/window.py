@@ -2,6 +2,8 @@
 
 Windows are keys of state and of timers: they are never changed, equal by value, hash the same in every
 process, and sort, so that whatever goes through several windows goes in a fixed order.
+
+The functions over the elements of a window are here, too.
 """
 
 from __future__ import annotations
@@ -9,15 +11,20 @@ from __future__ import annotations
 import pickle
 import struct
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from opchain.runtime.constants import MAX_LONG_VALUE
+from opchain.runtime.functions.function import Function
+from opchain.runtime.functions.type_variables import W_co, W_contra
 from opchain.runtime.types.type_information import TypeSerializer
-from opchain.runtime.types.type_variables import T
+from opchain.runtime.types.type_variables import IN_contra, KEY_contra, OUT_co, T
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from io import BytesIO
+
+    from opchain.runtime.functions.state import KeyedStateStore
+    from opchain.runtime.types.output_tag import Emitted
 
 
 class Window(ABC):
@@ -243,3 +250,96 @@ class PickledWindowSerializer(TypeSerializer[T]):
         """Takes a window off the stream."""
         window: T = pickle.load(stream)
         return window
+
+
+class WindowFunction(Function, Generic[IN_contra, OUT_co, KEY_contra, W_contra]):
+    """Evaluates one window of one key when it fires."""
+
+    @abstractmethod
+    def apply(
+        self, key: KEY_contra, window: W_contra, inputs: Iterable[IN_contra]
+    ) -> Iterable[OUT_co] | None:
+        """Yields, or returns as an iterable, the window's results."""
+
+
+class AllWindowFunction(Function, Generic[IN_contra, OUT_co, W_contra]):
+    """Evaluates one window of `window_all` when it fires."""
+
+    @abstractmethod
+    def apply(self, window: W_contra, inputs: Iterable[IN_contra]) -> Iterable[OUT_co] | None:
+        """Yields, or returns as an iterable, the window's results."""
+
+
+class _WindowContext(ABC, Generic[W_co]):
+    """The window at hand and its state."""
+
+    @abstractmethod
+    def window(self) -> W_co:
+        """The window that fires."""
+
+    @abstractmethod
+    def window_state(self) -> KeyedStateStore:
+        """State of this key and this window; `clear` must clear what was put there."""
+
+    @abstractmethod
+    def global_state(self) -> KeyedStateStore:
+        """State of this key over all its windows."""
+
+
+class ProcessWindowFunction(Function, Generic[IN_contra, OUT_co, KEY_contra, W_contra]):
+    """Evaluates one window of one key when it fires, with a context."""
+
+    class Context(_WindowContext[W_co]):
+        """The window, the clocks, and state."""
+
+        @abstractmethod
+        def current_processing_time(self) -> int:
+            """The machine's time in milliseconds."""
+
+        @abstractmethod
+        def current_watermark(self) -> int:
+            """The event time reached so far, in milliseconds."""
+
+    @abstractmethod
+    def process(
+        self,
+        key: KEY_contra,
+        context: ProcessWindowFunction.Context[W_contra],
+        elements: Iterable[IN_contra],
+    ) -> Emitted[OUT_co]:
+        """Yields the window's results; `yield tag, value` goes to a side output."""
+
+    def clear(self, context: ProcessWindowFunction.Context[W_contra]) -> None:
+        """Runs when the window is dropped for good: the place to clear `window_state`."""
+
+
+class ProcessAllWindowFunction(Function, Generic[IN_contra, OUT_co, W_contra]):
+    """Evaluates one window of `window_all` when it fires, with a context."""
+
+    class Context(_WindowContext[W_co]):
+        """The window and state."""
+
+    @abstractmethod
+    def process(
+        self, context: ProcessAllWindowFunction.Context[W_contra], elements: Iterable[IN_contra]
+    ) -> Emitted[OUT_co]:
+        """Yields the window's results; `yield tag, value` goes to a side output."""
+
+    def clear(self, context: ProcessAllWindowFunction.Context[W_contra]) -> None:
+        """Runs when the window is dropped for good: the place to clear `window_state`."""
+
+
+class PassThroughWindowFunction(WindowFunction[T, T, "Any", "Any"]):
+    """Gives the elements themselves: what stands behind a lone `reduce` or `aggregate`."""
+
+    def apply(self, key: Any, window: Any, inputs: Iterable[T]) -> Iterable[T]:  # noqa: ARG002
+        """The inputs."""
+        return inputs
+
+
+class PassThroughAllWindowFunction(AllWindowFunction[T, T, "Any"]):
+    """Gives the elements themselves, in `window_all`."""
+
+    def apply(self, window: Any, inputs: Iterable[T]) -> Iterable[T]:  # noqa: ARG002
+        """The inputs."""
+        return inputs

@@ -25,27 +25,33 @@ No Spark in here, and nothing but the standard library. Flink: the package
 org.apache.flink.streaming.runtime.tasks.mailbox and its neighbours.
 """
 
-from opchain.runtime.mailbox.default_action import Controller, DefaultAction, Suspension
 from opchain.runtime.mailbox.legacy_source_thread import (
     LegacySourceContext,
     LegacySourceThread,
     SourceCancelledError,
 )
-from opchain.runtime.mailbox.mail import MAX_PRIORITY, MIN_PRIORITY, Mail
+from opchain.runtime.mailbox.mail import (
+    IMMEDIATE,
+    MAX_PRIORITY,
+    MIN_PRIORITY,
+    ImmediateTaskActionExecutor,
+    Mail,
+    SynchronizedTaskActionExecutor,
+    TaskActionExecutor,
+)
 from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor, YieldNotAllowedError
 from opchain.runtime.mailbox.mailbox_metrics import MailboxMetrics, MailboxStatistics
-from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
+from opchain.runtime.mailbox.mailbox_processor import (
+    Controller,
+    DefaultAction,
+    MailboxProcessor,
+    Suspension,
+)
 from opchain.runtime.mailbox.processing_time_service import (
     MailboxProcessingTimeService,
     ProcessingTimeCallback,
     ProcessingTimeService,
     TimerHandle,
-)
-from opchain.runtime.mailbox.task_action_executor import (
-    IMMEDIATE,
-    ImmediateTaskActionExecutor,
-    SynchronizedTaskActionExecutor,
-    TaskActionExecutor,
 )
 from opchain.runtime.mailbox.task_mailbox import (
     MailboxClosedError,

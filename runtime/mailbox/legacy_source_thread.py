@@ -22,9 +22,8 @@ from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.runtime.mailbox.default_action import Controller
-    from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
-    from opchain.runtime.mailbox.task_action_executor import SynchronizedTaskActionExecutor
+    from opchain.runtime.mailbox.mail import SynchronizedTaskActionExecutor
+    from opchain.runtime.mailbox.mailbox_processor import Controller, MailboxProcessor
 
 E = TypeVar("E")
 

@@ -14,32 +14,60 @@ such as a timer that re-arms itself, cannot keep the input waiting.
 
 Flink: MailboxProcessor. There a suspended default action keeps the loop in its mail until it is
 resumed; here the turn ends after that mail, so that a generator can yield what the mail emitted.
+
+Records are too many to be mail. They are the default action: the loop calls it again and again, one
+buffer of input at a time, and looks for mail in between.
+
+Flink: MailboxDefaultAction with its Controller and Suspension.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from opchain.runtime.errors import InternalError
-from opchain.runtime.mailbox.mail import MAX_PRIORITY, MIN_PRIORITY, Mail
+from opchain.runtime.mailbox.mail import IMMEDIATE, MAX_PRIORITY, MIN_PRIORITY, Mail
 from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor
 from opchain.runtime.mailbox.mailbox_metrics import MailboxMetrics
-from opchain.runtime.mailbox.task_action_executor import IMMEDIATE
-from opchain.runtime.mailbox.task_mailbox import (
-    MailboxClosedError,
-    MailboxState,
-    TaskMailbox,
-)
+from opchain.runtime.mailbox.task_mailbox import MailboxClosedError, MailboxState, TaskMailbox
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from opchain.runtime.mailbox.default_action import Controller, DefaultAction, Suspension
-    from opchain.runtime.mailbox.task_action_executor import TaskActionExecutor
+    from opchain.runtime.mailbox.mail import TaskActionExecutor
     from opchain.runtime.mailbox.timer_service import PeriodTimer
+
+
+class Suspension(Protocol):
+    """The state of not running the default action."""
+
+    def resume(self) -> None:
+        """Run the default action again.
+
+        From any thread, any number of times, also after the task has ended: only the first call does
+        something, and only while this suspension lasts.
+        """
+
+
+class Controller(Protocol):
+    """What the default action may ask for; every method is for the mailbox thread."""
+
+    def all_actions_completed(self) -> None:
+        """End the loop for good: there is no more input."""
+
+    def suspend_default_action(self, timer: PeriodTimer | None = None) -> Suspension:
+        """Do not run the default action before the suspension is resumed; mail still runs.
+
+        Args:
+            timer: Runs while the task is blocked for lack of mail: `idle` or `back_pressured` of the
+                metrics. Where both input and output are unavailable, Flink counts back-pressure.
+        """
+
+
+DefaultAction = Callable[[Controller], object]
+"""Does a bounded amount of work, such as processing one buffer, without blocking."""
 
 
 class MailboxProcessor:

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import TaskFailedError, add_note
 from opchain.runtime.functions.sink import NO_LINEAGE
-from opchain.runtime.mailbox.mail import MIN_PRIORITY
-from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
-from opchain.runtime.mailbox.task_action_executor import (
+from opchain.runtime.mailbox.mail import (
     IMMEDIATE,
+    MIN_PRIORITY,
     SynchronizedTaskActionExecutor,
 )
+from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
 from opchain.runtime.mailbox.timer_service import SystemTimerService
 from opchain.runtime.operators.broadcast_process import BroadcastProcessOperator
 from opchain.runtime.operators.context import TaskInfo
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from opchain.runtime.connectors.fed_source import Feed
     from opchain.runtime.functions.sink import SinkWriter
-    from opchain.runtime.mailbox.task_action_executor import TaskActionExecutor
+    from opchain.runtime.mailbox.mail import TaskActionExecutor
     from opchain.runtime.mailbox.timer_service import TimerService
     from opchain.runtime.measurements.task_metrics import TaskMetrics
     from opchain.runtime.operators.context import OperatorContext

@@ -14,7 +14,7 @@ Flink: `AbstractStreamOperatorTestHarness` and similar classes. Spark has `TwsTe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.functions.process_functions import (
@@ -36,7 +36,10 @@ from opchain.runtime.functions.record_functions import (
     ReduceFunction,
 )
 from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
+from opchain.runtime.mailbox.processing_time_service import MailboxProcessingTimeService
+from opchain.runtime.mailbox.timer_service import SteppedClock
 from opchain.runtime.operators.context import TaskInfo
+from opchain.runtime.operators.operator import Output
 from opchain.runtime.operators.registry import create_operator
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.vertex_program import KeyProgram, OperatorProgram, VertexProgram
@@ -47,18 +50,101 @@ from opchain.runtime.state.keys.key_groups import (
 )
 from opchain.runtime.state.operator_snapshot import OperatorSnapshot, redistribute
 from opchain.runtime.task.operator_services import operator_context
-from opchain.runtime.testing.captured_output import CapturedOutput, EmittedRecord
-from opchain.runtime.testing.manual_clock import ManualClock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from typing_extensions import Self
 
     from opchain.runtime.functions.state_descriptors import MapStateDescriptor, StateDescriptor
-    from opchain.runtime.testing.captured_output import EmittedWatermark
+    from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor
     from opchain.runtime.types.output_tag import OutputTag
+
+
+class ManualClock(SteppedClock):
+    """A clock that shows 0 until a test moves it.
+
+        clock = ManualClock()
+        service = ManualProcessingTimeService(executor, clock)
+        service.register_timer(10, fired.append)
+        clock.advance(10)  # puts the timer's mail
+        processor.run_mailbox_step()  # runs it
+
+    Flink: TestProcessingTimeService and ManualClock.
+    """
+
+
+class ManualProcessingTimeService(MailboxProcessingTimeService):
+    """Timers of an operator by a manual clock; callbacks arrive as mail, as those of the system do.
+
+    Args:
+        executor: Sends the mail, with the operator's priority.
+        clock: To be shared with the other operators of a task; one of its own if not given.
+
+    Attributes:
+        clock: The clock, to advance.
+    """
+
+    def __init__(self, executor: MailboxExecutor, clock: ManualClock | None = None) -> None:
+        self.clock = ManualClock() if clock is None else clock
+        super().__init__(self.clock, executor)
+
+
+class EmittedRecord(NamedTuple):
+    """A record, and its event time in milliseconds (None where it has none)."""
+
+    value: Any
+    timestamp: int | None
+
+
+class EmittedWatermark(NamedTuple):
+    """A watermark that was passed on."""
+
+    timestamp: int
+
+
+class CapturedOutput(Output):
+    """An output that keeps what it gets.
+
+    Attributes:
+        elements: Records of the main output and watermarks, as they came.
+        by_tag: Records of the side outputs, by tag id.
+        statuses: Each change of idleness that was passed on.
+    """
+
+    __slots__ = ("by_tag", "elements", "statuses")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements: list[EmittedRecord | EmittedWatermark] = []
+        self.by_tag: dict[str, list[EmittedRecord]] = {}
+        self.statuses: list[bool] = []
+        self.collect = self._keep
+        self.watermark_receivers.append(self._keep_watermark)
+        self.idle_receivers.append(self.statuses.append)
+
+    def collect_to(self, tag_id: str, value: Any, timestamp: int | None) -> None:
+        """Keeps a record of a side output."""
+        self.by_tag.setdefault(tag_id, []).append(EmittedRecord(value, timestamp))
+
+    def records(self, tag: OutputTag[Any] | None = None) -> list[EmittedRecord]:
+        """The records of the main output, or of a side output."""
+        if tag is not None:
+            return list(self.by_tag.get(tag.tag_id, ()))
+        return [element for element in self.elements if isinstance(element, EmittedRecord)]
+
+    def clear(self) -> None:
+        """Forgets what was kept."""
+        self.elements.clear()
+        self.by_tag.clear()
+        self.statuses.clear()
+
+    def _keep(self, value: Any, timestamp: int | None) -> None:
+        self.elements.append(EmittedRecord(value, timestamp))
+
+    def _keep_watermark(self, timestamp: int) -> None:
+        self.elements.append(EmittedWatermark(timestamp))
 
 
 _SPECS: tuple[tuple[type, type[specs.OperatorSpec]], ...] = (
@@ -348,3 +434,99 @@ def _key_program(select: Callable[[Any], Any] | None) -> KeyProgram | None:
     if select is None:
         return None
     return KeyProgram(getattr(select, "get_key", select), "key", "test harness")
+
+
+class OneInputOperatorHarness(OperatorHarness):
+    """An operator of one input without key; further arguments as OperatorHarness has them.
+
+    Flink: `OneInputStreamOperatorTestHarness`.
+    """
+
+    def __init__(self, function: Any, **settings: Any) -> None:
+        super().__init__(function, (None,), **settings)
+
+    def process_element(self, value: Any, timestamp: int | None = None) -> None:
+        """Takes a record; `timestamp` is its event time in milliseconds."""
+        self._take_element(0, value, timestamp)
+
+    def process_elements(self, records: Iterable[tuple[Any, int | None]]) -> None:
+        """Takes records as (value, timestamp)."""
+        for value, timestamp in records:
+            self._take_element(0, value, timestamp)
+
+    def process_watermark(self, watermark: int) -> None:
+        """Takes a watermark: fires timers, and passes it on."""
+        self._take_watermark(0, watermark)
+
+    def process_status(self, *, is_idle: bool) -> None:
+        """Takes the idleness of the input."""
+        self.operator.process_status(is_idle)
+
+
+class KeyedOneInputOperatorHarness(OneInputOperatorHarness):
+    """An operator on a keyed stream. Flink: `KeyedOneInputStreamOperatorTestHarness`.
+
+    Args:
+        function: See OperatorHarness.
+        key_selector: What gives a record's key.
+        settings: See OperatorHarness.
+    """
+
+    def __init__(self, function: Any, key_selector: Callable[[Any], Any], **settings: Any) -> None:
+        OperatorHarness.__init__(self, function, (key_selector,), **settings)
+
+
+class TwoInputOperatorHarness(OperatorHarness):
+    """An operator of two inputs without keys. Flink: `TwoInputStreamOperatorTestHarness`."""
+
+    def __init__(self, function: Any, **settings: Any) -> None:
+        super().__init__(function, (None, None), **settings)
+
+    def process_element1(self, value: Any, timestamp: int | None = None) -> None:
+        """Takes a record of the first input."""
+        self._take_element(0, value, timestamp)
+
+    def process_element2(self, value: Any, timestamp: int | None = None) -> None:
+        """Takes a record of the second input, the broadcast one where there is one."""
+        self._take_element(1, value, timestamp)
+
+    def process_watermark1(self, watermark: int) -> None:
+        """Takes a watermark of the first input; the smaller of both counts."""
+        self._take_watermark(0, watermark)
+
+    def process_watermark2(self, watermark: int) -> None:
+        """Takes a watermark of the second input; the smaller of both counts."""
+        self._take_watermark(1, watermark)
+
+    def process_both_watermarks(self, watermark: int) -> None:
+        """Takes the same watermark on both inputs."""
+        self._take_watermark(0, watermark)
+        self._take_watermark(1, watermark)
+
+    def process_status1(self, *, is_idle: bool) -> None:
+        """Takes the idleness of the first input."""
+        self.operator.process_status_of(0, is_idle=is_idle)
+
+    def process_status2(self, *, is_idle: bool) -> None:
+        """Takes the idleness of the second input."""
+        self.operator.process_status_of(1, is_idle=is_idle)
+
+
+class KeyedTwoInputOperatorHarness(TwoInputOperatorHarness):
+    """An operator on connected keyed streams. Flink: `KeyedTwoInputStreamOperatorTestHarness`.
+
+    Args:
+        function: See OperatorHarness.
+        key_selector1: What gives the key of a record of the first input.
+        key_selector2: The same for the second input; None for a broadcast one.
+        settings: See OperatorHarness.
+    """
+
+    def __init__(
+        self,
+        function: Any,
+        key_selector1: Callable[[Any], Any],
+        key_selector2: Callable[[Any], Any] | None = None,
+        **settings: Any,
+    ) -> None:
+        OperatorHarness.__init__(self, function, (key_selector1, key_selector2), **settings)

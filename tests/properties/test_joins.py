@@ -26,7 +26,7 @@ from opchain.runtime.functions.co_grouping import (
     UnionKeySelector,
 )
 from opchain.runtime.program.operator_specs import IntervalJoinSpec, WindowSpec
-from opchain.runtime.testing.input_harnesses import (
+from opchain.runtime.testing.operator_harness import (
     KeyedOneInputOperatorHarness,
     KeyedTwoInputOperatorHarness,
 )

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opchain.runtime.functions.record_functions import AggregateFunction
-from opchain.runtime.functions.window_functions import ProcessWindowFunction
+from opchain.runtime.functions.window import ProcessWindowFunction
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
 from opchain.runtime.operators.windows.merging_window_operator import (
     MergingWindowOperator,
@@ -25,7 +25,7 @@ from opchain.runtime.operators.windows.merging_window_operator import (
 )
 from opchain.runtime.operators.windows.window_operator import WindowOperator
 from opchain.runtime.program.operator_specs import WindowSpec
-from opchain.runtime.testing.input_harnesses import KeyedOneInputOperatorHarness
+from opchain.runtime.testing.operator_harness import KeyedOneInputOperatorHarness
 from opchain.runtime.types.output_tag import OutputTag
 from opchain.runtime.windows.session_windows import (
     DynamicEventTimeSessionWindows,

@@ -18,7 +18,7 @@ from opchain.datastream.state import (
     ValueStateDescriptor,
 )
 from opchain.runtime.task.stream_task import TaskEnvironment
-from opchain.runtime.testing.manual_clock import ManualClock
+from opchain.runtime.testing.operator_harness import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -35,7 +35,7 @@ from opchain.datastream.window import (
     TumblingProcessingTimeWindows,
 )
 from opchain.runtime.task.stream_task import TaskEnvironment
-from opchain.runtime.testing.manual_clock import ManualClock
+from opchain.runtime.testing.operator_harness import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import elements_of, types_of
-from opchain.runtime.functions.field_functions import FieldAggregation
+from opchain.runtime.functions.key_selectors import FieldAggregation
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form

@@ -9,8 +9,9 @@ from opchain.runtime.formats.avro_files import (
     AvroReaders,
     AvroRowDeserializationSchema,
     AvroRowSerializationSchema,
+    AvroSchema,
+    GenericRecordAvroTypeInfo,
 )
-from opchain.runtime.formats.avro_schema import AvroSchema, GenericRecordAvroTypeInfo
 
 __all__ = [
     "AvroBulkWriters",

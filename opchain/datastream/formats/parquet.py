@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from opchain.reexports import reexports
-from opchain.runtime.formats.parquet_reader import (
+from opchain.runtime.formats.parquet import (
     AvroParquetReaders,
     AvroParquetWriters,
+    ParquetBulkWriters,
     ParquetColumnarRowInputFormat,
 )
-from opchain.runtime.formats.parquet_writer import ParquetBulkWriters
 
 __all__ = [
     "AvroParquetReaders",

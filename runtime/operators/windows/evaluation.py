@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from opchain.runtime.errors import StateError
 from opchain.runtime.functions.callables import accept_collectors
 from opchain.runtime.functions.state import KeyedStateStore
-from opchain.runtime.functions.window_functions import (
+from opchain.runtime.functions.window import (
     ProcessAllWindowFunction,
     ProcessWindowFunction,
 )

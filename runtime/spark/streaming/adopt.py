@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from opchain.runtime.checkpoint.checkpoint_key import RUNS_PICKLES
 from opchain.runtime.checkpoint.epoch_files import publish_adopted
-from opchain.runtime.checkpoint.metadata import encode
-from opchain.runtime.checkpoint.positions import BATCH, position
+from opchain.runtime.checkpoint.metadata import BATCH, encode, position
 from opchain.runtime.checkpoint.savepoint import OFFSETS, find_checkpoint
 
 if TYPE_CHECKING:

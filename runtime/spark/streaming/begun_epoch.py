@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opchain.runtime.checkpoint.positions import BATCH, position
+from opchain.runtime.checkpoint.metadata import BATCH, position
 from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.errors import CheckpointError, UnsupportedFeatureError

@@ -22,8 +22,14 @@ from opchain.runtime.checkpoint.fall_back import (
     replaced_checkpoint,
 )
 from opchain.runtime.checkpoint.fault_points import reach
-from opchain.runtime.checkpoint.metadata import Committable, SourcePosition
-from opchain.runtime.checkpoint.positions import BATCH, CLOCK, TIMER, position
+from opchain.runtime.checkpoint.metadata import (
+    BATCH,
+    CLOCK,
+    TIMER,
+    Committable,
+    SourcePosition,
+    position,
+)
 from opchain.runtime.checkpoint.restore_plan import match_state, operators_of, plan_restore
 from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.checkpoint.source_places import bounded_sources
@@ -37,8 +43,7 @@ from opchain.runtime.epochs.epoch_progress import (
     epoch_progress,
 )
 from opchain.runtime.epochs.event_time import epoch_time_ms, sources_ahead
-from opchain.runtime.epochs.live_tasks import live_tasks
-from opchain.runtime.epochs.restoring import operators_with_state, restored_vertices
+from opchain.runtime.epochs.live_tasks import live_tasks, operators_with_state, restored_vertices
 from opchain.runtime.errors import CheckpointError, CheckpointFailedError, CorruptCheckpointError
 from opchain.runtime.job.commit_notes import require_no_later_commits
 from opchain.runtime.job.orphans import abort_epoch, discard_orphans
@@ -66,9 +71,8 @@ if TYPE_CHECKING:
     from pyspark import RDD
     from pyspark.sql import DataFrame
 
-    from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
+    from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator, PendingCheckpoint
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
-    from opchain.runtime.checkpoint.pending_checkpoint import PendingCheckpoint
     from opchain.runtime.checkpoint.restore_plan import RestorePlan
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.epochs.epoch_history import EpochHistory

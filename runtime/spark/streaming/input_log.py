@@ -14,7 +14,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.fall_back import fall_back
-from opchain.runtime.checkpoint.positions import BATCH, position
+from opchain.runtime.checkpoint.metadata import BATCH, position
 from opchain.runtime.checkpoint.savepoint import OFFSETS, epoch_in
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.errors import CheckpointError

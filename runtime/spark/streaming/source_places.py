@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from opchain.runtime.checkpoint.metadata import SourcePosition
-from opchain.runtime.checkpoint.positions import SOURCES
+from opchain.runtime.checkpoint.metadata import SOURCES, SourcePosition
 from opchain.runtime.checkpoint.restore_plan import program_operator
 from opchain.runtime.checkpoint.source_places import source_places
 from opchain.runtime.errors import CheckpointError

@@ -34,7 +34,7 @@ from opchain.runtime.state.keys.key_router import KeyRouter
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from opchain.runtime.mailbox.default_action import Controller
+    from opchain.runtime.mailbox.mailbox_processor import Controller
     from opchain.runtime.records.columns import Layout
     from opchain.runtime.task.input.input_gate import InputElement
     from opchain.runtime.task.operator_chain import OperatorChain

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.operators.operator import Output
-from opchain.runtime.operators.source import SourceOperator
-from opchain.runtime.operators.split_reader import NOTHING_YET_S
+from opchain.runtime.operators.source import NOTHING_YET_S, SourceOperator
 from opchain.runtime.records.elements import (
     MAX_WATERMARK,
     EndOfInput,

@@ -19,8 +19,7 @@ from opchain.runtime.records.elements import NothingYet
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from opchain.runtime.mailbox.default_action import Controller, Suspension
-    from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
+    from opchain.runtime.mailbox.mailbox_processor import Controller, MailboxProcessor, Suspension
     from opchain.runtime.records.elements import Buffer
     from opchain.runtime.task.input.input_gate import InputElement, InputGate
     from opchain.runtime.task.input.task_input import GateInput, Waiter

@@ -28,7 +28,7 @@ from opchain.datastream import (
 )
 from opchain.datastream.connectors.discard import DiscardingSink, DiscardingSinkFunction
 from opchain.runtime.errors import GraphError
-from opchain.runtime.functions.field_functions import Projection
+from opchain.runtime.functions.key_selectors import Projection
 from opchain.runtime.program.operator_specs import (
     FilterSpec,
     FlatMapSpec,

@@ -18,7 +18,7 @@ from opchain.datastream import (
 from opchain.datastream.data_stream import DataStreamUtils
 from opchain.datastream.window import CountSlidingWindowAssigner, CountTumblingWindowAssigner
 from opchain.runtime.errors import GraphError
-from opchain.runtime.functions.field_functions import FieldAggregation
+from opchain.runtime.functions.key_selectors import FieldAggregation
 from opchain.runtime.program.operator_specs import (
     KeyedProcessSpec,
     ProcessSpec,

@@ -21,6 +21,11 @@ from opchain.compiler.plan.restore_text import (
     restore_text,
 )
 from opchain.runtime.checkpoint.metadata import (
+    BATCH,
+    BOUNDED,
+    CLOCK,
+    SOURCES,
+    TIMER,
     CheckpointMetadata,
     Committable,
     OperatorMetadata,
@@ -28,7 +33,6 @@ from opchain.runtime.checkpoint.metadata import (
     StateDescription,
     TaskMetadata,
 )
-from opchain.runtime.checkpoint.positions import BATCH, BOUNDED, CLOCK, SOURCES, TIMER
 from opchain.runtime.checkpoint.restore_plan import plan_restore
 from opchain.runtime.checkpoint.state_files import TaskState
 from opchain.runtime.checkpoint.storage import StoredFile

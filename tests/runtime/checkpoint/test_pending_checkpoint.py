@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opchain.runtime.checkpoint.pending_checkpoint import Acknowledgement, PendingCheckpoint
+from opchain.runtime.checkpoint.coordinator import Acknowledgement, PendingCheckpoint
 from opchain.runtime.checkpoint.state_files import TaskState
 from opchain.runtime.checkpoint.storage import StoredFile
 from opchain.runtime.errors import CheckpointError

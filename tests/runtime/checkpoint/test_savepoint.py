@@ -10,12 +10,15 @@ import pytest
 
 from opchain.runtime.checkpoint.epoch_files import metadata_name
 from opchain.runtime.checkpoint.metadata import (
+    BATCH,
+    CLOCK,
+    NO_BATCH,
     CheckpointMetadata,
     SourcePosition,
     TaskMetadata,
     encode,
+    position,
 )
-from opchain.runtime.checkpoint.positions import BATCH, CLOCK, NO_BATCH, position
 from opchain.runtime.checkpoint.savepoint import (
     OFFSETS,
     Located,

@@ -9,8 +9,13 @@ import pytest
 from forms import job_of
 
 from opchain.common import WatermarkStrategy
-from opchain.runtime.checkpoint.metadata import CheckpointMetadata, SourcePosition
-from opchain.runtime.checkpoint.positions import BATCH, NO_BATCH, SOURCES
+from opchain.runtime.checkpoint.metadata import (
+    BATCH,
+    NO_BATCH,
+    SOURCES,
+    CheckpointMetadata,
+    SourcePosition,
+)
 from opchain.runtime.checkpoint.restore_plan import ProgramOperator, match_state, operators_of
 from opchain.runtime.checkpoint.source_places import (
     bounded_sources,

@@ -15,7 +15,7 @@ from opchain.runtime.checkpoint.restore_plan import (
 from opchain.runtime.errors import StateError
 from opchain.runtime.functions.process_functions import KeyedProcessFunction
 from opchain.runtime.functions.state_descriptors import ListStateDescriptor, ValueStateDescriptor
-from opchain.runtime.testing.input_harnesses import KeyedOneInputOperatorHarness
+from opchain.runtime.testing.operator_harness import KeyedOneInputOperatorHarness
 from opchain.runtime.types.types import Types
 
 

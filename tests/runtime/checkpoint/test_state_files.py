@@ -30,7 +30,7 @@ from opchain.runtime.state.operator_snapshot import (
     OperatorSnapshot,
     OperatorStateSnapshot,
 )
-from opchain.runtime.testing.input_harnesses import KeyedOneInputOperatorHarness
+from opchain.runtime.testing.operator_harness import KeyedOneInputOperatorHarness
 
 if TYPE_CHECKING:
     from collections.abc import Callable

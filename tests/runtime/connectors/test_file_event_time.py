@@ -15,7 +15,7 @@ from opchain.common import Duration, Time, WatermarkStrategy
 from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 from opchain.datastream.functions import AllWindowFunction
 from opchain.datastream.window import TumblingEventTimeWindows
-from opchain.runtime.operators import split_reader
+from opchain.runtime.operators import source
 from opchain.runtime.program.operator_specs import SourceSpec
 from opchain.runtime.shipping.functions import with_planned_sources
 
@@ -107,7 +107,7 @@ def test_windows_are_the_same_for_any_files(
         )
         (folder / "new" / "part-000").unlink()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(split_reader, "MOST_OPEN", most_open)
+        patch.setattr(source, "MOST_OPEN", most_open)
         found = windows_of(folder, parallelism=parallelism, batch_size=batch_size)
     assert found == sorted((start, sorted(lines)) for start, lines in windows.items())
 
@@ -214,7 +214,7 @@ def test_malformed_records_are_counted_once_where_a_file_is_reopened(tmp_path: P
         seen(stream.get_side_output(bad), "bad", reads_timestamps=False)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(split_reader, "MOST_OPEN", 1)
+        patch.setattr(source, "MOST_OPEN", 1)
         ran = run_job(job_of(draw, batch_size=4))
     assert len(ran.records("good")) == 96
     assert len(ran.records("bad")) == 24

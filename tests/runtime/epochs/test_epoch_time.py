@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from opchain.runtime.checkpoint.metadata import CheckpointMetadata, SourcePosition
-from opchain.runtime.checkpoint.positions import CLOCK
+from opchain.runtime.checkpoint.metadata import CLOCK, CheckpointMetadata, SourcePosition
 from opchain.runtime.epochs.event_time import epoch_time_ms
 
 

@@ -12,7 +12,7 @@ from opchain.datastream.functions import (
     ProcessFunction,
 )
 from opchain.datastream.state import ListStateDescriptor, ValueStateDescriptor
-from opchain.runtime.checkpoint.positions import BOUNDED, position
+from opchain.runtime.checkpoint.metadata import BOUNDED, position
 from opchain.runtime.checkpoint.restore_plan import match_state
 from opchain.runtime.errors import CheckpointError, StateError
 

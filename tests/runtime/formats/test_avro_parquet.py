@@ -9,9 +9,13 @@ import pytest
 from file_records import read, source_of, write
 
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.formats.avro_files import AvroBulkWriters, AvroReaders
-from opchain.runtime.formats.avro_schema import AvroSchema, GenericRecordAvroTypeInfo
-from opchain.runtime.formats.parquet_reader import AvroParquetReaders, AvroParquetWriters
+from opchain.runtime.formats.avro_files import (
+    AvroBulkWriters,
+    AvroReaders,
+    AvroSchema,
+    GenericRecordAvroTypeInfo,
+)
+from opchain.runtime.formats.parquet import AvroParquetReaders, AvroParquetWriters
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,12 @@ from opchain.datastream import OutputTag
 from opchain.runtime.connectors.file_inputs import AvroInputFormat
 from opchain.runtime.files.malformed import MalformedRecordError
 from opchain.runtime.formats import avro_files as avro_reader
-from opchain.runtime.formats.avro_files import AvroBulkWriters, AvroReaders
-from opchain.runtime.formats.avro_schema import AvroSchema, GenericRecordAvroTypeInfo
+from opchain.runtime.formats.avro_files import (
+    AvroBulkWriters,
+    AvroReaders,
+    AvroSchema,
+    GenericRecordAvroTypeInfo,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import pytest
 
 from opchain.common import Types
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.formats.avro_schema import AvroSchema, GenericRecordAvroTypeInfo
+from opchain.runtime.formats.avro_files import AvroSchema, GenericRecordAvroTypeInfo
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 from file_records import read, source_of, write
 
-from opchain.runtime.formats.avro_files import AvroBulkWriters, AvroReaders
-from opchain.runtime.formats.avro_schema import AvroSchema
+from opchain.runtime.formats.avro_files import AvroBulkWriters, AvroReaders, AvroSchema
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from file_records import Reader, read, source_of
 
 from opchain.datastream import OutputTag
 from opchain.runtime.files.malformed import MalformedRecord, MalformedRecordError
-from opchain.runtime.formats.line_records import LineRecordsFormat, reason_of
+from opchain.runtime.formats.text_lines import LineRecordsFormat, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,9 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opchain.common import Row, Types
-from opchain.runtime.formats import parquet_writer
-from opchain.runtime.formats.parquet_reader import ParquetColumnarRowInputFormat
-from opchain.runtime.formats.parquet_writer import ParquetBulkWriters
+from opchain.runtime.formats import parquet
+from opchain.runtime.formats.parquet import ParquetBulkWriters, ParquetColumnarRowInputFormat
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +31,7 @@ def test_rows_come_once_however_the_file_is_cut(
     tmp_path: Path, records: list[Row], cuts: set[int], rows_per_group: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet_writer, "ROWS_PER_GROUP", rows_per_group)
+        patch.setattr(parquet, "ROWS_PER_GROUP", rows_per_group)
         writes = ParquetBulkWriters.for_row_type(ROW_TYPE)
         path = tmp_path / "file"
         with path.open("wb") as stream:
@@ -123,7 +122,7 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
 
 
 def test_row_groups_are_dealt_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_writer, "ROWS_PER_GROUP", 100)
+    monkeypatch.setattr(parquet, "ROWS_PER_GROUP", 100)
     writes = ParquetBulkWriters.for_row_type(TWO)
     path = tmp_path / "file"
     with path.open("wb") as stream:

@@ -9,7 +9,7 @@ from file_records import write
 
 from opchain.common import Configuration, Row, Types
 from opchain.runtime.errors import MissingLibraryError, UnsupportedFeatureError
-from opchain.runtime.formats.parquet_writer import ParquetBulkWriters
+from opchain.runtime.formats.parquet import ParquetBulkWriters
 
 if TYPE_CHECKING:
     from pathlib import Path

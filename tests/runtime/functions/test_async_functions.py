@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from opchain.runtime.functions.async_functions import (
+    NO_RETRY_STRATEGY,
     AsyncBatchFunction,
     AsyncFunction,
     AsyncFunctionDescriptor,
 )
-from opchain.runtime.functions.async_retry import NO_RETRY_STRATEGY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

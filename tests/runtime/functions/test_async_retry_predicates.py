@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.functions.async_retry import (
+from opchain.runtime.functions.async_functions import (
     empty_result_predicate,
     exception_type_predicate,
     has_exception_predicate,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.functions.async_retry import (
+from opchain.runtime.functions.async_functions import (
     NO_RETRY_STRATEGY,
     AsyncRetryPredicate,
     AsyncRetryStrategy,

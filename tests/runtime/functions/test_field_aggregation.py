@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.functions.field_functions import FieldAggregation
+from opchain.runtime.functions.key_selectors import FieldAggregation
 from opchain.runtime.types.row import Row
 
 

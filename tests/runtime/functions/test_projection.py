@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from opchain.runtime.functions.field_functions import Projection
+from opchain.runtime.functions.key_selectors import Projection
 from opchain.runtime.types.row import Row
 
 

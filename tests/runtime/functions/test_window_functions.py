@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.functions.window import TimeWindow
-from opchain.runtime.functions.window_functions import (
+from opchain.runtime.functions.window import (
     AllWindowFunction,
     PassThroughAllWindowFunction,
     PassThroughWindowFunction,
     ProcessAllWindowFunction,
     ProcessWindowFunction,
+    TimeWindow,
     WindowFunction,
 )
 

@@ -4,7 +4,7 @@ import pytest
 
 from opchain.runtime.mailbox import Mail, MailboxMetrics, TaskMailbox
 from opchain.runtime.mailbox.mailbox_metrics import LATENCY_WINDOW, MailboxStatistics
-from opchain.runtime.testing.manual_clock import ManualClock
+from opchain.runtime.testing.operator_harness import ManualClock
 
 MS = 1_000_000
 

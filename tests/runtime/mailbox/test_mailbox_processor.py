@@ -11,7 +11,7 @@ from opchain.runtime.mailbox import (
     SynchronizedTaskActionExecutor,
     TaskMailbox,
 )
-from opchain.runtime.testing.manual_clock import ManualClock
+from opchain.runtime.testing.operator_harness import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from opchain.runtime.mailbox import PeriodTimer
-from opchain.runtime.testing.manual_clock import ManualClock
+from opchain.runtime.testing.operator_harness import ManualClock
 
 
 def test_adds_up_periods_and_nothing_between_them() -> None:

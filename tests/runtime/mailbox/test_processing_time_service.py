@@ -14,7 +14,7 @@ from opchain.runtime.mailbox import (
     TaskMailbox,
     TimerHandle,
 )
-from opchain.runtime.testing.manual_clock import ManualClock, ManualProcessingTimeService
+from opchain.runtime.testing.operator_harness import ManualClock, ManualProcessingTimeService
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from opchain.runtime.mailbox.stepped_clock import SteppedClock
+from opchain.runtime.mailbox.timer_service import SteppedClock
 
 
 def test_time_stands_still_by_itself() -> None:

@@ -7,7 +7,7 @@ import pytest
 from opchain.common import Types
 from opchain.datastream.functions import CoFlatMapFunction, CoMapFunction
 from opchain.datastream.state import ValueStateDescriptor
-from opchain.runtime.testing.input_harnesses import (
+from opchain.runtime.testing.operator_harness import (
     KeyedTwoInputOperatorHarness,
     TwoInputOperatorHarness,
 )

@@ -4,7 +4,7 @@ from forms import job_of
 
 from opchain.datastream.functions import MapFunction
 from opchain.runtime.operators.context import TaskInfo
-from opchain.runtime.testing.input_harnesses import OneInputOperatorHarness
+from opchain.runtime.testing.operator_harness import OneInputOperatorHarness
 
 
 class Same(MapFunction[int, int]):

@@ -8,7 +8,7 @@ from opchain.common import Types
 from opchain.datastream.functions import FilterFunction, FlatMapFunction, MapFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.runtime.program import operator_specs as specs
-from opchain.runtime.testing.input_harnesses import (
+from opchain.runtime.testing.operator_harness import (
     KeyedOneInputOperatorHarness,
     OneInputOperatorHarness,
 )

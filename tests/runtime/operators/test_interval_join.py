@@ -7,7 +7,7 @@ import pytest
 from opchain.runtime.functions.record_functions import ProcessJoinFunction
 from opchain.runtime.operators.interval_join import TimeBuffer
 from opchain.runtime.program.operator_specs import IntervalJoinSpec
-from opchain.runtime.testing.input_harnesses import KeyedTwoInputOperatorHarness
+from opchain.runtime.testing.operator_harness import KeyedTwoInputOperatorHarness
 from opchain.runtime.types.output_tag import OutputTag
 
 if TYPE_CHECKING:

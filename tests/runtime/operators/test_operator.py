@@ -8,8 +8,12 @@ from forms import failure_of
 from opchain.datastream.functions import CoMapFunction, MapFunction
 from opchain.runtime.operators.operator import Output, StreamOperator
 from opchain.runtime.records.elements import LatencyMarker
-from opchain.runtime.testing.captured_output import EmittedRecord, EmittedWatermark
-from opchain.runtime.testing.input_harnesses import OneInputOperatorHarness, TwoInputOperatorHarness
+from opchain.runtime.testing.operator_harness import (
+    EmittedRecord,
+    EmittedWatermark,
+    OneInputOperatorHarness,
+    TwoInputOperatorHarness,
+)
 
 
 class Plus(MapFunction[int, int]):

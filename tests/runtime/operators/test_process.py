@@ -8,7 +8,10 @@ from opchain.datastream import OutputTag
 from opchain.datastream.functions import CoProcessFunction, ProcessFunction
 from opchain.runtime.operators.operator import Output
 from opchain.runtime.operators.process import emit_results, is_tagged
-from opchain.runtime.testing.input_harnesses import OneInputOperatorHarness, TwoInputOperatorHarness
+from opchain.runtime.testing.operator_harness import (
+    OneInputOperatorHarness,
+    TwoInputOperatorHarness,
+)
 
 SIDE = OutputTag("side")
 

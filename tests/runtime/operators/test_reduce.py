@@ -10,7 +10,7 @@ from opchain.datastream.functions import ProcessFunction, ReduceFunction
 from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.operators.reduce import ABSENT
 from opchain.runtime.program.operator_specs import ReduceSpec
-from opchain.runtime.testing.input_harnesses import KeyedOneInputOperatorHarness
+from opchain.runtime.testing.operator_harness import KeyedOneInputOperatorHarness
 
 
 class Longest(ReduceFunction[str]):

@@ -8,7 +8,7 @@ import pytest
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.operators.registry import BATCH_OPERATORS, OPERATORS
 from opchain.runtime.program import operator_specs as specs
-from opchain.runtime.testing.input_harnesses import OneInputOperatorHarness
+from opchain.runtime.testing.operator_harness import OneInputOperatorHarness
 
 WITHOUT_CLASS = {specs.OperatorSpec, specs.SinkSpec, specs.GuardedSpec}
 """The root; what the compiler takes apart into a writer and a committer; the operator of the guarded spec runs."""

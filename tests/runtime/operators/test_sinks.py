@@ -9,7 +9,7 @@ from opchain.datastream.functions import SinkFunction
 from opchain.runtime.functions.sink import Committer, Sink, SinkWriter
 from opchain.runtime.local.job import local_run
 from opchain.runtime.program import operator_specs as specs
-from opchain.runtime.testing.input_harnesses import OneInputOperatorHarness
+from opchain.runtime.testing.operator_harness import OneInputOperatorHarness
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,12 +20,12 @@ from opchain.runtime.connectors.collection import CollectionSource
 from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.operators.timestamps_watermarks import WatermarkEmitter
 from opchain.runtime.program.operator_specs import TimestampsWatermarksSpec
-from opchain.runtime.testing.captured_output import (
+from opchain.runtime.testing.operator_harness import (
     CapturedOutput,
     EmittedRecord,
     EmittedWatermark,
+    OneInputOperatorHarness,
 )
-from opchain.runtime.testing.input_harnesses import OneInputOperatorHarness
 
 MONOTONOUS: Any = WatermarkStrategy.for_monotonous_timestamps()
 BOUNDED: Any = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(5))

@@ -14,7 +14,7 @@ from opchain.runtime.records.elements import LatencyMarker, RecordBatch
 from opchain.runtime.records.wire import decode
 from opchain.runtime.task.report import read_items
 from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
-from opchain.runtime.testing.manual_clock import ManualClock
+from opchain.runtime.testing.operator_harness import ManualClock
 
 if TYPE_CHECKING:
     from opchain.datastream import StreamExecutionEnvironment

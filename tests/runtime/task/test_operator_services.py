@@ -21,7 +21,7 @@ from opchain.runtime.state.timers.internal_timer_service import (
     InternalTimerService,
 )
 from opchain.runtime.task.operator_services import operator_context
-from opchain.runtime.testing.manual_clock import ManualClock
+from opchain.runtime.testing.operator_harness import ManualClock
 
 
 def context_of(

@@ -11,7 +11,7 @@ from opchain.runtime.mailbox.mailbox_executor import YieldNotAllowedError
 from opchain.runtime.mailbox.timer_service import PeriodTimer
 from opchain.runtime.task.report import TaskReport, read_items
 from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
-from opchain.runtime.testing.manual_clock import ManualClock
+from opchain.runtime.testing.operator_harness import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

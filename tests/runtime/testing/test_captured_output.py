@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from opchain.datastream import OutputTag
-from opchain.runtime.testing.captured_output import CapturedOutput
+from opchain.runtime.testing.operator_harness import CapturedOutput
 from opchain.testing import EmittedRecord, EmittedWatermark
 
 

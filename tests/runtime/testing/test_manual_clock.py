@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from opchain.runtime.mailbox import MailboxExecutor, TaskMailbox
-from opchain.runtime.testing.manual_clock import ManualClock, ManualProcessingTimeService
+from opchain.runtime.testing.operator_harness import ManualClock, ManualProcessingTimeService
 
 
 def test_a_service_has_a_clock_of_its_own_or_the_one_given() -> None:

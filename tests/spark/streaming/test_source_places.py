@@ -8,8 +8,7 @@ import pytest
 from forms import job_of
 
 from opchain.common import WatermarkStrategy
-from opchain.runtime.checkpoint.metadata import CheckpointMetadata, SourcePosition
-from opchain.runtime.checkpoint.positions import BATCH
+from opchain.runtime.checkpoint.metadata import BATCH, CheckpointMetadata, SourcePosition
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.errors import CheckpointError
 from opchain.runtime.spark.streaming.delivered_sources import DeliveredSource, unbounded_sources

@@ -11,8 +11,8 @@ from async_wait_bench import Bench
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.functions.async_functions import AsyncFunction
-from opchain.runtime.functions.async_retry import (
+from opchain.runtime.functions.async_functions import (
+    AsyncFunction,
     FixedDelayRetryStrategy,
 )
 from opchain.runtime.records.elements import LatencyMarker

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from opchain.runtime.mailbox import MailboxProcessor
 from opchain.runtime.operators.async_wait.calls import Deadlines
-from opchain.runtime.testing.manual_clock import ManualProcessingTimeService
+from opchain.runtime.testing.operator_harness import ManualProcessingTimeService
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

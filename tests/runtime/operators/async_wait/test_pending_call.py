@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from async_wait_bench import Bench
 
-from opchain.runtime.functions.async_functions import AsyncBatchFunction, AsyncFunction
-from opchain.runtime.functions.async_retry import (
+from opchain.runtime.functions.async_functions import (
+    AsyncBatchFunction,
+    AsyncFunction,
     ExponentialBackoffDelayRetryStrategy,
     FixedDelayRetryStrategy,
 )

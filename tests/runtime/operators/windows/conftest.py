@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.functions.window_functions import ProcessWindowFunction
+from opchain.runtime.functions.window import ProcessWindowFunction
 from opchain.runtime.program.operator_specs import WindowSpec
-from opchain.runtime.testing.input_harnesses import KeyedOneInputOperatorHarness
+from opchain.runtime.testing.operator_harness import KeyedOneInputOperatorHarness
 from opchain.runtime.types.output_tag import OutputTag
 
 if TYPE_CHECKING:

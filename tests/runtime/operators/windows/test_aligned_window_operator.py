@@ -13,7 +13,7 @@ from opchain.runtime.windows.triggers import EventTimeTrigger
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.runtime.testing.input_harnesses import KeyedOneInputOperatorHarness
+    from opchain.runtime.testing.operator_harness import KeyedOneInputOperatorHarness
 
     Windows = Callable[..., KeyedOneInputOperatorHarness]
 

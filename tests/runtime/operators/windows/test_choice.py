@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.functions.window_functions import ProcessWindowFunction
+from opchain.runtime.functions.window import ProcessWindowFunction
 from opchain.runtime.operators.registry import window_operator_class
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
 from opchain.runtime.operators.windows.merging_window_operator import (

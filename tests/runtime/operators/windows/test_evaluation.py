@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.runtime.functions.record_functions import AggregateFunction
-from opchain.runtime.functions.window import TimeWindow
-from opchain.runtime.functions.window_functions import (
+from opchain.runtime.functions.window import (
     AllWindowFunction,
     PassThroughWindowFunction,
     ProcessAllWindowFunction,
     ProcessWindowFunction,
+    TimeWindow,
     WindowFunction,
 )
 from opchain.runtime.operators.windows.evaluation import has_clear
@@ -21,7 +21,7 @@ from opchain.runtime.windows.triggers import EventTimeTrigger
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from opchain.runtime.testing.input_harnesses import KeyedOneInputOperatorHarness
+    from opchain.runtime.testing.operator_harness import KeyedOneInputOperatorHarness
 
     Windows = Callable[..., KeyedOneInputOperatorHarness]
 

@@ -6,15 +6,15 @@ import pytest
 
 from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.functions.record_functions import AggregateFunction, ReduceFunction
-from opchain.runtime.functions.window_functions import WindowFunction
-from opchain.runtime.testing.manual_clock import ManualClock
+from opchain.runtime.functions.window import WindowFunction
+from opchain.runtime.testing.operator_harness import ManualClock
 from opchain.runtime.windows.time_windows import TumblingEventTimeWindows, WindowStagger
 from opchain.runtime.windows.triggers import EventTimeTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from opchain.runtime.testing.input_harnesses import KeyedOneInputOperatorHarness
+    from opchain.runtime.testing.operator_harness import KeyedOneInputOperatorHarness
 
     Windows = Callable[..., KeyedOneInputOperatorHarness]
 

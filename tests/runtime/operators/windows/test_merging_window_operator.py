@@ -7,8 +7,7 @@ import pytest
 from opchain.runtime.errors import StateError, StreamError
 from opchain.runtime.functions.record_functions import AggregateFunction
 from opchain.runtime.functions.state_descriptors import ValueStateDescriptor
-from opchain.runtime.functions.window import TimeWindow
-from opchain.runtime.functions.window_functions import ProcessWindowFunction
+from opchain.runtime.functions.window import ProcessWindowFunction, TimeWindow
 from opchain.runtime.operators.windows.merging_window_operator import WINDOWS, MergingWindowOperator
 from opchain.runtime.windows.data_triggers import CountTrigger, PurgingTrigger
 from opchain.runtime.windows.session_windows import (
@@ -21,7 +20,7 @@ from opchain.runtime.windows.triggers import ContinuousEventTimeTrigger, EventTi
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from opchain.runtime.testing.input_harnesses import KeyedOneInputOperatorHarness
+    from opchain.runtime.testing.operator_harness import KeyedOneInputOperatorHarness
     from opchain.runtime.types.output_tag import OutputTag
 
     Windows = Callable[..., KeyedOneInputOperatorHarness]

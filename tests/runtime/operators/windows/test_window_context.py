@@ -13,10 +13,10 @@ from opchain.runtime.functions.state_descriptors import (
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
-from opchain.runtime.functions.window import TimeWindow
-from opchain.runtime.functions.window_functions import (
+from opchain.runtime.functions.window import (
     ProcessAllWindowFunction,
     ProcessWindowFunction,
+    TimeWindow,
 )
 from opchain.runtime.windows.assigners import WindowAssigner
 from opchain.runtime.windows.time_windows import TumblingEventTimeWindows
@@ -25,7 +25,7 @@ from opchain.runtime.windows.triggers import EventTimeTrigger
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from opchain.runtime.testing.input_harnesses import KeyedOneInputOperatorHarness
+    from opchain.runtime.testing.operator_harness import KeyedOneInputOperatorHarness
 
     Windows = Callable[..., KeyedOneInputOperatorHarness]
 

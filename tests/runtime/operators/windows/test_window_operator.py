@@ -34,7 +34,7 @@ from opchain.runtime.windows.triggers import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.runtime.testing.input_harnesses import KeyedOneInputOperatorHarness
+    from opchain.runtime.testing.operator_harness import KeyedOneInputOperatorHarness
     from opchain.runtime.types.output_tag import OutputTag
 
     Windows = Callable[..., KeyedOneInputOperatorHarness]

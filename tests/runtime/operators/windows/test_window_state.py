@@ -14,7 +14,7 @@ from opchain.runtime.windows.time_windows import TumblingEventTimeWindows
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.runtime.testing.input_harnesses import KeyedOneInputOperatorHarness
+    from opchain.runtime.testing.operator_harness import KeyedOneInputOperatorHarness
     from opchain.runtime.windows.evictors import TimestampedValue
 
     Windows = Callable[..., KeyedOneInputOperatorHarness]

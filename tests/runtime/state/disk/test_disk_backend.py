@@ -24,7 +24,7 @@ from opchain.runtime.state.disk.rocksdb import RocksDBTables
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
 from opchain.runtime.state.keys.key_groups import key_group_range
 from opchain.runtime.state.operator_snapshot import OperatorSnapshot, with_changes
-from opchain.runtime.testing.manual_clock import ManualClock
+from opchain.runtime.testing.operator_harness import ManualClock
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,7 +21,7 @@ from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBacken
 from opchain.runtime.state.keyed.keyed_backend import VOID
 from opchain.runtime.state.keys.key_groups import key_group_range
 from opchain.runtime.state.operator_snapshot import OperatorSnapshot, with_changes
-from opchain.runtime.testing.manual_clock import ManualClock
+from opchain.runtime.testing.operator_harness import ManualClock
 from opchain.runtime.time import Duration
 
 GROUPS = 8

@@ -19,7 +19,7 @@ from opchain.runtime.functions.state_descriptors import (
 )
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
 from opchain.runtime.state.keys.key_groups import key_group, key_group_range
-from opchain.runtime.testing.manual_clock import ManualClock
+from opchain.runtime.testing.operator_harness import ManualClock
 from opchain.runtime.windows.time_windows import TimeWindow
 
 GROUPS = 16

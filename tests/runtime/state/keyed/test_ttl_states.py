@@ -19,7 +19,7 @@ from opchain.runtime.functions.state_descriptors import (
     ValueStateDescriptor,
 )
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
-from opchain.runtime.testing.manual_clock import ManualClock
+from opchain.runtime.testing.operator_harness import ManualClock
 
 
 class Sum(AggregateFunction[int, int, int]):

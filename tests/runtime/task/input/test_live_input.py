@@ -13,7 +13,7 @@ from opchain.runtime.records.wire import encode
 from opchain.runtime.task.input.input_gate import InputElement, InputGate
 from opchain.runtime.task.input.live_input import LiveBuffers, LiveInput
 from opchain.runtime.task.input.task_input import Waiter
-from opchain.runtime.testing.manual_clock import ManualClock
+from opchain.runtime.testing.operator_harness import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -26,7 +26,7 @@ from opchain.runtime.task.input import task_input
 from opchain.runtime.task.input.input_gate import InputElement
 from opchain.runtime.task.input.task_input import GateInput, SourceInput, Waiter
 from opchain.runtime.task.stream_task import StreamTask
-from opchain.runtime.testing.manual_clock import ManualClock
+from opchain.runtime.testing.operator_harness import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
