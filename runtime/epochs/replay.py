@@ -18,7 +18,8 @@ from opchain.runtime.checkpoint.storage import OverlayStorage
 from opchain.runtime.connectors.print_sink import PrintSinkFunction
 from opchain.runtime.epochs.event_time import epoch_time_ms
 from opchain.runtime.epochs.local_epochs import LocalEpochs
-from opchain.runtime.epochs.task_contents import NO_KEY, StateEntry, canonical, task_contents
+from opchain.runtime.epochs.recording import canonical
+from opchain.runtime.epochs.task_contents import NO_KEY, StateEntry, task_contents
 from opchain.runtime.errors import CheckpointError, short_repr
 from opchain.runtime.functions.sink import SinkWriter
 from opchain.runtime.functions.source_sink_functions import SinkFunction

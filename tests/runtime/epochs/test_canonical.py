@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opchain.common import Row
-from opchain.runtime.epochs.task_contents import canonical
+from opchain.runtime.epochs.recording import canonical
 
 
 @dataclass
