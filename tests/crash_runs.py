@@ -39,9 +39,9 @@ from opchain.runtime.checkpoint.retention import lineage_of
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.epochs.local_epochs import LocalEpochs
+from opchain.runtime.job.collected_records import CollectedRecords
 from opchain.runtime.spark.remote_error import ErrorSeal
 from opchain.runtime.spark.stage_tasks import ShippedJob
-from opchain.runtime.spark.streaming.collected_records import CollectedRecords
 from opchain.runtime.spark.streaming.delivered_sources import unbounded_sources
 from opchain.runtime.spark.streaming.epochs import Epochs
 from opchain.runtime.spark.streaming.stream_writers import StreamWriters

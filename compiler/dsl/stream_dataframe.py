@@ -73,7 +73,7 @@ def streaming_dataframe(
         dataframe: Any = PlannedStreamingDataFrame()
     else:
         from opchain.runtime.spark.source_archive import temporary_folder  # noqa: PLC0415 - likewise
-        from opchain.runtime.spark.streaming.collected_records import (  # noqa: PLC0415 - drawing needs no Spark
+        from opchain.runtime.spark.streaming.committed_records import (  # noqa: PLC0415 - drawing needs no Spark
             committed_records,
             record_type_of,
         )

@@ -14,10 +14,12 @@ import tempfile
 import threading
 import uuid
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import InternalError
+from opchain.runtime.job.collected_records import NO_LIMIT, CollectedRecords
 from opchain.runtime.job.dependencies import (
     NO_DEPENDENCIES,
     installed_requirements,
@@ -119,6 +121,7 @@ def local_run(
     shipped = () if is_endless else ship_vertices(job)
     progress = CountedProgress(job)
     attempts = _Attempts()
+    collected = _collected_records(job)
     start = "from the beginning" + (", without the state that it had" if is_endless else "")
     counted = Restarts(restarts or RestartStrategy(), job.job_name, start=start)
 
@@ -128,6 +131,7 @@ def local_run(
             with local_files(dependencies) as files:
                 environment = TaskEnvironment(attempt=number, files=files, lineage=lineage)
                 if is_endless:
+                    environment = replace(environment, take_collected=collected.put)
                     buffers = LiveRun(job, environment, switch, progress).buffers()
                 else:
                     buffers = run_tasks(
@@ -141,9 +145,19 @@ def local_run(
     def run() -> JobOutcome:
         return counted.run(attempt, attempts.stopped)
 
+    def run_live() -> JobOutcome:
+        try:
+            return run()
+        finally:
+            collected.end()
+
+    def stop_live() -> None:
+        collected.end()  # a task that waits for a reader continues
+        attempts.stop()
+
     if is_endless:
-        return _WithoutCheckpoints(
-            run, attempts.stop, name=job.job_name, progress=progress, restarts=counted
+        return _LiveJobRun(
+            collected, run_live, stop_live, name=job.job_name, progress=progress, restarts=counted
         )
     return JobRun(run, attempts.stop, name=job.job_name, progress=progress, restarts=counted)
 
@@ -171,8 +185,33 @@ class _Attempts:
             self._switch.stop()
 
 
-class _WithoutCheckpoints(JobRun):
-    """The run of an unbounded job in this process."""
+def _collected_records(job: JobProgram) -> CollectedRecords:
+    """Where the collected records of a live run wait.
+
+    The job waits for the reader of a single sink. Of several sinks, a program may read one to its end first, and where
+    the job may end it may be waited for before anything is read.
+    """
+    sinks = [
+        operator
+        for vertex in job.vertices
+        for operator in vertex.operators
+        if operator.spec.kind == "collect_sink"
+    ]
+    is_read_live = len(sinks) == 1 and endless_sources(job)
+    return CollectedRecords() if is_read_live else CollectedRecords(NO_LIMIT)
+
+
+class _LiveJobRun(JobRun):
+    """The run of an unbounded job in this process: no checkpoints, and collected records come at once."""
+
+    def __init__(self, records: CollectedRecords, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._records = records
+
+    def collected(self, sink_uid: str) -> Iterator[Any]:
+        """The records of a collecting sink as they come; behind the last of a job that failed, its error."""
+        yield from self._records.read(sink_uid)
+        self._outcome.result()
 
     def why_no_savepoint(self) -> str:
         """There is nothing to make one of."""

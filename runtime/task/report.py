@@ -151,11 +151,20 @@ class TaskReport:
 
 
 class DriverChannel:
-    """The sending end of a task's way to the driver; the report comes last."""
+    """The sending end of a task's way to the driver; the report comes last.
 
-    def __init__(self, task: int, emit: Callable[[Buffer], None]) -> None:
+    `take_collected` is handed the records of collecting sinks at once; without it they are sent, too.
+    """
+
+    def __init__(
+        self,
+        task: int,
+        emit: Callable[[Buffer], None],
+        take_collected: Callable[[str, list[Any]], None] | None = None,
+    ) -> None:
         self._task = task
         self._emit = emit
+        self._take_collected = take_collected
         self._sequence = 0
         self._items: list[Any] = []
         self._records: dict[RecordKey, list[Any]] = {}
@@ -174,7 +183,10 @@ class DriverChannel:
         """
         del size  # a list knows it
         kind, where, value = item
-        if kind in RECORD_KINDS:
+        if kind == "collect" and self._take_collected is not None:
+            # Through bytes, so that the program and the job share no object.
+            self._take_collected(where, pickle.loads(_dumped(value)))
+        elif kind in RECORD_KINDS:
             records = self._records.setdefault((kind, where), [])
             records += value
             if len(records) >= ITEMS_PER_BUFFER:
@@ -197,16 +209,7 @@ class DriverChannel:
         self.flush()
 
     def _send_records(self, kind: str, where: Any) -> None:
-        records = self._records.pop((kind, where))
-        try:
-            body = dump_records(records)
-        except MemoryError:
-            raise
-        except Exception as error:
-            unpicklable = unpicklable_record(records)
-            if unpicklable is None:
-                raise
-            raise unpicklable from error
+        body = _dumped(self._records.pop((kind, where)))
         self._send(PayloadKind.RECORDS, pickle.dumps((kind, where), protocol=5) + body)
 
     def _send_items(self) -> None:
@@ -216,6 +219,18 @@ class DriverChannel:
     def _send(self, kind: PayloadKind, body: bytes) -> None:
         self._emit(Buffer(DRIVER, 0, self._task, self._sequence, frame(kind, body)))
         self._sequence += 1
+
+
+def _dumped(records: list[Any]) -> bytes:
+    try:
+        return dump_records(records)
+    except MemoryError:
+        raise
+    except Exception as error:
+        unpicklable = unpicklable_record(records)
+        if unpicklable is None:
+            raise
+        raise unpicklable from error
 
 
 def read_items(buffer: Buffer) -> list[Any]:

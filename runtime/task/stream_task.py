@@ -70,7 +70,8 @@ class TaskEnvironment:
     `feed` is what a fed source reads, `schemas` are those of Arrow sinks, by operator. `lineage` is what
     the job's hidden output is known by, `staging` where it may wait (see SinkOrigin). `sink_writers` make
     those that the engine brings, by operator. `alignment` has the groups of sources that wait for each other, by name.
-    In a live run records of a SourceFunction go on after `flush_after_ms`; None for when a batch is full.
+    In a live run records of a SourceFunction go on after `flush_after_ms`; None for when a batch is full. There
+    `take_collected` gets a collecting sink's uid and its records at once.
     """
 
     attempt: int = 0
@@ -85,6 +86,7 @@ class TaskEnvironment:
     sink_writers: Mapping[int, Callable[[str], SinkWriter[Any]]] = field(default_factory=dict)
     alignment: Mapping[str, AlignmentGroup] | None = None
     flush_after_ms: int | None = None
+    take_collected: Callable[[str, list[Any]], None] | None = None
 
 
 class StreamTask:
@@ -109,7 +111,7 @@ class StreamTask:
         )
         self._is_live = isinstance(buffers, LiveBuffers)
         self._ready: deque[Buffer] = deque()
-        self._driver = DriverChannel(task, self._ready.append)
+        self._driver = DriverChannel(task, self._ready.append, self.environment.take_collected)
         self._own_timers: SystemTimerService | None = None
         if self.environment.timers is not None:
             self._timers = self.environment.timers

@@ -77,11 +77,11 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.epochs.epoch_history import EpochHistory
     from opchain.runtime.epochs.live_tasks import RestoredVertex
+    from opchain.runtime.job.collected_records import CollectedRecords
     from opchain.runtime.program.vertex_program import JobProgram, StageProgram
     from opchain.runtime.records.elements import Buffer
     from opchain.runtime.spark.stage_line import StageLine
     from opchain.runtime.spark.stage_tasks import ShippedJob, ShippedVertex
-    from opchain.runtime.spark.streaming.collected_records import CollectedRecords
     from opchain.runtime.spark.streaming.delivered_sources import DeliveredSource
     from opchain.runtime.spark.streaming.stream_writers import StreamWriters
 
@@ -333,7 +333,9 @@ class Epochs:
         if checkpoint_id % _EPOCHS_BETWEEN_SWEEPS == 0 or was_dropped:
             self._discard_orphans()  # of attempts that lost
         print_lines(outcome)
-        self._records.put(outcome)
+        for kind, uid in list(outcome.records):
+            if kind == "collect":
+                self._records.put(uid, list(outcome.collected(uid)))
         reach("committed", checkpoint_id)
         if was_dropped:
             forget_replaced(self._storage, checkpoint_id)

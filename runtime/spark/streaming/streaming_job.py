@@ -32,6 +32,7 @@ from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.epochs.epoch_progress import ProgressLog
 from opchain.runtime.errors import TaskFailedError, add_note, one_line_name
+from opchain.runtime.job.collected_records import CollectedRecords
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
 from opchain.runtime.job.restarts import Restarts
 from opchain.runtime.redaction import is_secret
@@ -47,7 +48,6 @@ from opchain.runtime.spark.stage_tasks import ShippedJob
 from opchain.runtime.spark.streaming.adopt import adopt
 from opchain.runtime.spark.streaming.begun_epoch import can_be_replayed
 from opchain.runtime.spark.streaming.clock_source import write_due
-from opchain.runtime.spark.streaming.collected_records import CollectedRecords
 from opchain.runtime.spark.streaming.delivered_sources import delivered_rows, unbounded_sources
 from opchain.runtime.spark.streaming.epochs import Epochs
 from opchain.runtime.spark.streaming.input_log import go_back, require_input, require_log

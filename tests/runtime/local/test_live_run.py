@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import threading
 import time
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import Ran, job_of, notes_of, run_job, seen
 
-from opchain.common import WatermarkStrategy
+from opchain.common import Configuration, WatermarkStrategy
 from opchain.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from opchain.datastream.functions import SourceFunction
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
@@ -200,3 +201,40 @@ def test_a_timer_fires_between_the_records_of_a_batch() -> None:
     job = job_of(draw, mode="STREAMING")
     (processed,) = run_job(job).records("fired")
     assert processed < 1500
+
+
+def endless_env() -> StreamExecutionEnvironment:
+    configuration = Configuration().set_string("execution.target", "local")
+    return StreamExecutionEnvironment.get_execution_environment(configuration)
+
+
+def test_collected_records_are_read_while_the_job_runs() -> None:
+    with endless(endless_env()).map(lambda n: [n]).execute_and_collect() as records:
+        assert list(islice(records, 3)) == [[0], [1], [2]]
+
+
+def test_collected_records_end_with_the_error_of_the_job() -> None:
+    def inverse(number: int) -> float:
+        return 1 / (10_000 - number)
+
+    with endless(endless_env()).map(inverse).execute_and_collect() as records:
+        assert next(records) == 1 / 10_000
+        with pytest.raises(ZeroDivisionError):
+            list(records)
+
+
+def test_each_of_several_collected_streams_is_read_to_its_end() -> None:
+    env = endless_env()
+
+    class Counts(SourceFunction):  # type: ignore[misc]
+        def run(self, ctx: Any) -> None:
+            for number in range(500):
+                ctx.collect(number)
+
+        def cancel(self) -> None:
+            pass
+
+    numbers = env.add_source(Counts())
+    read = [numbers.collect_async(), numbers.map(str).collect_async()]
+    env.execute("two")
+    assert [len(list(records)) for records in read] == [500, 500]

@@ -3,22 +3,12 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from opchain.runtime.spark.streaming import collected_records
-from opchain.runtime.spark.streaming.collected_records import CollectedRecords
-
-
-class Outcome:
-    """The records of an epoch, as JobOutcome has them."""
-
-    def __init__(self, **records: list[Any]) -> None:
-        self.records = {("collect", uid): found for uid, found in records.items()}
-
-    def collected(self, uid: str) -> Any:
-        return iter(self.records[("collect", uid)])
+from opchain.runtime.job.collected_records import CollectedRecords
 
 
 def put(records: CollectedRecords, **found: list[Any]) -> None:
-    records.put(Outcome(**found))  # type: ignore[arg-type]
+    for uid, values in found.items():
+        records.put(uid, values)
 
 
 def test_records_come_epoch_by_epoch_and_end_with_the_job() -> None:
@@ -40,9 +30,8 @@ def test_a_reader_sees_records_before_the_job_ends() -> None:
     assert list(reading) == []
 
 
-def test_the_job_waits_for_a_reader_that_is_far_behind(monkeypatch: Any) -> None:
-    monkeypatch.setattr(collected_records, "MOST_WAITING", 1)
-    records = CollectedRecords()
+def test_the_job_waits_for_a_reader_that_is_far_behind() -> None:
+    records = CollectedRecords(1)
     put(records, a=[1])
     second = threading.Thread(target=put, args=(records,), kwargs={"a": [2]})
     second.start()
@@ -52,9 +41,8 @@ def test_the_job_waits_for_a_reader_that_is_far_behind(monkeypatch: Any) -> None
     assert not second.is_alive()
 
 
-def test_a_job_that_ends_waits_for_nobody(monkeypatch: Any) -> None:
-    monkeypatch.setattr(collected_records, "MOST_WAITING", 1)
-    records = CollectedRecords()
+def test_a_job_that_ends_waits_for_nobody() -> None:
+    records = CollectedRecords(1)
     put(records, a=[1])
     waiting = threading.Thread(target=put, args=(records,), kwargs={"a": [2]})
     waiting.start()
