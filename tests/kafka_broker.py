@@ -155,11 +155,18 @@ class Kafka:
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
         """The offsets that a group has committed."""
-        from confluent_kafka import ConsumerGroupTopicPartitions  # noqa: PLC0415 - it may be missing
+        from confluent_kafka import Consumer, TopicPartition  # noqa: PLC0415 - it may be missing
 
-        wanted = [ConsumerGroupTopicPartitions(group)]
-        found = self.admin.list_consumer_group_offsets(wanted)[group].result()
-        return {(item.topic, item.partition): item.offset for item in found.topic_partitions}
+        wanted = [
+            TopicPartition(name, number)
+            for name, topic in self.admin.list_topics(timeout=30).topics.items()
+            for number in topic.partitions
+            if not name.startswith("__")
+        ]
+        consumer = Consumer({"bootstrap.servers": self.servers, "group.id": group})
+        found = consumer.committed(wanted, timeout=60)
+        consumer.close()
+        return {(item.topic, item.partition): item.offset for item in found if item.offset >= 0}
 
 
 @contextmanager

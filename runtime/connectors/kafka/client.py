@@ -121,6 +121,15 @@ def _truststore(name: str, value: Any, properties: Mapping[str, Any]) -> dict[st
     return {"ssl.ca.location": value} if name == "ssl.truststore.location" else {}
 
 
+def connection_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the properties that say where the brokers are, and how to log in."""
+    return {
+        name: value
+        for name, value in properties.items()
+        if name == SERVERS or name.startswith(("sasl.", "ssl.", "security."))
+    }
+
+
 class Heard:
     """What a client has said beside its answers: why it can't connect, say."""
 
@@ -270,6 +279,55 @@ class Brokers:
                 check()
             self.client.poll(_PAUSE_S)
 
+    def committed(
+        self, group: str, partitions: Iterable[tuple[str, int]], passing: Collection[str] = ()
+    ) -> dict[tuple[str, int], int]:
+        """The offsets that a group has committed, without the partitions for which it has none.
+
+        A consumer asks. The library's AdminClient could, but it ends the process with a segmentation fault where the
+        coordinator of the group is just changing: https://github.com/confluentinc/librdkafka/issues/5040.
+
+        Args:
+            group: The group.
+            partitions: Those that are asked for.
+            passing: The names of errors of a partition that mean no more than that it has no offset.
+
+        Raises:
+            KafkaConnectorError: The brokers can't be reached, or refuse.
+        """
+        library = confluent_kafka()
+        wanted = [library.TopicPartition(topic, number) for topic, number in partitions]
+        if not wanted:
+            return {}
+        properties = {**connection_properties(self._properties), GROUP: group}
+        fixed = {"enable.auto.commit": False, "isolation.level": "read_committed"}
+        consumer, heard = make_client("Consumer", properties, fixed, self._where)
+        ends_at = time.monotonic() + self.timeout_s
+        try:
+            while True:
+                found, errors = [], []
+                try:
+                    found = consumer.committed(wanted, timeout=min(self.request_s, _COMMITTED_S))
+                    errors = [item.error for item in found if item.error is not None]
+                except library.KafkaException as error:
+                    errors = [error.args[0]]
+                refused = [error for error in errors if error.name() not in passing]
+                if not refused:
+                    return {
+                        (item.topic, item.partition): item.offset
+                        for item in found
+                        if item.error is None and item.offset >= 0
+                    }
+                consumer.poll(_PAUSE_S)  # hears of a login that has failed
+                is_final = heard.last is not None and name_of(heard.last) in _FINAL
+                is_passing = refused[0].name() in _CHANGING and time.monotonic() < ends_at
+                if is_final or not is_passing:
+                    self._heard = heard
+                    failure = library.KafkaException(heard.last if is_final else refused[0])
+                    raise self._refused(f"ask for the offsets of group {group}", failure)
+        finally:
+            consumer.close()
+
     def _wait(self, what: str, futures: Collection[Any], ends_at: float) -> None:
         """Waits for answers; not for a login that has failed."""
         while not all(future.done() for future in futures) and time.monotonic() < ends_at + 1:
@@ -297,6 +355,7 @@ def name_of(error: Any) -> str:
 
 _PAUSE_S = 0.1
 _DESCRIBE_S = 5.0
+_COMMITTED_S = 5.0
 _SETTLES_S = 5.0
 """So long brokers may disagree about a topic that was just made."""
 _FINAL = frozenset({"_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL"})
@@ -311,8 +370,10 @@ _CHANGING = frozenset(
         "NOT_CONTROLLER",
         "REQUEST_TIMED_OUT",
         "UNKNOWN_TOPIC_OR_PART",
+        "UNSTABLE_OFFSET_COMMIT",
         "_UNKNOWN_PARTITION",
         "_TIMED_OUT",
+        "_WAIT_COORD",
         "_NOENT",
     }
 )

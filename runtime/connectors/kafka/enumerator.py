@@ -210,21 +210,10 @@ class KafkaEnumerator:
                 f"{self._where} is to read from the offsets that its group has committed, and has no group: "
                 "call set_group_id()"
             )
-        library = confluent_kafka()
-        wanted = library.ConsumerGroupTopicPartitions(
-            group, [library.TopicPartition(item.topic, item.partition) for item in partitions]
+        found = self._brokers.committed(
+            group, [(item.topic, item.partition) for item in partitions]
         )
-        answers = self._brokers.answers(
-            f"ask for the offsets of group {group}",
-            lambda: self._brokers.client.list_consumer_group_offsets(
-                [wanted], request_timeout=self._brokers.request_s
-            ),
-        )
-        found = {
-            KafkaTopicPartition(item.topic, item.partition): item.offset
-            for item in answers[group].topic_partitions
-        }
-        return {item: found.get(item, -1) for item in partitions}
+        return {item: found.get((item.topic, item.partition), -1) for item in partitions}
 
 
 def position_of(

@@ -26,6 +26,7 @@ from opchain.runtime.connectors.kafka.client import (
     KafkaConnectorError,
     advice,
     confluent_kafka,
+    connection_properties,
     make_client,
     said,
 )
@@ -300,35 +301,21 @@ class _Sender:
     def _group(self) -> Any:
         """The group of the note, as the producer wants it: from a consumer, which needs no connection for it."""
         if self._group_metadata is None:
-            consumer, _ = make_client("Consumer", self._properties_of_consumer(), {}, self._where)
+            properties = {**connection_properties(self._properties), GROUP: self._name}
+            consumer, _ = make_client("Consumer", properties, {}, self._where)
             self._group_metadata = consumer.consumer_group_metadata()
             consumer.close()
         return self._group_metadata
 
-    def _properties_of_consumer(self) -> dict[str, Any]:
-        return {
-            "bootstrap.servers": self._properties["bootstrap.servers"],
-            GROUP: self._name,
-            **{
-                key: value
-                for key, value in self._properties.items()
-                if key.startswith(("sasl.", "ssl.", "security."))
-            },
-        }
-
     def _noted(self) -> int | None:
-        """The last epoch and piece that were sent; None where nothing is noted."""
-        library = confluent_kafka()
-        wanted = library.ConsumerGroupTopicPartitions(self._name)
-        client = self._brokers.client
-        answers = self._brokers.answers(
-            f"ask for the note of group {self._name}",
-            lambda: client.list_consumer_group_offsets(
-                [wanted], require_stable=True, request_timeout=self._brokers.request_s
-            ),
-        )
-        notes = [item.offset for item in answers[self._name].topic_partitions if item.offset >= 0]
-        return max(notes, default=None)
+        """The last epoch and piece that were sent; None where nothing is noted.
+
+        A note is an offset of partition 0 of whatever topic the first message of its piece went to.
+        """
+        topics = [topic for topic in self._brokers.topics() if not topic.startswith("__")]
+        passing = ("TOPIC_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_PARTITION")
+        notes = self._brokers.committed(self._name, [(topic, 0) for topic in topics], passing)
+        return max(notes.values(), default=None)
 
     def _require_note(self, first: StagedMessages, note: int | None) -> None:
         """Refuses to guess where a note may have expired."""
