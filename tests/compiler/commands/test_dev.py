@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 def test_the_broker_has_the_topics_and_ends_with_the_command() -> None:
     admin = pytest.importorskip(
         "confluent_kafka.admin", reason="needs pip install 'opchain[kafka]'"

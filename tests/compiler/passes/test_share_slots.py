@@ -71,7 +71,7 @@ def test_a_group_is_the_one_that_the_program_names(env: Any, source: Any, compil
     assert [stage.slots for stage in plan.stages] == [((0,),), ((1, 3), (2, 4), (5,), (6,))]
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(job=random_jobs())
 def test_no_slot_has_two_subtasks_of_a_vertex_or_tasks_of_two_groups(job: RandomJob) -> None:
     configuration = Configuration()

@@ -5,13 +5,11 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from opchain.datastream import OutputTag
-from opchain.datastream.connectors import file_system
 from opchain.runtime.connectors.file_source import (
     FileEnumeratorProvider,
     FileSource,
     FileSplitAssignerProvider,
 )
-from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.files.file_range import FileRange
 from opchain.runtime.formats.file_format import StreamFormat
 from opchain.runtime.formats.text_lines import TextLineFormat
@@ -63,12 +61,6 @@ def test_settings_of_the_wrong_kind_are_refused(call: Any) -> None:
 
 def lines() -> Any:
     return FileSource.for_record_stream_format(StreamFormat.text_line_format(), "a.txt")
-
-
-@pytest.mark.parametrize("name", ["FileCompactStrategy", "FileCompactor"])
-def test_names_that_are_not_supported_are_refused_where_they_are_used(name: str) -> None:
-    with pytest.raises(UnsupportedFeatureError, match=f"{name} is not supported"):
-        getattr(file_system, name)()
 
 
 def test_files_are_cut_unless_the_enumerator_says_no(tmp_path: Path) -> None:
