@@ -42,7 +42,7 @@ def one_voice() -> Iterator[None]:
         message = message[:1].lower() + message[1:]
         end = "" if message.endswith("?") else ";"
         hint = "" if "'opchain " in message else f"{end} '{path} --help' shows what it takes"
-        raise CommandError(f"{path}: {message}{hint}") from error
+        raise CommandError(f"{message}{hint}", path) from error
 
 
 class Commands(click.Group):

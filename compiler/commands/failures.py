@@ -68,12 +68,13 @@ def wants_traceback() -> bool:
 
 
 class CommandError(click.ClickException):
-    """A message for the user; with `--traceback` also where its cause was raised."""
+    """A message for the user; with `--traceback` also where its cause was raised. It begins with `command`."""
 
     exit_code = FAILED
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, command: str = "opchain") -> None:
         super().__init__(message)
+        self._command = command
         # click shows errors when the command's context is gone.
         self._wants_traceback = wants_traceback()
 
@@ -81,7 +82,7 @@ class CommandError(click.ClickException):
         """Prints it to standard error."""
         if self._wants_traceback and self.__cause__ is not None:
             click.echo("".join(traceback.format_exception(self.__cause__)), file=file, err=True)
-        click.echo(f"opchain: {self.format_message()}", file=file, err=True)
+        click.echo(f"{self._command}: {self.format_message()}", file=file, err=True)
 
 
 class ProgramFailedError(CommandError):

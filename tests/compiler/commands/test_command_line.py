@@ -85,7 +85,8 @@ def test_a_mistake_is_refused_in_one_voice(
     assert done.exit_code == 2
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
-    assert line.startswith("opchain: ")
+    assert line.startswith(("opchain: ", f"opchain {arguments[0]}: "))
+    assert "opchain: opchain" not in line
     assert said in line
 
 
