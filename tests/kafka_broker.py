@@ -56,7 +56,10 @@ class Kafka:
         return name
 
     def delete_topic(self, name: str) -> None:
+        """Deletes a topic, and waits until the broker knows: the controller answers before."""
         self.admin.delete_topics([name])[name].result()
+        while name in self.admin.list_topics(timeout=30).topics:
+            self.admin.poll(0.1)
 
     def add_partitions(self, name: str, total: int) -> None:
         from confluent_kafka.admin import NewPartitions  # noqa: PLC0415 - it may be missing
