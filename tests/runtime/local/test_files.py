@@ -47,6 +47,7 @@ def test_functions_run_in_the_folder_of_the_archives(tmp_path: Path) -> None:
     assert Path.cwd() == before
 
 
+@pytest.mark.slow
 def test_requirements_are_installed(tmp_path: Path) -> None:
     requirements = required_package(tmp_path, "tiny_in_process")
     with local_files(JobDependencies(requirements=requirements)):
@@ -56,6 +57,7 @@ def test_requirements_are_installed(tmp_path: Path) -> None:
         importlib.import_module("tiny_in_process")
 
 
+@pytest.mark.slow
 def test_requirements_that_pip_cannot_install_are_an_error(tmp_path: Path) -> None:
     path = tmp_path / "requirements.txt"
     path.write_text("no-such-package==1.0\n")
