@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 TESTS = Path(__file__).parent
 
-QUICK_ON_SPARK = {"test_bounded_job.py", "test_equals_in_process.py"}
+QUICK_ON_SPARK = {"test_equals_in_process.py"}
 """Of the tests that start Spark, the files that a default run includes: it ends within five minutes."""
 
 # Hundreds of tests start a Python process, and each would compile all of opchain's modules again.
