@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -229,9 +230,8 @@ def committed(sink: KafkaSink, committables: list[Any]) -> None:
 
 
 def origin(folder: Path, operator: str = "operator") -> SinkOrigin:
-    return SinkOrigin(
-        f"lineage-{folder.name}", operator, "'out' (job.py:3)", str(folder / "outbox")
-    )
+    lineage = hashlib.sha256(str(folder).encode()).hexdigest()  # the sink uses its first characters
+    return SinkOrigin(lineage, operator, "'out' (job.py:3)", str(folder / "outbox"))
 
 
 def files(folder: Path) -> int:
