@@ -41,10 +41,7 @@ class Kafka:
 
     @cached_property
     def admin(self) -> Any:
-        from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - it may be missing
-
-        silent = logging.Logger("silent", logging.CRITICAL + 1)  # noqa: LOG001 - no one else has it
-        return AdminClient({"bootstrap.servers": self.servers}, logger=silent)
+        return _admin(self.servers)
 
     def topic(self, partitions: int = 1, name: str | None = None, **config: str) -> str:
         """Makes a topic, by a name that no other test has."""
@@ -56,15 +53,29 @@ class Kafka:
         return name
 
     def delete_topic(self, name: str) -> None:
-        """Deletes a topic, and waits until the broker knows: the controller answers before."""
         self.admin.delete_topics([name])[name].result()
-        while name in self.admin.list_topics(timeout=30).topics:
-            self.admin.poll(0.1)
+        self._await_partitions(name, 0)
 
     def add_partitions(self, name: str, total: int) -> None:
         from confluent_kafka.admin import NewPartitions  # noqa: PLC0415 - it may be missing
 
         self.admin.create_partitions([NewPartitions(name, total)])[name].result()
+        self._await_partitions(name, total)
+
+    def _await_partitions(self, name: str, total: int) -> None:
+        """Waits until each running broker knows what the controller has done. It answers before."""
+        for broker in self.brokers.brokers:
+            ends_at = time.monotonic() + 60
+            while broker.process is not None:
+                # A client asks any broker that it knows: a new one knows this one only.
+                client = _admin(f"127.0.0.1:{broker.port}")
+                topic = client.list_topics(timeout=30).topics.get(name)
+                if len(topic.partitions if topic else ()) == total:
+                    break
+                assert time.monotonic() < ends_at, (
+                    f"broker {broker.node}: {topic}, not {total} partitions"
+                )
+                client.poll(0.1)
 
     def delete_records(self, name: str, partition: int, before: int) -> None:
         from confluent_kafka import TopicPartition  # noqa: PLC0415 - it may be missing
@@ -77,10 +88,17 @@ class Kafka:
         from confluent_kafka import Producer  # noqa: PLC0415 - it may be missing
 
         producer = Producer({"bootstrap.servers": self.servers})
+        errors: list[Any] = []
+
+        def delivered(error: Any, _message: Any) -> None:
+            if error is not None:
+                errors.append(error)
+
         for value in values:
             data = value if value is None or isinstance(value, bytes) else str(value).encode()
-            producer.produce(topic, data, partition=partition, **more)
+            producer.produce(topic, data, partition=partition, on_delivery=delivered, **more)
         assert producer.flush(30) == 0
+        assert not errors
 
     def transaction(self, topic: str, values: Sequence[Any], end: str) -> Any:
         """Writes values in a transaction that is committed, aborted, or left open."""
@@ -170,6 +188,13 @@ class Kafka:
         found = consumer.committed(wanted, timeout=60)
         consumer.close()
         return {(item.topic, item.partition): item.offset for item in found if item.offset >= 0}
+
+
+def _admin(servers: str) -> Any:
+    from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - it may be missing
+
+    silent = logging.Logger("silent", logging.CRITICAL + 1)  # noqa: LOG001 - no one else has it
+    return AdminClient({"bootstrap.servers": servers}, logger=silent)
 
 
 @contextmanager

@@ -243,6 +243,7 @@ def kafka_brokers(
         KafkaUnavailableError: They don't start.
     """
     jars = install_kafka()
+    # May begin with "-": the tool that formats takes such an id for a value only after "=".
     cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
     ports = _free_ports(2 * count + 1)
     controller = ports.pop()
@@ -314,7 +315,15 @@ def _formatted(
     java = ["java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*"]
     how = "--standalone" if is_controller else "--no-initial-controllers"
     done = subprocess.run(  # noqa: S603 - Kafka's own tool
-        [*java, "kafka.tools.StorageTool", "format", how, "-t", cluster, "-c", str(file)],
+        [
+            *java,
+            "kafka.tools.StorageTool",
+            "format",
+            how,
+            f"--cluster-id={cluster}",
+            "-c",
+            str(file),
+        ],
         capture_output=True,
         text=True,
         check=False,
