@@ -197,7 +197,7 @@ def w3(bids: Any) -> Any:
 
 
 def q5(events: Any) -> Any:
-    """Two stateful operators, one behind the other."""
+    """Two stateful operators, one after the other."""
     bids = _bids(events).select("auction", "dateTime", "time")
     counts = _stateful(
         bids.groupBy("auction"),

@@ -281,7 +281,7 @@ def diff(
 def _compiled(
     file: str, request: Request
 ) -> tuple[JobPlan, JobProgram | None, CommandError | None]:
-    """The plan of FILE, and its job unless FILE is a saved plan; and how the program failed behind its jobs."""
+    """The plan of FILE, and its job unless FILE is a saved plan; and how the program failed after its jobs."""
     if is_saved_plan(file):
         return read_saved_plan(file), None, None
     program, captured = captured_program(file, request)

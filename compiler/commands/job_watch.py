@@ -82,9 +82,9 @@ class JobWatch:
         "finished", "failed" and "canceled" for each vertex, `spans` when it began and ended. `numbers` are those of
         `page_numbers`, with `rateIn` and `rateOut` in records a second; of an unbounded job the totals of this run,
         with the shares of time in its last epoch. `tasks` says how many of a bounded job are done. `epochs` has a
-        line for each epoch, `at` the time in milliseconds. `exceptions` has what failed, and before it what failed and was
-        followed by a restart: with the operator, its line, the epoch and the command that replays it,
-        None where that is not known.
+        line for each epoch, `at` the time in milliseconds. `exceptions` has what failed, and before it what failed
+        and was followed by a restart: with the operator, its line, the epoch and the command that replays it, None
+        where that is not known.
         """
         run = self.job.client
         status = run.get_job_status().result()
@@ -125,7 +125,7 @@ class JobWatch:
             return self._version, self._news
 
     def epochs(self, after: int = 0) -> list[dict[str, Any]]:
-        """A line for each epoch of this run behind one, as far as they are kept."""
+        """A line for each epoch of this run after `after`, as far as they are kept."""
         with self._lock:
             return [epoch for epoch in self._epochs if epoch["epoch"] > after]
 

@@ -152,7 +152,7 @@ def read_saved_plan(file: str) -> JobPlan:
 
 
 def planned(file: str, request: Request) -> tuple[JobPlan, CommandError | None]:
-    """The plan of FILE, a program or a saved plan; and how the program failed behind its jobs."""
+    """The plan of FILE, a program or a saved plan; and how the program failed after its jobs."""
     if is_saved_plan(file):
         return read_saved_plan(file), None
     program, captured = captured_program(file, request)

@@ -1,5 +1,7 @@
 """DataStream: transformations, partitioners and sinks of a stream; DataStreamSink: its end."""
 
+# ruff: noqa: PLC0415 - streams make each other (a KeyedStream is a DataStream): those modules are imported late
+
 from __future__ import annotations
 
 import warnings
@@ -143,11 +145,7 @@ class DataStreamSink(Generic[T]):
         return self
 
 
-# ruff: noqa: PLC0415 - streams make each other (a KeyedStream is a DataStream): those modules are
-
-
 _BY_KEY = {PartitionerKind.HASH, PartitionerKind.FORWARD_FOR_CONSECUTIVE_HASH}
-
 
 R = TypeVar("R")
 T2 = TypeVar("T2")

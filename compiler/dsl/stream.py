@@ -139,7 +139,7 @@ class Stream(Generic[T]):
 
 
 class OperatorAttributes(Stream[T]):
-    """Setters of the operator behind a stream; each returns the stream.
+    """Setters of the operator that makes a stream. Each returns the stream.
 
     A key-by, a union, a partitioning or a side output is not an operator: setting an attribute on one
     raises GraphError.

@@ -67,7 +67,7 @@ def _makes_timestamps(graph: StreamGraph, node: StreamNode) -> bool:
 
 
 _FUNCTIONS = (specs.MapSpec, specs.FlatMapSpec, specs.FilterSpec, specs.ProcessSpec)
-"""What may go on a chain, where it has no key."""
+"""The operators with which PyFlink continues such a chain, where they have no key."""
 
 _HEADS = (
     *_FUNCTIONS,
@@ -79,7 +79,7 @@ _HEADS = (
     specs.CoProcessSpec,
     specs.KeyedCoProcessSpec,
 )
-"""What a chain may go on behind."""
+"""The operators after which PyFlink continues a chain of Python functions."""
 
 
 def leaves_python_chain(graph: StreamGraph, node: StreamNode) -> bool:

@@ -1,6 +1,6 @@
 """q5 - hot items: the auctions with the most bids in the last 10 seconds, every 2 seconds.
 
-Two windows, one behind the other: the first counts by auction; its results have the last millisecond of
+Two windows, one after the other: the first counts by auction; its results have the last millisecond of
 their window as their time, so the second, as long as a step of the first, gathers the counts of just one
 window.
 """

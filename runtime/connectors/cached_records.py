@@ -109,7 +109,7 @@ class _CacheCommitter(Committer):
 
 
 class CacheSource(Source[Any]):
-    """Reads the records of a cached stream: each subtask those that the same subtask has written."""
+    """Reads the records of a cached stream. Each subtask reads what the same subtask has written."""
 
     def __init__(self, parts: Sequence[CachedPart]) -> None:
         self._parts = tuple(parts)

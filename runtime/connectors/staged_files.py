@@ -66,6 +66,11 @@ class StagedFile(NamedTuple):
         """The folder in which it is staged."""
         return self.staged.rpartition("/")[0]
 
+    @property
+    def bucket(self) -> str:
+        """The folder in which it will be."""
+        return self.path.rpartition("/")[0]
+
 
 @dataclass(frozen=True)
 class Compaction:
@@ -84,17 +89,16 @@ class Compaction:
     def groups(self, files: Sequence[StagedFile]) -> list[_Group]:
         """The files that become one, the same in every attempt at a commit."""
         found: list[_Group] = []
-        filling: dict[str, list[StagedFile]] = {}
+        filling: dict[str, _Group] = {}
+        sizes: dict[str, int] = {}
         for file in files:
-            group = filling.setdefault(file.path.rpartition("/")[0], [])
-            if not group:
-                found.append(_Group(group))
-            group.append(file)
-            if (
-                self.size_threshold is not None
-                and sum(f.size for f in group) >= self.size_threshold
-            ):
-                del filling[file.path.rpartition("/")[0]]
+            if file.bucket not in filling:
+                filling[file.bucket], sizes[file.bucket] = _Group([]), 0
+                found.append(filling[file.bucket])
+            filling[file.bucket].files.append(file)
+            sizes[file.bucket] += file.size
+            if self.size_threshold is not None and sizes[file.bucket] >= self.size_threshold:
+                del filling[file.bucket]
         return found
 
 
@@ -194,17 +198,19 @@ class _Staging:
         self.remove_notes(lambda found: found < checkpoint_id)
 
     def commit_job(self, files: Sequence[StagedFile]) -> None:
-        missing = [file for file in files if not self._is_staged(file.staged)]
-        if self._compaction is not None:
-            groups = self._compaction.groups(files)
+        if self._compaction is None:
             missing = [
                 file
-                for group in groups
-                for file in group.files
-                if file in missing and not self._is_merged(group)
+                for file in files
+                if not self._is_staged(file.staged) and self._files.status(file.path) is None
             ]
         else:
-            missing = [file for file in missing if self._files.status(file.path) is None]
+            missing = [
+                file
+                for group in self._compaction.groups(files)
+                for file in group.files
+                if not self._is_staged(file.staged) and not self._is_merged(group)
+            ]
         self._require(files, missing)
         self._move(files)
         self._remove_folder()
@@ -234,7 +240,7 @@ class _Staging:
                     self._files.delete(self.path_of(note))
 
     def _move(self, files: Sequence[StagedFile]) -> None:
-        folders = {file.path.rpartition("/")[0] for file in files}
+        folders = {file.bucket for file in files}
         for folder in sorted(folders):
             self._files.make_folder(folder)
         if self._compaction is None:

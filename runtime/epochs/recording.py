@@ -45,7 +45,7 @@ def canonical(value: Any) -> bytes:
 
 
 class _Writer:
-    """Writes values one behind the other; `path` are the containers around the one that is written."""
+    """Writes values one after the other; `path` are the containers around the one that is written."""
 
     def __init__(self, write: Callable[[bytes], None], path: tuple[int, ...] = ()) -> None:
         self._write = write

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from opchain.runtime.epochs.epoch_history import EpochHistory
     from opchain.runtime.epochs.epoch_progress import EpochProgress
+    from opchain.runtime.job.collected_records import CollectedRecords
     from opchain.runtime.job.progress import JobProgress
     from opchain.runtime.job.restarts import Restarts
     from opchain.runtime.measurements.job_metrics import JobMetrics
@@ -59,6 +60,7 @@ class JobRun(JobClient):
         progress: Who knows how far the job is; None where nobody does.
         history: The epochs of an unbounded job that has some.
         restarts: Those of the job, for its status.
+        records: What the collecting sinks of an unbounded job give while it runs.
 
     Attributes:
         at_start: Called in the job's thread before the job begins.
@@ -77,11 +79,13 @@ class JobRun(JobClient):
         progress: JobProgress | None = None,
         history: EpochHistory | None = None,
         restarts: Restarts | None = None,
+        records: CollectedRecords | None = None,
     ) -> None:
         log_warnings_only()
         self.progress = progress
         self.history = history
         self.restarts = restarts
+        self._records = records
         self._name = name
         self._run = run
         self._stop = stop
@@ -236,8 +240,17 @@ class JobRun(JobClient):
         return [] if self.history is None else self.history.recent
 
     def collected(self, sink_uid: str) -> Iterator[Any]:
-        """The records of a collecting sink; waits for the job's end. They can be read once."""
-        return self._outcome.result().collected(sink_uid)
+        """The records of a collecting sink, which can be read once; waits for the end of a bounded job.
+
+        Those of an unbounded job come while it runs. After the last one of a job that failed comes its error.
+        """
+        if self._records is None:
+            return self._outcome.result().collected(sink_uid)
+        return self._while_running(self._records.read(sink_uid))
+
+    def _while_running(self, records: Iterator[Any]) -> Iterator[Any]:
+        yield from records
+        self._outcome.result()
 
     def stop_with_savepoint(
         self,

@@ -14,9 +14,8 @@ import tempfile
 import threading
 import uuid
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opchain.runtime.errors import InternalError
 from opchain.runtime.job.collected_records import NO_LIMIT, CollectedRecords
@@ -129,9 +128,13 @@ def local_run(
         switch, lineage = attempts.begin(), uuid.uuid4().hex
         with discarded_on_failure(job, lineage):
             with local_files(dependencies) as files:
-                environment = TaskEnvironment(attempt=number, files=files, lineage=lineage)
+                environment = TaskEnvironment(
+                    attempt=number,
+                    files=files,
+                    lineage=lineage,
+                    take_collected=collected.put if is_endless else None,
+                )
                 if is_endless:
-                    environment = replace(environment, take_collected=collected.put)
                     buffers = LiveRun(job, environment, switch, progress).buffers()
                 else:
                     buffers = run_tasks(
@@ -157,7 +160,12 @@ def local_run(
 
     if is_endless:
         return _LiveJobRun(
-            collected, run_live, stop_live, name=job.job_name, progress=progress, restarts=counted
+            run_live,
+            stop_live,
+            name=job.job_name,
+            progress=progress,
+            restarts=counted,
+            records=collected,
         )
     return JobRun(run, attempts.stop, name=job.job_name, progress=progress, restarts=counted)
 
@@ -202,16 +210,7 @@ def _collected_records(job: JobProgram) -> CollectedRecords:
 
 
 class _LiveJobRun(JobRun):
-    """The run of an unbounded job in this process: no checkpoints, and collected records come at once."""
-
-    def __init__(self, records: CollectedRecords, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._records = records
-
-    def collected(self, sink_uid: str) -> Iterator[Any]:
-        """The records of a collecting sink as they come; behind the last of a job that failed, its error."""
-        yield from self._records.read(sink_uid)
-        self._outcome.result()
+    """The run of an unbounded job in this process, which has no checkpoints."""
 
     def why_no_savepoint(self) -> str:
         """There is nothing to make one of."""

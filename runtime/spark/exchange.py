@@ -7,9 +7,10 @@ from the same attempt of their sender.
 
 A buffer is sent as a frame: 28 bytes of addresses and 8 for each further reader, then the payload as the sender
 framed it (wire.py has its checksum). A buffer with several readers is one frame for each slot that has some of them.
-A reader in a later stage gets the buffer from the slot that read it first. Python writes (partition, frame) pairs straight into Spark's PairwiseRDD, the class behind
-`RDD.partitionBy`, which would put them into pickled lists of pairs first. Nothing is pickled, copied twice or
-held back in Python, the order of arrival doesn't matter (BufferStore sorts), and the JVM spills.
+A reader in a later stage gets the buffer from the slot that read it first. Python writes (partition, frame) pairs
+straight into Spark's PairwiseRDD, which `RDD.partitionBy` uses, too, but for pickled lists of pairs. Nothing is
+pickled, copied twice or held back in Python, the order of arrival doesn't matter (BufferStore sorts), and the JVM
+spills.
 
 Measured on two cores, medians of quiet runs (`benchmarks/exchange.py`):
 

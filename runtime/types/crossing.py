@@ -108,13 +108,16 @@ def _integer(value: Any, declared: str) -> int:
     raise _wrong(value, declared, "a number")
 
 
-def _to_integer(declared: str, bits: int) -> Converter:
+def integer_converter(
+    declared: str, bits: int, whole_number: Callable[[Any, str], int]
+) -> Converter:
+    """The converter to an integer of so many bits; `whole_number` gives that of a value that is none, or refuses it."""
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
 
     def convert(value: Any) -> Any:
         if value.__class__ is int and low <= value <= high:
             return value
-        number = _integer(value, declared)
+        number = whole_number(value, declared)
         if not low <= number <= high:
             raise OverflowError(
                 f"{short_repr(value)} does not fit into {declared}, which holds {low} to {high}; "
@@ -203,10 +206,10 @@ def _to_instant(value: Any) -> Any:
 
 
 _OF_BASIC_TYPE: dict[BasicType, Converter] = {
-    BasicType.BYTE: _to_integer("BYTE", 8),
-    BasicType.SHORT: _to_integer("SHORT", 16),
-    BasicType.INT: _to_integer("INT", 32),
-    BasicType.LONG: _to_integer("LONG", 64),
+    BasicType.BYTE: integer_converter("BYTE", 8, _integer),
+    BasicType.SHORT: integer_converter("SHORT", 16, _integer),
+    BasicType.INT: integer_converter("INT", 32, _integer),
+    BasicType.LONG: integer_converter("LONG", 64, _integer),
     BasicType.BIG_INT: _to_big_integer,
     BasicType.BOOLEAN: _to_boolean,
     BasicType.FLOAT: _to_float,

@@ -24,6 +24,7 @@ from opchain.runtime.types.container_types import (
     ObjectArrayTypeInfo,
     PrimitiveArrayTypeInfo,
 )
+from opchain.runtime.types.crossing import integer_converter
 from opchain.runtime.types.record_types import ExternalTypeInfo, RowTypeInfo, TupleTypeInfo
 from opchain.runtime.types.row import Row, RowKind
 from opchain.runtime.types.time_types import DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
@@ -74,23 +75,10 @@ def _to_float32(value: Any) -> Any:
     return single
 
 
-def _to_integer(declared: str, bits: int) -> Converter:
-    low, high = -(1 << bits - 1), (1 << bits - 1) - 1
-
-    def convert(value: Any) -> Any:
-        if value is None:
-            return None
-        if isinstance(value, bool) or not hasattr(type(value), "__index__"):
-            raise _wrong(value, "a whole number", declared)
-        number = operator.index(value)
-        if not low <= number <= high:
-            raise OverflowError(
-                f"{short_repr(value)} does not fit into {declared}, which holds {low} to {high}; "
-                "declare a wider type"
-            )
-        return number
-
-    return convert
+def _whole_number(value: Any, declared: str) -> int:
+    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+        raise _wrong(value, "a whole number", declared)
+    return operator.index(value)
 
 
 def _to_boolean(value: Any) -> Any:
@@ -124,11 +112,15 @@ def _of_class(kind: type | tuple[type, ...], expected: str, declared: str) -> Co
     return convert
 
 
+def _unless_none(convert: Converter) -> Converter:
+    return lambda value: None if value is None else convert(value)
+
+
 _OF_BASIC_TYPE: dict[BasicType, Converter] = {
-    BasicType.BYTE: _to_integer("BYTE", 8),
-    BasicType.SHORT: _to_integer("SHORT", 16),
-    BasicType.INT: _to_integer("INT", 32),
-    BasicType.LONG: _to_integer("LONG", 64),
+    BasicType.BYTE: _unless_none(integer_converter("BYTE", 8, _whole_number)),
+    BasicType.SHORT: _unless_none(integer_converter("SHORT", 16, _whole_number)),
+    BasicType.INT: _unless_none(integer_converter("INT", 32, _whole_number)),
+    BasicType.LONG: _unless_none(integer_converter("LONG", 64, _whole_number)),
     BasicType.FLOAT: _to_float32,
     BasicType.DOUBLE: _to_float,
     BasicType.BOOLEAN: _to_boolean,
@@ -212,10 +204,6 @@ def _fields_converter(types: Sequence[TypeInformation[Any]]) -> Converter:
         ]
 
     return convert
-
-
-def _unless_none(convert: Converter) -> Converter:
-    return lambda value: None if value is None else convert(value)
 
 
 _MAKERS: tuple[tuple[Any, Callable[[Any], Converter | None]], ...] = (

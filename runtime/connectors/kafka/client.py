@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SERVERS = "bootstrap.servers"
 GROUP = "group.id"
+READ_COMMITTED = "read_committed"
+"""The level of isolation at which opchain reads, if the property isolation.level does not say another."""
 API_TIMEOUT = "default.api.timeout.ms"
 API_TIMEOUT_MS = 60_000
 """How long brokers may take to answer, if that property does not say; as in Java's clients."""
@@ -122,7 +124,7 @@ def _truststore(name: str, value: Any, properties: Mapping[str, Any]) -> dict[st
 
 
 def connection_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the properties that say where the brokers are, and how to log in."""
+    """The properties that say where the brokers are, and how to log in."""
     return {
         name: value
         for name, value in properties.items()
@@ -300,7 +302,7 @@ class Brokers:
         if not wanted:
             return {}
         properties = {**connection_properties(self._properties), GROUP: group}
-        fixed = {"enable.auto.commit": False, "isolation.level": "read_committed"}
+        fixed = {"enable.auto.commit": False, "isolation.level": READ_COMMITTED}
         consumer, heard = make_client("Consumer", properties, fixed, self._where)
         ends_at = time.monotonic() + self.timeout_s
         try:
@@ -322,9 +324,9 @@ class Brokers:
                 is_final = heard.last is not None and name_of(heard.last) in _FINAL
                 is_passing = refused[0].name() in _CHANGING and time.monotonic() < ends_at
                 if is_final or not is_passing:
-                    self._heard = heard
                     failure = library.KafkaException(heard.last if is_final else refused[0])
-                    raise self._refused(f"ask for the offsets of group {group}", failure)
+                    what = f"ask for the offsets of group {group}"
+                    raise self._refused(what, failure, heard)
         finally:
             consumer.close()
 
@@ -335,10 +337,13 @@ class Brokers:
             if self._heard.last is not None and name_of(self._heard.last) in _FINAL:
                 raise self._refused(what, confluent_kafka().KafkaException(self._heard.last))
 
-    def _refused(self, what: str, error: BaseException) -> KafkaConnectorError:
+    def _refused(
+        self, what: str, error: BaseException, heard: Heard | None = None
+    ) -> KafkaConnectorError:
+        heard = heard or self._heard
         return KafkaConnectorError(
             f"{self._where} can't {what} (bootstrap.servers={self._servers}): {said(error)}"
-            f"{self._heard.reason()}{advice(error, self._heard)}"
+            f"{heard.reason()}{advice(error, heard)}"
         )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.runtime.connectors.kafka.client import (
     GROUP,
+    READ_COMMITTED,
     SERVERS,
     Brokers,
     KafkaConnectorError,
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     Position = dict[str, dict[str, Any]]
-
-READ_COMMITTED = "read_committed"
 
 
 class Subscription(NamedTuple):
@@ -86,7 +85,7 @@ class KafkaEnumerator:
         return result
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
-        """The ids of topics, without those that the brokers do not know. A topic that is created again has another id."""
+        """See `Brokers.topic_ids`."""
         return self._brokers.topic_ids(topics)
 
     def _described(self, topics: list[str]) -> dict[str, tuple[str, tuple[int, ...]]]:

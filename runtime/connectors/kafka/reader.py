@@ -16,12 +16,12 @@ from opchain.runtime.connectors.kafka.client import (
     API_TIMEOUT,
     API_TIMEOUT_MS,
     GROUP,
+    READ_COMMITTED,
     KafkaConnectorError,
     advice,
     confluent_kafka,
     make_client,
 )
-from opchain.runtime.connectors.kafka.enumerator import READ_COMMITTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

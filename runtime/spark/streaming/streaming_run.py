@@ -19,7 +19,7 @@ from opchain.runtime.spark.session import active_or_new_session
 from opchain.runtime.spark.streaming.streaming_job import NO_LIMIT, StreamingJob
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from opchain.runtime.checkpoint.job_requests import Kind
     from opchain.runtime.epochs.epoch_history import EpochListener
@@ -44,9 +44,9 @@ class StreamingRun(JobRun):
             progress=streaming.live,
             history=streaming.history,
             restarts=streaming.restarts,
+            records=streaming.records,
         )
         self._streaming = streaming
-        self._records = streaming.records
         streaming.control.cancel = self.cancel
 
     def end_on_interrupt(self) -> None:
@@ -109,11 +109,6 @@ class StreamingRun(JobRun):
             future: CompletableFuture[str] = CompletableFuture()
             future.set_exception(refused)
             return future
-
-    def collected(self, sink_uid: str) -> Iterator[Any]:
-        """The records of a collecting sink as they come; behind the last of a job that failed, its error."""
-        yield from self._records.read(sink_uid)
-        self._outcome.result()
 
 
 def _on_a_thread(cancel: Callable[[float], None], patience_s: float) -> None:

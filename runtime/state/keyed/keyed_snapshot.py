@@ -1,6 +1,6 @@
 """Snapshots of keyed state as bytes per key group: writing and reading them.
 
-The bytes are *frames*, pickles one behind the other: a whole snapshot or nothing, then changes in order.
+The bytes are *frames*, pickles one after the other: a whole snapshot or nothing, then changes in order.
 So changes are put behind a snapshot, by whoever stores them, without unpickling either. The first item
 of a frame is the format: WHOLE or CHANGES. The second of CHANGES is a number, by which the frames of
 different key groups are put in order; a whole snapshot has number 0, as it is the first.
