@@ -27,6 +27,9 @@ QUICK_ON_SPARK = {"test_equals_in_process.py"}
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# The JVMs of tests live for seconds: the slower compiler of Java and a parallel garbage collector do not pay.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 # A shell starts what runs in the background with Ctrl-C ignored, and the processes of tests would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
