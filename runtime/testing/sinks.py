@@ -135,19 +135,24 @@ class SinkConformance(ABC):
         counted = _Steps(self._run(tmp_path / "files").files())
         with counted:
             self._run(tmp_path / "count").to_the_end()
-        for step in self._chosen(counted.count):
-            target = tmp_path / f"step{step}"
-            steps = _Steps(counted.files, step, _fail)
-            run = self._run(target)
-            with warnings.catch_warnings():
-                # A file is left open where the failure falls between its opening and its `with`.
-                warnings.simplefilter("ignore", ResourceWarning)
-                with suppress(StepFailedError), steps:
-                    run.to_the_end()
-                gc.collect()
-            run.to_the_end()
-            self._expect(target, len(self.epochs), f"after a failure at {steps.where}")
-            self._expect_nothing_staged(target, f"after a failure at {steps.where}")
+        gc.freeze()  # what was there before takes a second of each collection in a large process
+        try:
+            for step in self._chosen(counted.count):
+                self._fail_at(tmp_path / f"step{step}", _Steps(counted.files, step, _fail))
+        finally:
+            gc.unfreeze()
+
+    def _fail_at(self, target: Path, steps: _Steps) -> None:
+        run = self._run(target)
+        with warnings.catch_warnings():
+            # A file is left open where the failure falls between its opening and its `with`.
+            warnings.simplefilter("ignore", ResourceWarning)
+            with suppress(StepFailedError), steps:
+                run.to_the_end()
+            gc.collect()
+        run.to_the_end()
+        self._expect(target, len(self.epochs), f"after a failure at {steps.where}")
+        self._expect_nothing_staged(target, f"after a failure at {steps.where}")
 
     def test_killed_at_every_line(self, tmp_path: Path) -> None:
         """Kills a process at each line. The processes are forks of a new interpreter, which has no threads yet."""
