@@ -9,7 +9,6 @@ from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.function_source import BUILTINS
 from opchain.compiler.codegen.static_types import (
     ColumnsOf,
-    IterableOf,
     TupleOf,
     is_frozen,
     item_type,
@@ -230,8 +229,3 @@ def elements_of(kind: StaticType | None) -> TupleOf | None:
     if isinstance(kind, ColumnsOf):
         return kind.record
     return kind if isinstance(kind, TupleOf) else None
-
-
-def is_builtin_iterable(kind: StaticType | None) -> bool:
-    """Whether values are of a builtin type that can be looped over."""
-    return isinstance(kind, (IterableOf, TupleOf)) or kind is str

@@ -29,13 +29,6 @@ class ChainTree:
         """The exchanges that take it."""
         return self._outputs.get((operator.index, tag), [])
 
-    def only_output(self, operator: OperatorProgram) -> tuple[int, OutputProgram | None]:
-        """The exchange that takes an operator's main output, with its number, if nobody else does."""
-        outputs = self.outputs(operator)
-        if len(outputs) != 1 or self.children(operator):
-            return 0, None
-        return outputs[0]
-
     def times_are_read(self, operator: OperatorProgram) -> bool:
         """Whether something takes timestamps together with an operator's main output."""
         return any(child.timestamps for child in self.children(operator)) or any(

@@ -328,11 +328,6 @@ def rewritten(
     return done
 
 
-def map_expressions(block: list[ast.stmt], transformer: ast.NodeTransformer) -> list[ast.stmt]:
-    """The block with all expressions transformed in place."""
-    return [transformer.visit(statement) for statement in block]
-
-
 class _Replaced(ast.NodeTransformer):
     def __init__(self, parts: Mapping[str, ast.expr]) -> None:
         self._parts = parts

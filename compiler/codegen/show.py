@@ -49,13 +49,6 @@ def shown(form: Form) -> Text:
     return text
 
 
-def shown_block(block: list[ast.stmt], ends: str | None = None) -> str:
-    """Statements as text, for messages and doctests."""
-    text = Text()
-    _Function(text, f.Function("f", "", "", [])).block(block, 0, ends)
-    return str(text).rstrip("\n")
-
-
 class _Function:
     def __init__(self, text: Text, function: Function) -> None:
         self._text = text

@@ -40,9 +40,6 @@ class CallSite(NamedTuple):
         return f"{os.path.basename(self.path)}:{self.line}"  # noqa: PTH119 - hot: every DSL call
 
 
-UNKNOWN_CALL_SITE = CallSite("<unknown>", 0)
-
-
 def user_call_site() -> CallSite:
     """The innermost frame that is not opchain's own DSL.
 

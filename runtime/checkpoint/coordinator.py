@@ -18,10 +18,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections import deque
 from dataclasses import dataclass
 from enum import Enum
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.checkpoint.epoch_files import (
@@ -42,7 +40,6 @@ from opchain.runtime.checkpoint.metadata import (
 )
 from opchain.runtime.checkpoint.retention import drop_checkpoint, sweep
 from opchain.runtime.checkpoint.run_lease import RunLease
-from opchain.runtime.checkpoint.state_files import FOLDER
 from opchain.runtime.errors import CheckpointError, CheckpointInUseError, CorruptCheckpointError
 from opchain.runtime.mailbox.timer_service import wall_clock_ms
 
@@ -61,8 +58,8 @@ _SHOWN_TASKS = 10
 class Acknowledgement:
     """What a task says at the end of an epoch: where its state is, and what its sinks prepared.
 
-    `rest` is what the task wants back and nobody else looks into. `duration_ms` is how long it took to
-    snapshot and write the state. `recorded` is what the epoch was, where epochs are recorded.
+    `rest` is what the task wants back and nobody else looks into. `recorded` is what the epoch was, where epochs
+    are recorded.
     """
 
     task: int
@@ -71,15 +68,7 @@ class Acknowledgement:
     state: TaskState
     rest: bytes = b""
     committables: tuple[Committable, ...] = ()
-    duration_ms: float = 0.0
     recorded: RecordedTask | None = None
-
-    @property
-    def state_bytes(self) -> int:
-        """What the task wrote in this epoch."""
-        written_now = f"{FOLDER}/{self.state.epoch}/"
-        files = self.state.files
-        return sum(file.size for file in files if file.name.startswith(written_now))
 
 
 class PendingCheckpoint:
@@ -145,13 +134,11 @@ __all__ = [
     "Acknowledgement",
     "CheckpointCoordinator",
     "CheckpointObserver",
-    "CheckpointStatistics",
     "PendingCheckpoint",
 ]
 
 _LOG = logging.getLogger(__name__)
 
-_STATISTICS_KEPT = 100
 _COMPLETED_BETWEEN_SWEEPS = 100
 
 
@@ -174,29 +161,10 @@ class CheckpointObserver(Protocol):
         """A checkpoint will never be complete."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointStatistics:
-    """What a checkpoint took. Bytes: written in this epoch, and all that it refers to.
-
-    Milliseconds: from `begin` to the last acknowledgement's arrival at `complete`, for the slowest task's
-    snapshot (part of that), to publish, for the observers, and to remove what is retained no more.
-    """
-
-    epoch: int
-    written_bytes: int
-    state_bytes: int
-    acknowledging_ms: float
-    slowest_task_ms: float
-    publishing_ms: float
-    notifying_ms: float
-    retaining_ms: float
-
-
 class CheckpointCoordinator:
     """The checkpoints of one run; see the module. Used by one thread.
 
     Attributes:
-        statistics: Of the last 100 completed checkpoints.
         lease: The run's hold on the place.
     """
 
@@ -210,7 +178,6 @@ class CheckpointCoordinator:
         observers: Iterable[CheckpointObserver],
         now_ms: Callable[[], int],
     ) -> None:
-        self.statistics: deque[CheckpointStatistics] = deque(maxlen=_STATISTICS_KEPT)
         self.lease = lease
         self._storage = storage
         self._retained = retained
@@ -218,7 +185,6 @@ class CheckpointCoordinator:
         self._observers = list(observers)
         self._now_ms = now_ms
         self._pending: PendingCheckpoint | None = None
-        self._begun_at = 0.0
         self._failures = 0
         self._completed: list[CheckpointMetadata] | None = None
         self._completed_count = 0
@@ -300,7 +266,6 @@ class CheckpointCoordinator:
                 f"complete"
             )
         self._pending = PendingCheckpoint(epoch, self._now_ms(), tasks)
-        self._begun_at = perf_counter()
         return self._pending
 
     def complete(
@@ -321,7 +286,6 @@ class CheckpointCoordinator:
                 complete after all.
         """
         self._require_pending(pending)
-        acknowledged_at = perf_counter()
         acknowledgements = pending.require_all()
         metadata = CheckpointMetadata(
             epoch=pending.epoch,
@@ -336,27 +300,11 @@ class CheckpointCoordinator:
         )
         self._publish(metadata)
         self._pending, self._failures = None, 0
-        published_at = perf_counter()
         try:
             for observer in self._observers:
                 observer.on_complete(metadata)
         finally:
-            notified_at = perf_counter()
             self._retain(metadata)
-            self.statistics.append(
-                CheckpointStatistics(
-                    epoch=metadata.epoch,
-                    written_bytes=sum(found.state_bytes for found in acknowledgements),
-                    state_bytes=sum(file.size for file in metadata.files.values()),
-                    acknowledging_ms=1000 * (acknowledged_at - self._begun_at),
-                    slowest_task_ms=max(
-                        (found.duration_ms for found in acknowledgements), default=0
-                    ),
-                    publishing_ms=1000 * (published_at - acknowledged_at),
-                    notifying_ms=1000 * (notified_at - published_at),
-                    retaining_ms=1000 * (perf_counter() - notified_at),
-                )
-            )
         return metadata
 
     def abort(self, pending: PendingCheckpoint, reason: DeclineReason, details: str) -> None:

@@ -307,14 +307,6 @@ def decode(data: bytes, name: str, key: CheckpointKey | None = None) -> Checkpoi
     return metadata
 
 
-def is_signed(data: bytes) -> bool:
-    """Whether the content of a metadata file says that it is signed; nothing is checked."""
-    try:
-        return json.loads(data).get("key") is not None
-    except (ValueError, AttributeError):
-        return False
-
-
 def _require_key(found: Any, name: str, key: CheckpointKey | None) -> None:
     """Makes sure that a document is signed by the key at hand, or not signed if there is none.
 

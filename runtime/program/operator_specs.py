@@ -8,7 +8,6 @@ Attributes that all specs have:
     is_yielding: Flink's operator waits for mail while it processes a record, so Flink never chains it
         after a legacy source.
     emits_only_at_end: The operator emits nothing before its input ends. Flink: isOutputOnlyAfterEndOfStream.
-    takes_batches: A sink receives all records of a turn in one call.
 
 Timestamps are carried only between an operator that sets them and a downstream operator that reads them.
 """
@@ -45,7 +44,6 @@ class OperatorSpec:
     default_name: ClassVar[str] = "Operator"
     is_yielding: ClassVar[bool] = False
     emits_only_at_end: ClassVar[bool] = False
-    takes_batches: ClassVar[bool] = False
 
     def changes_records(self) -> bool:
         """Whether the operator may change the objects that it gets, beyond making new ones."""
@@ -179,7 +177,6 @@ class MapBatchesSpec(OperatorSpec):
 
     kind: ClassVar[str] = "map_batches"
     default_name: ClassVar[str] = "Map Batches"
-    takes_batches: ClassVar[bool] = True
     function: Any
     batch_format: str = "list"
     one_to_one: bool = False
@@ -440,7 +437,6 @@ class SinkWriterSpec(OperatorSpec):
 
     kind: ClassVar[str] = "sink_writer"
     default_name: ClassVar[str] = "Writer"
-    takes_batches: ClassVar[bool] = True
     is_yielding: ClassVar[bool] = True
     sink: Sink[Any]
 
@@ -484,7 +480,6 @@ class TwoPhaseSinkSpec(LegacySinkSpec):
     """A sink of `add_sink` with two phases, as JdbcSink: tasks write, and the driver commits."""
 
     kind: ClassVar[str] = "two_phase_sink"
-    takes_batches: ClassVar[bool] = True
 
     @property
     def sink(self) -> Sink[Any]:
@@ -505,7 +500,6 @@ class CollectSinkSpec(LegacySinkSpec):
     """
 
     kind: ClassVar[str] = "collect_sink"
-    takes_batches: ClassVar[bool] = True
     default_name: ClassVar[str] = "Data stream collect sink"
     function: None = None
 

@@ -56,7 +56,6 @@ class Program:
     parallelism: int = 1
     classes: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
-    keyed_by_source: bool = True
 
     def add(self, line: str) -> None:
         self.lines.append(line)

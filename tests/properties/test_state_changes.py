@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     from opchain.runtime.state.operator_snapshot import OperatorSnapshot
 
-    Make = Callable[..., KeyedOneInputOperatorHarness]
-
 
 class SameTrigger(EventTimeTrigger):
     """The default trigger under another name, so that the general operator runs."""

@@ -576,7 +576,6 @@ def _acknowledgements(job: JobProgram, outcome: JobOutcome) -> list[Acknowledgem
                     snapshot.state,
                     snapshot.progress,
                     tuple(committables.get(task, ())),
-                    snapshot.duration_ms,
                     snapshot.recorded,
                 )
             )

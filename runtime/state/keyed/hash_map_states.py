@@ -51,7 +51,7 @@ class HashMapState:
         self._entries = table.space(VOID)
 
     def set_current_namespace(self, namespace: Any) -> None:
-        """See NamespacedState."""
+        """Makes a namespace the current one of this state."""
         table = self._table
         if table.touched is not None and namespace is not VOID:
             table.touched.note(namespace, self._backend.state_key)
@@ -92,7 +92,11 @@ class MergingHashMapState(HashMapState):
         """The contents of both, in this order; may change and give the first."""
 
     def merge_namespaces(self, target: Any, sources: Iterable[Any]) -> None:
-        """See NamespacedState."""
+        """Moves the contents of the sources into the target, for the current key.
+
+        As in Flink, the sources are united first, in their order, and then put behind the target. The target becomes
+        the current namespace.
+        """
         key, touched = self._backend.state_key, self._table.touched
         merged = None
         for source in sources:

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.functions.state import KeyedStateStore
 
@@ -67,23 +67,6 @@ class _Void:
 
 VOID = _Void()
 """Flink: `VoidNamespace`."""
-
-
-class NamespacedState(Protocol):
-    """A state of one key in one namespace at a time; beside these it has its kind's own methods."""
-
-    def set_current_namespace(self, namespace: Any) -> None:
-        """Makes a namespace the current one of this state."""
-
-    def clear(self) -> None:
-        """Removes what is kept under the current key and namespace."""
-
-    def merge_namespaces(self, target: Any, sources: Iterable[Any]) -> None:
-        """Moves what is in the sources into the target, for the current key.
-
-        As in Flink the sources are united first, in their order, and then put behind the target. The
-        current namespace is the target afterwards. Value and map state can't: StateError.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +149,10 @@ class KeyedStateBackend(KeyedStateStore):
 
     @abstractmethod
     def namespaced_state(self, descriptor: StateDescriptor[Any]) -> Any:
-        """The state of any kind of descriptor as a NamespacedState; one object per name."""
+        """The state of any kind of descriptor, one object per name.
+
+        It also has `set_current_namespace` and `merge_namespaces`: see HashMapState.
+        """
 
     @abstractmethod
     def get_partitioned_state(self, namespace: Any, descriptor: StateDescriptor[Any]) -> Any:

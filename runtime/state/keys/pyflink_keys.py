@@ -39,8 +39,6 @@ ROW_OF_ONE = 62
 _ROW_OF_NONE = 31
 _PROTOCOL = 5
 _PLAIN = (int, bool, type(None), decimal.Decimal, dt.date)
-SCALARS = frozenset({*_PLAIN, str, bytes, float})
-"""Classes whose equal instances have equal pickles, NaN aside."""
 
 
 class _NotPlainError(Exception):

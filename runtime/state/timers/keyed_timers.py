@@ -149,10 +149,6 @@ class KeyedTimers:
                 self._drop_first_time()
         return None
 
-    def count_of(self, namespace: Any) -> int:
-        """How many timers a namespace has."""
-        return sum(len(namespaces.get(namespace, ())) for namespaces in self._by_time.values())
-
     def at(self, time: int) -> dict[Any, Keys]:
         """The keys of each namespace that has timers at a time; not to be changed."""
         return self._by_time.get(time, {})

@@ -8,7 +8,6 @@ import pytest
 from opchain.compiler.graph.partitioner import ExchangeMode, KeyBy, Partitioner, PartitionerKind
 from opchain.compiler.graph.transformation import (
     MAX_PARALLELISM_LIMIT,
-    UNKNOWN_CALL_SITE,
     CallSite,
     ChainingStrategy,
     OperatorTransformation,
@@ -140,7 +139,6 @@ def line() -> int:
 
 def test_a_call_site_prints_as_file_and_line() -> None:
     assert str(CallSite("/somewhere/jobs/clicks.py", 14)) == "clicks.py:14"
-    assert str(UNKNOWN_CALL_SITE) == "<unknown>:0"
 
 
 def test_the_caller_is_the_user() -> None:

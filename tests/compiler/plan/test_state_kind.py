@@ -4,7 +4,7 @@ import pytest
 
 from opchain.compiler.graph.partitioner import KeyBy
 from opchain.compiler.graph.stream_graph import StreamNode
-from opchain.compiler.graph.transformation import UNKNOWN_CALL_SITE, ChainingStrategy
+from opchain.compiler.graph.transformation import CallSite, ChainingStrategy
 from opchain.compiler.plan.from_plan import state_kind
 from opchain.runtime.functions.callables import as_function
 from opchain.runtime.functions.record_functions import MapFunction
@@ -62,7 +62,7 @@ def test_what_a_savepoint_holds(
         max_parallelism=-1,
         slot_sharing_group="default",
         chaining_strategy=ChainingStrategy.ALWAYS,
-        call_site=UNKNOWN_CALL_SITE,
+        call_site=CallSite("program.py", 1),
         key_bys=(KeyBy(abs),) if is_keyed else (None,),
     )
     assert state_kind(node) == state

@@ -47,9 +47,3 @@ def test_who_is_missing_is_named() -> None:
     pending.acknowledge(acknowledgement(1))
     with pytest.raises(CheckpointError, match=r"of 14 tasks, 13 .*\(0, 2, 3.*, 10 and 3 more\)"):
         pending.require_all()
-
-
-def test_bytes_written() -> None:
-    assert acknowledgement(0).state_bytes == 9
-    nothing_new = TaskState(0, 5, (file_of(4),))
-    assert Acknowledgement(0, "v", 0, nothing_new).state_bytes == 0

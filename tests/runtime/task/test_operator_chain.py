@@ -352,11 +352,6 @@ def test_exchanges_come_before_chained_operators(form: str) -> None:
 # Event time
 
 
-class CountsWatermarks(ProcessFunction[int, Any]):
-    def process_element(self, value: int, ctx: ProcessFunction.Context) -> Any:
-        yield value, ctx.timer_service().current_watermark()
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_records_leave_before_the_watermark_that_came_behind_them(form: str) -> None:
     opened = Opened(lambda env: env.from_sequence(1, 1).map(int).rebalance().map(int).print(), form)

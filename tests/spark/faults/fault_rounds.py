@@ -42,7 +42,6 @@ EPOCHS = FILES + 1
 """One per file, and one for the last rows."""
 
 ENDS_IN_S = 600
-LEASE_S = 60
 DRIVER_POINTS = ("epoch-begun", "acknowledged", "completed", "between-commits", "committed")
 TASK_POINTS = ("before-state", "after-state")
 OPTIONS = (

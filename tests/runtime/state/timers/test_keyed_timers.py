@@ -124,14 +124,6 @@ def test_sweeping_spares_the_time_that_is_being_given_out() -> None:
     assert len(timers._heap) == 0
 
 
-def test_count_of_a_namespace() -> None:
-    timers = KeyedTimers()
-    for time in (1, 2, 2):
-        timers.add(time, "w", time)
-    timers.add(1, "v", 1)
-    assert (timers.count_of("w"), timers.count_of("v"), timers.count_of("u")) == (2, 1, 0)
-
-
 class TimersAgainstAList(RuleBasedStateMachine):
     """The model is a list of (time, namespace, key) in the order of registration."""
 
