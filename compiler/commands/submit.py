@@ -32,8 +32,8 @@ from opchain.compiler.commands.program_command import (
 )
 from opchain.compiler.commands.program_file import whole_program
 from opchain.runtime.redaction import HIDDEN, is_secret, redacted_setting
-from opchain.runtime.spark.source_archive import opchain_sources, zipped
-from opchain.runtime.spark.spark_home import spark_home
+from opchain.runtime.spark.session import spark_home
+from opchain.runtime.spark.worker_path import opchain_sources, zipped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

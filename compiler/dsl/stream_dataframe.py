@@ -72,11 +72,11 @@ def streaming_dataframe(
         record_type = struct_type([])  # nothing is written, and DDL is Spark's to read
         dataframe: Any = PlannedStreamingDataFrame()
     else:
-        from opchain.runtime.spark.source_archive import temporary_folder  # noqa: PLC0415 - likewise
         from opchain.runtime.spark.streaming.committed_records import (  # noqa: PLC0415 - drawing needs no Spark
             committed_records,
             record_type_of,
         )
+        from opchain.runtime.spark.worker_path import temporary_folder  # noqa: PLC0415 - likewise
 
         folder = folder or tempfile.mkdtemp(prefix="dataframe-", dir=temporary_folder())
         record_type = record_type_of(known)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from opchain.runtime.records.elements import Buffer
-    from opchain.runtime.spark.dataframe_ends import ArrowSinkEnd
+    from opchain.runtime.spark.dataframes import ArrowSinkEnd
 
 
 def arrow_batches(buffers: Iterable[Buffer | bytes]) -> Iterator[bytes]:

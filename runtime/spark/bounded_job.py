@@ -21,14 +21,19 @@ from opchain.runtime.measurements.late_records import LateRecordWarnings
 from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.shipping.outcome import commit, print_lines, read_outcome
 from opchain.runtime.spark.arrow_frames import frames_for_driver, kept, write_dataframes
-from opchain.runtime.spark.dataframe_ends import DataFrameEnds
+from opchain.runtime.spark.dataframes import DataFrameEnds
 from opchain.runtime.spark.exchange import collected, from_frame
 from opchain.runtime.spark.job_failure import failure_of, naming_a_lost_jvm
 from opchain.runtime.spark.job_files import provide_files, provide_imports
-from opchain.runtime.spark.job_label import SCHEDULER_POOL, job_group, stage_label, stage_name
 from opchain.runtime.spark.remote_error import ErrorSeal
 from opchain.runtime.spark.session import active_or_new_session
-from opchain.runtime.spark.stage_line import StageLine
+from opchain.runtime.spark.stage_line import (
+    SCHEDULER_POOL,
+    StageLine,
+    job_group,
+    stage_label,
+    stage_name,
+)
 from opchain.runtime.spark.stage_progress import SparkProgress
 from opchain.runtime.spark.stage_tasks import ShippedJob, ShippedVertex, StageTasks
 
@@ -42,7 +47,7 @@ if TYPE_CHECKING:
     from opchain.runtime.job.slot_resources import SlotResources
     from opchain.runtime.program.vertex_program import JobProgram, StageProgram
     from opchain.runtime.shipping.outcome import JobOutcome
-    from opchain.runtime.spark.live_counts import CountsAddress
+    from opchain.runtime.spark.stage_progress import CountsAddress
 
 _LOG = logging.getLogger("opchain.spark")
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.columnar.type_mapping import columns_of
 from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.spark.bounded_job import BoundedJob
-from opchain.runtime.spark.dataframe_ends import DataFrameEnds
-from opchain.runtime.spark.dataframes import dataframe_of
+from opchain.runtime.spark.dataframes import DataFrameEnds, dataframe_of
 from opchain.runtime.spark.session import active_or_new_session
 from opchain.runtime.spark.stage_line import StageLine
 

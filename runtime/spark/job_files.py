@@ -18,8 +18,12 @@ from typing import TYPE_CHECKING
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.dependencies import installed_requirements
 from opchain.runtime.spark.session import is_local
-from opchain.runtime.spark.source_archive import archive_of, temporary_folder
-from opchain.runtime.spark.worker_path import add_once, provide_modules
+from opchain.runtime.spark.worker_path import (
+    add_once,
+    archive_of,
+    provide_modules,
+    temporary_folder,
+)
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -1,4 +1,4 @@
-"""Finds or creates the SparkSession that a job runs on.
+"""Finds Spark, and finds or creates the SparkSession that a job runs on.
 
 An active session is used unchanged. A new session takes the settings of spark-submit, PYSPARK_SUBMIT_ARGS and
 spark-defaults.conf; opchain's settings come first on the command line, so that each of these overrides them. If Java
@@ -34,6 +34,29 @@ OLDEST_JAVA = 17
 WITHOUT_SPARK = "or run in this process, without Spark: `opchain run --local FILE`, or set execution.target to local"
 
 _VERSION = re.compile(r'(?:version|JAVA_VERSION)[ =]"(\d+)(?:\.(\d+))?')
+
+
+def spark_home(environment: Mapping[str, str] = os.environ) -> Path:
+    """The folder that has Spark's `bin`: SPARK_HOME, else that of the installed pyspark.
+
+    Raises:
+        SparkUnavailableError: There is neither, or SPARK_HOME names something else.
+    """
+    named = environment.get("SPARK_HOME")
+    if named:
+        if not Path(named, "bin").is_dir():
+            raise SparkUnavailableError(
+                f"SPARK_HOME is '{named}', but it has no folder bin: set it to Spark's folder, "
+                f"or unset it "
+                "to use the installed pyspark"
+            )
+        return Path(named)
+    spec = find_spec("pyspark")
+    if spec is None or not spec.submodule_search_locations:
+        raise SparkUnavailableError(
+            "pyspark is not installed, and SPARK_HOME is not set: pip install 'opchain[spark]'"
+        )
+    return Path(next(iter(spec.submodule_search_locations)))
 
 
 def require_pyspark() -> None:

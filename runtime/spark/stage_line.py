@@ -1,25 +1,27 @@
-"""A job's stages as one line of RDDs (`mapPartitions`, a shuffle, `mapPartitions`, ...), with ResourceProfiles for slot sharing groups.
+"""A job's stages as one line of RDDs (`mapPartitions`, a shuffle, `mapPartitions`, ...), and their names in Spark's UI.
 
-A stage asks for the most that any of its vertices asks for. A slot is a Spark task: its cores are the
-task's CPUs, its memory is what the executor must have beside its JVM, since tasks live in Python processes.
-Spark schedules by stage on YARN, Kubernetes and standalone clusters, with dynamic allocation; where it does
-not, the job runs with the executors there are, and says so.
+A stage asks for the most that any of its vertices asks for, with a ResourceProfile. A slot is a Spark task: its cores are
+the task's CPUs, its memory is what the executor must have beside its JVM, since tasks live in Python processes.
+Spark schedules by stage on YARN, Kubernetes and standalone clusters, with dynamic allocation. Elsewhere
+the job runs with the executors there are, and logs so.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
 
+from opchain.runtime.errors import one_line_name
+from opchain.runtime.job.progress import stage_name, vertex_name
 from opchain.runtime.job.slot_resources import largest
 from opchain.runtime.spark.exchange import shuffled, written_raw
-from opchain.runtime.spark.job_label import stage_label, stage_name
 from opchain.runtime.spark.session import is_local
 from opchain.runtime.spark.stage_tasks import ShippedVertex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyspark import RDD, Broadcast, SparkContext
     from pyspark.resource import ResourceProfile
@@ -27,6 +29,66 @@ if TYPE_CHECKING:
     from opchain.runtime.job.slot_resources import SlotResources
     from opchain.runtime.program.vertex_program import JobProgram, StageProgram
     from opchain.runtime.spark.stage_tasks import StageTasks
+
+    MakeTasks = Callable[[StageProgram, StageProgram | None, tuple[ShippedVertex, ...]], StageTasks]
+
+__all__ = ["SCHEDULER_POOL", "job_group", "stage_label", "stage_name"]
+
+SCHEDULER_POOL = "spark.scheduler.pool"
+
+_JOB_GROUP = (
+    "spark.jobGroup.id",
+    "spark.job.description",
+    "spark.job.interruptOnCancel",
+    SCHEDULER_POOL,
+)
+_LONGEST = 1_000
+"""Of a line that Spark shows, in characters."""
+
+_CALL_SITE = ("callSite.short", "callSite.long")
+
+
+@contextmanager
+def job_group(
+    context: SparkContext, group: str, description: str, pool: str | None
+) -> Iterator[None]:
+    """Within the block this thread's jobs belong to a group and a pool; afterwards to those of before."""
+    with _properties(context, _JOB_GROUP):
+        context.setJobGroup(group, one_line_name(description, _LONGEST))
+        context.setLocalProperty(SCHEDULER_POOL, cast("str", pool))  # None clears it
+        yield
+
+
+@contextmanager
+def stage_label(context: SparkContext, job: JobProgram, stage: StageProgram) -> Iterator[None]:
+    """Within the block RDDs, and the stages that they end, are named after the stage's vertices.
+
+    The details of a stage list its operators, with the lines of the program that drew them.
+    """
+    with _properties(context, _CALL_SITE):
+        context.setLocalProperty("callSite.short", stage_name(job, stage))
+        context.setLocalProperty("callSite.long", _details(job, stage))
+        yield
+
+
+def _details(job: JobProgram, stage: StageProgram) -> str:
+    lines = []
+    for number in stage.vertices:
+        vertex = job.vertices[number]
+        lines.append(vertex_name(vertex))
+        lines += [f"  {operator.name} ({operator.call_site})" for operator in vertex.operators]
+        lines += [f"  -> {output.label}" for output in vertex.outputs]
+    return "\n".join(one_line_name(line, _LONGEST) for line in lines)
+
+
+@contextmanager
+def _properties(context: SparkContext, names: tuple[str, ...]) -> Iterator[None]:
+    before: dict[str, Any] = {name: context.getLocalProperty(name) for name in names}
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            context.setLocalProperty(name, value)
 
 
 _LOG = logging.getLogger("opchain.spark")
@@ -102,9 +164,6 @@ def _unchanged(rdd: RDD[Any], slots: SlotResources, stage: str, reason: str) -> 
     )
     return rdd
 
-
-if TYPE_CHECKING:
-    MakeTasks = Callable[[StageProgram, StageProgram | None, tuple[ShippedVertex, ...]], StageTasks]
 
 INLINE_BYTES = 64 * 1024
 """A shorter vertex rides along with each task of its stage: a broadcast takes the driver 10 ms."""

@@ -16,7 +16,7 @@ from opchain.runtime.records.garbage_collection import relaxed_collector
 from opchain.runtime.shipping.functions import task_program
 from opchain.runtime.spark.arrow_frames import arrow_batches
 from opchain.runtime.spark.exchange import addressed, receive, to_frame
-from opchain.runtime.spark.live_counts import sending_counts
+from opchain.runtime.spark.stage_progress import sending_counts
 from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from opchain.runtime.measurements.task_metrics import TaskMetrics
     from opchain.runtime.program.vertex_program import JobProgram, StageProgram
     from opchain.runtime.records.elements import Buffer
-    from opchain.runtime.spark.live_counts import CountsAddress
     from opchain.runtime.spark.remote_error import ErrorSeal
+    from opchain.runtime.spark.stage_progress import CountsAddress
 
 
 @dataclass(frozen=True, slots=True)

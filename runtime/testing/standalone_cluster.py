@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from opchain.runtime.errors import SparkUnavailableError
-from opchain.runtime.spark.spark_home import spark_home
+from opchain.runtime.spark.session import spark_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

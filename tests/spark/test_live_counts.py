@@ -13,7 +13,7 @@ from opchain import StreamExecutionEnvironment
 from opchain.compiler.graph.plan import made
 from opchain.compiler.interception import watching_jobs
 from opchain.runtime.metrics.histogram import HistogramValue
-from opchain.runtime.spark.live_counts import CountsAddress, LiveCounts, datagram
+from opchain.runtime.spark.stage_progress import CountsAddress, LiveCounts, datagram
 
 if TYPE_CHECKING:
     from pathlib import Path

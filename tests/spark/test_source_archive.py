@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from opchain.runtime.spark.source_archive import archive_of, opchain_archive
+from opchain.runtime.spark.worker_path import archive_of, opchain_archive
 
 PYTHON = [
     sys.executable,

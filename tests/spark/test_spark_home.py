@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from opchain.runtime.errors import SparkUnavailableError
-from opchain.runtime.spark import spark_home as module
-from opchain.runtime.spark.spark_home import spark_home
+from opchain.runtime.spark import session as module
+from opchain.runtime.spark.session import spark_home
 
 
 def test_spark_home_decides(tmp_path: Path) -> None:

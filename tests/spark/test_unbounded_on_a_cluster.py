@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from opchain.runtime.spark.spark_home import spark_home
+from opchain.runtime.spark.session import spark_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,7 +17,7 @@ from opchain.runtime.connectors.watched_files import WatchedFileSource
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.program.operator_specs import LegacySourceSpec, SourceSpec
 from opchain.runtime.shipping.functions import ship
-from opchain.runtime.spark.dataframe_ends import making_dataframe_of
+from opchain.runtime.spark.dataframes import making_dataframe_of
 from opchain.runtime.spark.streaming.deliver import rows_column
 from opchain.runtime.spark.streaming.input_log import last_offset
 from opchain.runtime.spark.worker_path import provide_modules_for_readers

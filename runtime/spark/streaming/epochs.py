@@ -57,8 +57,8 @@ from opchain.runtime.shipping.outcome import (
 from opchain.runtime.spark.dataframes import arrow_batches, has_large_types
 from opchain.runtime.spark.exchange import collected, from_frame, shuffled, written_raw
 from opchain.runtime.spark.job_failure import failure_of
-from opchain.runtime.spark.job_label import stage_name
-from opchain.runtime.spark.live_counts import LiveCounts, sending_counts
+from opchain.runtime.spark.stage_line import stage_name
+from opchain.runtime.spark.stage_progress import LiveCounts, sending_counts
 from opchain.runtime.spark.stage_tasks import StageTasks
 from opchain.runtime.spark.streaming.clock_source import POSITIONS
 from opchain.runtime.spark.streaming.deliver import Deliver

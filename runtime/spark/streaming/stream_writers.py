@@ -19,7 +19,7 @@ from opchain.runtime.columnar.type_mapping import columns_of
 from opchain.runtime.errors import SinkError, short_repr
 from opchain.runtime.functions.sink import Committer, SinkWriter
 from opchain.runtime.shipping.functions import ship
-from opchain.runtime.spark.dataframe_ends import arrow_sinks, schema_of_sink
+from opchain.runtime.spark.dataframes import arrow_sinks, schema_of_sink
 from opchain.runtime.spark.formats import SparkSink
 
 if TYPE_CHECKING:

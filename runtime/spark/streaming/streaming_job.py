@@ -40,10 +40,9 @@ from opchain.runtime.shipping.outcome import JobOutcome
 from opchain.runtime.spark.bounded_job import python_executable
 from opchain.runtime.spark.job_failure import failure_of, naming_a_lost_jvm
 from opchain.runtime.spark.job_files import provide_files, provide_imports
-from opchain.runtime.spark.job_label import SCHEDULER_POOL, job_group, stage_name
-from opchain.runtime.spark.live_counts import LiveCounts
 from opchain.runtime.spark.remote_error import ErrorSeal
-from opchain.runtime.spark.stage_line import StageLine
+from opchain.runtime.spark.stage_line import SCHEDULER_POOL, StageLine, job_group, stage_name
+from opchain.runtime.spark.stage_progress import LiveCounts
 from opchain.runtime.spark.stage_tasks import ShippedJob
 from opchain.runtime.spark.streaming.adopt import adopt
 from opchain.runtime.spark.streaming.begun_epoch import can_be_replayed
