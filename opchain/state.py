@@ -89,7 +89,7 @@ class StateRows:
         Raises:
             StateError: Keys or values are of several types, or of a class that has no columns.
         """
-        from opchain.runtime.spark.state_frames import state_frame  # noqa: PLC0415 - needs Spark
+        from opchain.runtime.spark.data_source import state_frame  # noqa: PLC0415 - needs Spark
 
         return state_frame(spark, self.checkpoint, self.chosen, row_type(iter(self)))
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from opchain.runtime.connectors.collection import NumberSequenceSource
-from opchain.runtime.connectors.file_inputs import TextLineSource
-from opchain.runtime.connectors.file_source import FileSource
+from opchain.runtime.connectors.file_source import FileSource, TextLineSource
 from opchain.runtime.connectors.kafka.source import KafkaSource
 from opchain.runtime.formats.text_lines import TextLineFormat
 from opchain.runtime.program import operator_specs as specs

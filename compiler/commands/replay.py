@@ -27,8 +27,14 @@ from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.layout import counted
 from opchain.runtime.checkpoint.checkpoint_key import read_key
 from opchain.runtime.checkpoint.savepoint import Located, find_checkpoint
-from opchain.runtime.epochs.replay import Replayed, recorded_epoch, replay, run_again, stop_at
-from opchain.runtime.epochs.task_contents import NO_KEY
+from opchain.runtime.epochs.replay import (
+    NO_KEY,
+    Replayed,
+    recorded_epoch,
+    replay,
+    run_again,
+    stop_at,
+)
 from opchain.runtime.errors import StreamError, short_repr
 
 if TYPE_CHECKING:
@@ -36,7 +42,7 @@ if TYPE_CHECKING:
 
     from opchain.compiler.graph.plan import Plan
     from opchain.runtime.epochs.epoch_task import EpochTask
-    from opchain.runtime.epochs.task_contents import StateEntry
+    from opchain.runtime.epochs.replay import StateEntry
     from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.shipping.outcome import JobOutcome
 

@@ -24,7 +24,7 @@ from opchain.compiler.settings.old_spellings import OldEnvironmentCalls, warn_of
 from opchain.runtime.configuration.configuration import Configuration
 from opchain.runtime.connectors.collection import CollectionSource, NumberSequenceSource
 from opchain.runtime.connectors.fed_source import DataFrameSource
-from opchain.runtime.connectors.file_inputs import TextLineSource
+from opchain.runtime.connectors.file_source import TextLineSource
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.functions.source import Source
 from opchain.runtime.functions.source_sink_functions import (

@@ -15,8 +15,7 @@ from opchain.compiler import interception
 from opchain.compiler.dsl.argument_checks import at_call, checked, declared_type
 from opchain.compiler.graph.transformation import SinkTransformation, user_call_site
 from opchain.runtime.columnar.spark_types import struct_type
-from opchain.runtime.connectors.arrow_sink import DataFrameSink
-from opchain.runtime.connectors.column_files import ColumnFileSink
+from opchain.runtime.connectors.arrow_sink import ColumnFileSink, DataFrameSink
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.files.file_systems import joined, qualified_path
 from opchain.runtime.program.operator_specs import SinkSpec
@@ -72,7 +71,7 @@ def streaming_dataframe(
         record_type = struct_type([])  # nothing is written, and DDL is Spark's to read
         dataframe: Any = PlannedStreamingDataFrame()
     else:
-        from opchain.runtime.spark.streaming.committed_records import (  # noqa: PLC0415 - drawing needs no Spark
+        from opchain.runtime.spark.dataframe_output import (  # noqa: PLC0415 - drawing needs no Spark
             committed_records,
             record_type_of,
         )

@@ -8,7 +8,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, cast
 
 from examples.nexmark.json_lines import event_decoder
-from opchain.runtime.connectors.file_inputs import FileRange, TextLineSource
+from opchain.runtime.connectors.file_source import FileRange, TextLineSource
 from opchain.runtime.functions.source import Source
 
 if TYPE_CHECKING:

@@ -4,16 +4,23 @@ A place is named by a path or URL of one of three kinds: the directory in which 
 checkpoints (the last one is meant), one checkpoint in it (`.../chk-12`), or a savepoint. A savepoint is laid
 out as a directory with one checkpoint whose metadata lies at its top; it is never changed or removed by a run.
 
+A run that starts from another run's checkpoint, or from a savepoint, copies it to its own directory. Spark's log of
+offsets lies beside the checkpoints and is copied, too: the job continues reading where the other stopped. Without
+the log, unbounded sources are read from their beginning, and the job starts only if non-restored state is allowed.
+
 Flink: `SavepointMetadata`, canonical savepoints.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from opchain.runtime.checkpoint.checkpoint_key import RUNS_PICKLES
+from opchain.runtime.checkpoint.epoch_files import publish_adopted
 from opchain.runtime.checkpoint.metadata import (
     BATCH,
     NO_BATCH,
@@ -31,6 +38,7 @@ from opchain.runtime.errors import CheckpointError, CorruptCheckpointError
 
 if TYPE_CHECKING:
     from opchain.runtime.checkpoint.checkpoint_key import CheckpointKey
+    from opchain.runtime.checkpoint.run_lease import RunLease
     from opchain.runtime.checkpoint.storage import CheckpointStorage, StoredFile
 
 METADATA = "_metadata"
@@ -188,3 +196,47 @@ def _write(storage: CheckpointStorage, name: str, data: bytes) -> StoredFile:
         raise CheckpointError(
             f"{storage.full_name(name)} of the savepoint can't be written: {error.strerror or error}"
         ) from error
+
+
+_LOG = logging.getLogger("opchain.epochs")
+
+_NUMBERED = ("offsets", "commits")
+"""The folders of Spark's log with a file for each micro-batch."""
+
+
+def adopt(storage: CheckpointStorage, url: str, lease: RunLease) -> CheckpointMetadata:
+    """Copies another run's checkpoint, or a savepoint, to the place of this run.
+
+    Args:
+        storage: The run's place.
+        url: The checkpoint.
+        lease: The run's hold on its place.
+
+    Raises:
+        CheckpointInUseError: Another run has taken over.
+        CheckpointError: There is none.
+        CorruptCheckpointError: A file is missing or altered.
+    """
+    found = find_checkpoint(url, storage.key)
+    if storage.key is None:
+        _LOG.warning("%s", RUNS_PICKLES.format(url))
+    metadata = found.adopted()
+    for file in metadata.all_files.values():
+        storage.write(file.name, found.storage.get(file))
+    _copy_log(found.storage, storage, position(metadata, BATCH))
+    data = encode(metadata, storage.key)
+    try:
+        publish_adopted(storage, metadata.epoch, data, lease.run.number, lease.require)
+    except FileExistsError:
+        lease.require()
+        raise
+    return metadata
+
+
+def _copy_log(source: CheckpointStorage, target: CheckpointStorage, last: int) -> None:
+    """Copies Spark's log up to a micro-batch."""
+    for name in source.names(OFFSETS):
+        folder, _, number = name.removeprefix(f"{OFFSETS}/").partition("/")
+        if folder in _NUMBERED and (not number.isdecimal() or int(number) > last):
+            continue  # micro-batches behind the checkpoint are run again
+        target.write(name, source.read(name))

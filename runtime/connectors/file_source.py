@@ -1,4 +1,4 @@
-"""FileSource with PyFlink's builder: a format, paths, and how to look for files."""
+"""FileSource with PyFlink's builder: a format, paths, and how to look for files; and the sources that have one format."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from opchain.runtime.connectors.data_generator import FileAdmission
 from opchain.runtime.errors import add_note
 from opchain.runtime.files.file_range import FileRange, deal_out, deal_out_whole, list_files
 from opchain.runtime.files.file_systems import dataset_of, qualified_path
+from opchain.runtime.files.line_blocks import line_blocks
 from opchain.runtime.files.malformed import MalformedRecords, checked_policy
+from opchain.runtime.formats.avro_files import AvroRecordFormat
 from opchain.runtime.formats.file_format import BulkFormat, FileFormat, StreamFormat
+from opchain.runtime.formats.text_lines import TextLineFormat
 from opchain.runtime.functions.source import Source
 from opchain.runtime.time import Duration
 from opchain.runtime.types.type_variables import T
@@ -23,9 +26,9 @@ if TYPE_CHECKING:
 
     from opchain.runtime.files.file_systems import FileStatus
     from opchain.runtime.files.malformed import OnMalformed
+    from opchain.runtime.formats.avro_files import AvroSchema
     from opchain.runtime.functions.source import SourceReaderContext
     from opchain.runtime.types.type_information import TypeInformation
-
 
 _LOG = logging.getLogger("opchain.job")
 
@@ -319,3 +322,39 @@ def _positive(what: str, number: int) -> int:
     if number < 1:
         raise ValueError(f"{what} is {number}; it must be at least 1")
     return number
+
+
+__all__ = ["AvroInputFormat", "FileRange", "TextLineSource"]
+
+
+class TextLineSource(FileSource[str]):
+    """The lines of text files; see FileSource for how they are found and dealt out.
+
+    Args:
+        *paths: Files, folders (with all that is below them), or patterns.
+        charset_name: How the bytes are read as text.
+    """
+
+    def __init__(self, *paths: str | os.PathLike[str], charset_name: str = "UTF-8") -> None:
+        super().__init__(TextLineFormat(charset_name), *paths)
+        self.charset_name = charset_name
+
+    def read_blocks(self, split: FileRange) -> Iterator[bytes]:
+        """The lines that start in the range, as blocks of whole lines: for parsers of bytes.
+
+        Line ends are as in the file. The character set must be one in which files can be cut.
+        """
+        for block in line_blocks(split):
+            yield block.data
+
+
+class AvroInputFormat(FileSource[dict[str, Any]]):
+    """The records of Avro files, for `env.create_input()`. Flink: AvroInputFormat of PyFlink.
+
+    Args:
+        path: A file, a folder, or a pattern.
+        schema: What records have; files may have been written with an older one.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], schema: AvroSchema) -> None:
+        super().__init__(AvroRecordFormat(schema), path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opchain.reexports import reexports
-from opchain.runtime.connectors.file_inputs import AvroInputFormat
+from opchain.runtime.connectors.file_source import AvroInputFormat
 from opchain.runtime.formats.avro_files import (
     AvroBulkWriters,
     AvroReaders,

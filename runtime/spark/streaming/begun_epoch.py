@@ -14,8 +14,7 @@ from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.errors import CheckpointError, UnsupportedFeatureError
 from opchain.runtime.spark.streaming.delivered_sources import of_this_run, unbounded_sources
-from opchain.runtime.spark.streaming.input_log import offset_of
-from opchain.runtime.spark.streaming.source_places import in_places
+from opchain.runtime.spark.streaming.input_log import in_places, offset_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,15 @@
-"""The unbounded sources of a job, as one streaming DataFrame of deliveries: (source, subtask, data)."""
+"""The unbounded sources of a job, as one streaming DataFrame of deliveries: (source, subtask, data).
+
+A watched folder logs the files that it has found, beside Spark's log: numbered files of JSON lines, one per look that
+found some.
+
+    spark/watched/<operator id>/000000000000   {"path": "/in/a.txt", "size": 120}
+                                                {"path": "/in/b.txt", "size": 90}
+    spark/watched/<operator id>/000000000002   {"path": "/in/c.txt", "size": 7}
+
+The name is the number of files before. The log is copied with savepoints. Every hundredth look puts
+all entries into one file, whose name says how many it has: `000000000102.all`.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +19,14 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from opchain.runtime.checkpoint.found_files import FoundFilesLog
+from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.connectors.arrow_sink import ArrowSink
 from opchain.runtime.connectors.fed_source import FedSource
 from opchain.runtime.connectors.socket_source import SocketTextStreamFunction
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.connectors.watched_files import WatchedFileSource
-from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.errors import CheckpointError, UnsupportedFeatureError
+from opchain.runtime.files.file_systems import FileStatus
 from opchain.runtime.program.operator_specs import LegacySourceSpec, SourceSpec
 from opchain.runtime.shipping.functions import ship
 from opchain.runtime.spark.dataframes import making_dataframe_of
@@ -29,7 +41,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
-
 
 _LOG = logging.getLogger("opchain.epochs")
 
@@ -187,3 +198,58 @@ def _refuse(operator: OperatorProgram, why: str) -> NoReturn:
     raise UnsupportedFeatureError(
         f"'{operator.name}' ({operator.call_site}) can't be part of an unbounded job on Spark: it {why}"
     )
+
+
+_ALL = ".all"
+_LOOKS_PER_FILE = 100
+
+
+class FoundFilesLog:
+    """One source's log.
+
+    Args:
+        url: Its folder.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def read(self) -> list[FileStatus]:
+        """All files so far, in the order in which they were found.
+
+        Raises:
+            CheckpointError: A part of the log is missing.
+        """
+        storage = checkpoint_storage(self.url)
+        names = sorted(storage.children(""))
+        merged = max((name for name in names if name.endswith(_ALL)), default=None)
+        found = [] if merged is None else _parsed(storage.read(merged))
+        for name in names:
+            if name.isdecimal() and int(name) >= len(found):
+                if int(name) > len(found):
+                    raise CheckpointError(
+                        f"{self.url}: the log of found files has {len(found)} files and goes on with number "
+                        f"{int(name)}: parts are missing; restore the folder as a whole"
+                    )
+                found += _parsed(storage.read(name))
+        return found
+
+    def append(self, known: int, files: Sequence[FileStatus]) -> None:
+        """Adds files behind the first `known` ones."""
+        storage = checkpoint_storage(self.url)
+        lines = (json.dumps({"path": file.path, "size": file.size}) for file in files)
+        storage.write(f"{known:012}", "".join(f"{line}\n" for line in lines).encode())
+        names = storage.children("")
+        if sum(map(str.isdecimal, names)) >= _LOOKS_PER_FILE:
+            found = self.read()
+            data = "".join(
+                json.dumps({"path": file.path, "size": file.size}) + "\n" for file in found
+            )
+            storage.write(f"{len(found):012}{_ALL}", data.encode())
+            for name in names:
+                storage.delete(name)
+
+
+def _parsed(data: bytes) -> list[FileStatus]:
+    entries = map(json.loads, data.decode().splitlines())
+    return [FileStatus(entry["path"], entry["size"]) for entry in entries]

@@ -62,8 +62,7 @@ from opchain.runtime.spark.stage_progress import LiveCounts, sending_counts
 from opchain.runtime.spark.stage_tasks import StageTasks
 from opchain.runtime.spark.streaming.clock_source import POSITIONS
 from opchain.runtime.spark.streaming.deliver import Deliver
-from opchain.runtime.spark.streaming.input_log import offset_of
-from opchain.runtime.spark.streaming.source_places import in_places, places_of
+from opchain.runtime.spark.streaming.input_log import in_places, offset_of, places_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -2,23 +2,28 @@
 
 - Sources learn from the driver how far an epoch has read. Before Spark 4.2 `latestOffset` has no argument, so a reader
   that is restarted needs the position of the last micro-batch.
+- The log knows sources by number. A checkpoint names them: see runtime/checkpoint/source_places.py.
 - A micro-batch that was started and has no checkpoint is run again on the input in the log. For a file stream the log
   contains paths. Spark reads those that exist, and would silently leave out a file that was removed.
-- To resume from an earlier checkpoint, the log is reset to it. The later micro-batches run again on the input in the
-  log (see saved_input.py). So their epochs give the same results, and sinks find their commits done.
+- To resume from an earlier checkpoint, the log is reset to it. The later micro-batches run again on the same input, so
+  their epochs give the same results, and sinks find their commits done. Spark itself repeats only the first of these
+  micro-batches, and plans the others with all input that has arrived since. So their log entries are saved, and put
+  back as soon as Spark has planned. Then the query starts again, and runs what the log says.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.fall_back import fall_back
-from opchain.runtime.checkpoint.metadata import BATCH, position
+from opchain.runtime.checkpoint.metadata import BATCH, SOURCES, SourcePosition, position
+from opchain.runtime.checkpoint.restore_plan import program_operator
 from opchain.runtime.checkpoint.savepoint import OFFSETS, epoch_in
+from opchain.runtime.checkpoint.source_places import source_places
 from opchain.runtime.checkpoint.storage import checkpoint_storage
-from opchain.runtime.errors import CheckpointError
-from opchain.runtime.spark.streaming.saved_input import save_input
+from opchain.runtime.errors import CheckpointError, StreamError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,8 +31,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
+    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
+    from opchain.runtime.checkpoint.restore_plan import ProgramOperator
     from opchain.runtime.checkpoint.storage import CheckpointStorage
-
+    from opchain.runtime.spark.streaming.delivered_sources import DeliveredSource
 
 _FOLDER = "offsets"
 
@@ -203,3 +210,88 @@ def go_back(storage: CheckpointStorage, coordinator: CheckpointCoordinator, url:
     ):  # the first goes last: as long as it is there, this is not over
         storage.delete(f"{_COMMITS}/.{number}.crc")
         storage.delete(f"{_COMMITS}/{number}")
+
+
+_LOG = logging.getLogger("opchain.epochs")
+
+
+def places_of(sources: Sequence[DeliveredSource]) -> SourcePosition:
+    """Who is where, for a checkpoint."""
+    operators = map(_operator, sources)
+    return SourcePosition(
+        SOURCES,
+        [[operator.operator_id, operator.source, str(operator)] for operator in operators],
+    )
+
+
+def in_places(
+    sources: Sequence[DeliveredSource], metadata: CheckpointMetadata | None
+) -> tuple[DeliveredSource, ...]:
+    """The sources in the order of the checkpoint that the job resumes from.
+
+    Raises:
+        CheckpointError: Sources are new, gone, or of another kind: Spark's log has no place for them.
+    """
+    if metadata is None:
+        return tuple(sources)
+    places = source_places(metadata, [_operator(item) for item in sources])
+    if places.refused:
+        raise CheckpointError(
+            f"checkpoint {metadata.epoch} of '{metadata.job_name}': {'; '.join(places.refused)}"
+        )
+    for text in places.replaced:
+        _LOG.warning("%s", text)
+    by_id = {item.operator.operator_id: item for item in sources}
+    return tuple(by_id[operator.operator_id] for operator in places.order)
+
+
+def _operator(source: DeliveredSource) -> ProgramOperator:
+    return program_operator(source.operator, source.parallelism, None)
+
+
+_LOG, _KEPT = f"{OFFSETS}/offsets", "replaced-offsets"
+
+
+class InputRestoredError(StreamError):
+    """Spark's log has for a micro-batch what it had before: the query is to be started again."""
+
+
+def save_input(storage: CheckpointStorage, last: int) -> None:
+    """Moves aside what Spark's log has for the micro-batches behind one."""
+    for name in storage.children(_LOG):
+        number = name.removeprefix(".").removesuffix(".crc")
+        if not number.isdecimal() or int(number) <= last:
+            continue
+        if name == number:
+            storage.write(f"{_KEPT}/{name}", storage.read(f"{_LOG}/{name}"))
+        storage.delete(f"{_LOG}/{name}")
+
+
+class SavedInput:
+    """What is kept in a storage when a run starts."""
+
+    def __init__(self, storage: CheckpointStorage) -> None:
+        self._storage = storage
+        self._batches = set(storage.children(_KEPT))
+
+    def require(self, batch: int) -> None:
+        """Makes sure that a micro-batch reads what was kept for it, if anything was.
+
+        Raises:
+            InputRestoredError: It was planned again; the log is mended.
+        """
+        if str(batch) not in self._batches:
+            return
+        storage = self._storage
+        kept = storage.read(f"{_KEPT}/{batch}")
+        if storage.read(f"{_LOG}/{batch}") == kept:
+            return
+        storage.delete(f"{_LOG}/.{batch}.crc")  # that of what Spark wrote
+        storage.write(f"{_LOG}/{batch}", kept)
+        raise InputRestoredError(f"{storage.url}: micro-batch {batch} has its input restored")
+
+    def forget(self, batch: int) -> None:
+        """Removes what was kept for a micro-batch, which has been run again."""
+        if str(batch) in self._batches:
+            self._storage.delete(f"{_KEPT}/{batch}")
+            self._batches.discard(str(batch))

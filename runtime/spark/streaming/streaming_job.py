@@ -27,7 +27,13 @@ from opchain.runtime.checkpoint.epoch_files import checkpoint_name
 from opchain.runtime.checkpoint.job_requests import FOLDER as REQUESTS
 from opchain.runtime.checkpoint.retention import lineage_of
 from opchain.runtime.checkpoint.run_lease import FOLDER as RUNS
-from opchain.runtime.checkpoint.savepoint import OFFSETS, Located, empty_target, write_savepoint
+from opchain.runtime.checkpoint.savepoint import (
+    OFFSETS,
+    Located,
+    adopt,
+    empty_target,
+    write_savepoint,
+)
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.epochs.epoch_progress import ProgressLog
@@ -44,14 +50,18 @@ from opchain.runtime.spark.remote_error import ErrorSeal
 from opchain.runtime.spark.stage_line import SCHEDULER_POOL, StageLine, job_group, stage_name
 from opchain.runtime.spark.stage_progress import LiveCounts
 from opchain.runtime.spark.stage_tasks import ShippedJob
-from opchain.runtime.spark.streaming.adopt import adopt
 from opchain.runtime.spark.streaming.begun_epoch import can_be_replayed
 from opchain.runtime.spark.streaming.clock_source import write_due
 from opchain.runtime.spark.streaming.delivered_sources import delivered_rows, unbounded_sources
 from opchain.runtime.spark.streaming.epochs import Epochs
-from opchain.runtime.spark.streaming.input_log import go_back, require_input, require_log
+from opchain.runtime.spark.streaming.input_log import (
+    InputRestoredError,
+    SavedInput,
+    go_back,
+    require_input,
+    require_log,
+)
 from opchain.runtime.spark.streaming.job_control import JobControl
-from opchain.runtime.spark.streaming.saved_input import InputRestoredError, SavedInput
 from opchain.runtime.spark.streaming.settings import StreamingSettings, Trigger
 from opchain.runtime.spark.streaming.stream_writers import StreamWriters
 

@@ -19,7 +19,7 @@ from opchain.compiler.codegen.static_types import (
     type_of,
 )
 from opchain.runtime.connectors.collection import CollectionSource, NumberSequenceSource
-from opchain.runtime.connectors.file_inputs import TextLineSource
+from opchain.runtime.connectors.file_source import TextLineSource
 from opchain.runtime.program import operator_specs as specs
 
 NAMES: dict[str, Any] = {"i": int, "f": float, "s": str, "b": bool, "p": TupleOf((str, None))}

@@ -10,7 +10,7 @@ from opchain.datastream import DataStream, SourceFunction, StreamExecutionEnviro
 from opchain.datastream.connectors import NumberSequenceSource
 from opchain.datastream.functions import ParallelSourceFunction
 from opchain.runtime.connectors.collection import CollectionSource
-from opchain.runtime.connectors.file_inputs import TextLineSource
+from opchain.runtime.connectors.file_source import TextLineSource
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.program.operator_specs import (
     InputFormatSourceSpec,

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from opchain.runtime.columnar.spark_types import SparkField, SparkType, struct_type
-from opchain.runtime.connectors.column_files import ColumnFileSink, ColumnWriters
+from opchain.runtime.connectors.arrow_sink import ColumnFileSink, ColumnWriters
 from opchain.runtime.errors import RecordSchemaError
 
 if TYPE_CHECKING:

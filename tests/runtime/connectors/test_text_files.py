@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from opchain.runtime.connectors.file_inputs import FileRange, TextLineSource
+from opchain.runtime.connectors.file_source import FileRange, TextLineSource
 from opchain.runtime.files import line_blocks
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.epochs.replay import stop_at
-from opchain.runtime.epochs.task_contents import NO_KEY
+from opchain.runtime.epochs.replay import NO_KEY, stop_at
 
 
 class Chain:

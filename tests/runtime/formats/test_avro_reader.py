@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opchain.datastream import OutputTag
-from opchain.runtime.connectors.file_inputs import AvroInputFormat
+from opchain.runtime.connectors.file_source import AvroInputFormat
 from opchain.runtime.files.malformed import MalformedRecordError
 from opchain.runtime.formats import avro_files as avro_reader
 from opchain.runtime.formats.avro_files import (

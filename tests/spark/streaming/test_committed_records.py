@@ -13,7 +13,7 @@ from opchain.common import Configuration, Row, Types, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.errors import GraphError, RecordSchemaError
-from opchain.runtime.spark.streaming.committed_records import committed_records, record_type_of
+from opchain.runtime.spark.dataframe_output import committed_records, record_type_of
 
 if TYPE_CHECKING:
     from pathlib import Path

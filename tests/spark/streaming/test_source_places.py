@@ -12,7 +12,7 @@ from opchain.runtime.checkpoint.metadata import BATCH, CheckpointMetadata, Sourc
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.errors import CheckpointError
 from opchain.runtime.spark.streaming.delivered_sources import DeliveredSource, unbounded_sources
-from opchain.runtime.spark.streaming.source_places import in_places, places_of
+from opchain.runtime.spark.streaming.input_log import in_places, places_of
 from opchain.spark import SparkSource
 
 if TYPE_CHECKING:
