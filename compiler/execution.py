@@ -15,7 +15,7 @@ from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.dependencies import CachedFile, JobDependencies, PythonArchive
 from opchain.runtime.job.restarts import RestartStrategy
 from opchain.runtime.job.run import log_warnings_only
-from opchain.runtime.job.slot_resources import SlotResources
+from opchain.runtime.program.vertex_program import SlotResources
 
 if TYPE_CHECKING:
     from collections.abc import Callable

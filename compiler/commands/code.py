@@ -20,8 +20,8 @@ from opchain.compiler.commands.program_command import (
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.generate_code import generate_code, generated_code_compiles
 from opchain.compiler.passes.pipeline import compile_program
-from opchain.compiler.plan.generated_text import generated_modules, generated_text
 from opchain.compiler.plan.layout import listed
+from opchain.compiler.plan.text import generated_modules, generated_text
 
 if TYPE_CHECKING:
     from opchain.compiler.graph.plan import Plan

@@ -26,9 +26,8 @@ from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.diff import diff_plans, diff_text
 from opchain.compiler.plan.explain import FORMATS, STAGES, Form, explain, print_saved
-from opchain.compiler.plan.generated_text import remarks_text
 from opchain.compiler.plan.layout import DEFAULT_WIDTH, Row, set_lines
-from opchain.compiler.plan.text import edges_text
+from opchain.compiler.plan.text import edges_text, remarks_text
 from opchain.runtime.program.operator_specs import SourceSpec
 
 if TYPE_CHECKING:

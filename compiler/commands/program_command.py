@@ -33,9 +33,9 @@ from opchain.compiler.settings.settings_reader import (
     is_known_key,
     known_keys,
     read_settings,
+    settings_without_effect,
     unknown_key,
 )
-from opchain.compiler.settings.without_effect import settings_without_effect
 from opchain.runtime.configuration.configuration import Configuration
 
 if TYPE_CHECKING:

@@ -1,4 +1,7 @@
-"""Checks of the arguments of a DSL call: the message names the call, its line, and what is accepted."""
+"""Checks of the arguments of a DSL call: the message names the call, its line, and what is accepted.
+
+Calls that are not supported are refused by name.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,15 @@ from opchain.compiler.graph.transformation import (
     user_call_site,
 )
 from opchain.runtime.columnar.type_mapping import spark_type_of
-from opchain.runtime.errors import GraphError, short_repr
+from opchain.runtime.errors import GraphError, UnsupportedFeatureError, short_repr
 from opchain.runtime.functions.callables import as_function, generator_problem
 from opchain.runtime.functions.function import Function
 from opchain.runtime.program.operator_specs import MapBatchesSpec
 from opchain.runtime.types.record_types import RowTypeInfo, TupleTypeInfo
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from opchain.compiler.dsl.stream import Stream
     from opchain.compiler.graph.transformation import Transformation
     from opchain.runtime.types.type_information import TypeInformation
@@ -201,3 +206,19 @@ def batches_spec(
     given = type_of(output_type, call)
     gives_values = given is not None and not isinstance(given, (RowTypeInfo, TupleTypeInfo))
     return MapBatchesSpec(func, batch_format, one_to_one, columns, gives_values)
+
+
+def refused(what: str, instead: str) -> UnsupportedFeatureError:
+    """The error for a part of the Table API."""
+    return UnsupportedFeatureError(
+        f"{at_call(what)}: the Table API is not supported, except for tables that become streams; {instead}"
+    )
+
+
+def refuses(what: str, instead: str) -> Callable[..., Any]:
+    """A method that is always refused, in place of one that PyFlink has."""
+
+    def refuse(*_arguments: Any, **_keywords: Any) -> Any:
+        raise refused(what, instead)
+
+    return refuse

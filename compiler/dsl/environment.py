@@ -691,8 +691,8 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
     def program(self, job_name: str | None = None) -> Program:
         """What is registered now, with the settings, as the compiler takes it."""
         from opchain.compiler.graph.plan import Program
-        from opchain.compiler.settings.settings_reader import read_settings
-        from opchain.compiler.settings.without_effect import (
+        from opchain.compiler.settings.settings_reader import (
+            read_settings,
             settings_without_effect,
         )
 

@@ -15,11 +15,10 @@ from opchain.compiler.plan.diagrams import (
 )
 from opchain.compiler.plan.flink_json import execution_plan
 from opchain.compiler.plan.from_plan import job_plan, stream_plan
-from opchain.compiler.plan.generated_text import generated_text
 from opchain.compiler.plan.layout import DEFAULT_WIDTH, listed
 from opchain.compiler.plan.model import to_json
 from opchain.compiler.plan.page.render import compiled_page, plan_page
-from opchain.compiler.plan.text import execution_text, plan_text, stream_graph_text
+from opchain.compiler.plan.text import execution_text, generated_text, plan_text, stream_graph_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

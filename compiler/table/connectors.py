@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from opchain.compiler.dsl.argument_checks import refused
 from opchain.compiler.table.datagen import datagen_source
 from opchain.compiler.table.expressions import Column, Typed, cast
-from opchain.compiler.table.refusals import refused
 from opchain.runtime.errors import GraphError
 from opchain.runtime.functions.sql import RowExpression, RowProjection
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.table.refusals import refuses
+from opchain.compiler.dsl.argument_checks import refuses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.table.data_types import DataTypes
 from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
-from opchain.runtime.connectors.data_generator import DataGeneratorSource
-from opchain.runtime.connectors.random_values import (
+from opchain.runtime.connectors.data_generator import (
+    DataGeneratorSource,
     RandomBoolean,
     RandomDecimal,
     RandomFloat,
     RandomInteger,
     RandomText,
     RowGenerator,
-    Sequence,
+    SequenceGenerator,
     SometimesNull,
     seed_of,
 )
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from opchain.compiler.table.data_types import DataType
     from opchain.runtime.columnar.spark_types import SparkType
-    from opchain.runtime.connectors.random_values import ValueGenerator
+    from opchain.runtime.connectors.data_generator import ValueGenerator
 
 
 ROWS_PER_SECOND = "10000"
@@ -131,7 +131,7 @@ class _Options:
             )
         self._ends.append(end - start + 1)
         of_text = str if data_type.name in _TEXTS else int
-        return Sequence(start, _SEQUENCE_OF.get(data_type.name, of_text))
+        return SequenceGenerator(start, _SEQUENCE_OF.get(data_type.name, of_text))
 
     def _bounds(
         self, name: str, least: Any, most: Any, kind: Callable[[str], Any]

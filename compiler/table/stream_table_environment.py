@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.dsl.argument_checks import at_call, checked
+from opchain.compiler.dsl.argument_checks import at_call, checked, refused, refuses
 from opchain.compiler.dsl.data_stream import DataStream
 from opchain.compiler.dsl.environment import StreamExecutionEnvironment
 from opchain.compiler.dsl.stream_dataframe import never_ends
@@ -29,7 +29,6 @@ from opchain.compiler.table.data_types import (
     data_type_of,
 )
 from opchain.compiler.table.expressions import Column, Compiler, Typed, by_position, cast, parsed
-from opchain.compiler.table.refusals import refused, refuses
 from opchain.compiler.table.table import Table, TableResult
 from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.table.refusals import refuses
+from opchain.compiler.dsl.argument_checks import refuses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opchain.compiler.dsl.argument_checks import at_call, checked
+from opchain.compiler.dsl.argument_checks import at_call, checked, refuses
 from opchain.compiler.table.data_types import DataType, data_type_of
-from opchain.compiler.table.refusals import refuses
 from opchain.runtime.configuration.options import ConfigOption
 from opchain.runtime.configuration.text import to_text
 

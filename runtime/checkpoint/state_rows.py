@@ -28,9 +28,9 @@ from opchain.runtime.checkpoint.metadata import (
 from opchain.runtime.checkpoint.restore_plan import TIMERS
 from opchain.runtime.checkpoint.savepoint import METADATA, copied_files, empty_target
 from opchain.runtime.checkpoint.state_files import read_task_state, write_task_state
-from opchain.runtime.columnar.arrow_types import pyarrow
 from opchain.runtime.columnar.decode import records_of
 from opchain.runtime.columnar.encode import RecordEncoder
+from opchain.runtime.columnar.spark_types import pyarrow
 from opchain.runtime.columnar.type_mapping import spark_type_of
 from opchain.runtime.errors import CheckpointError, StateError, short_repr
 from opchain.runtime.functions.window import GlobalWindow, TimeWindow

@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta, timezone
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.columnar.arrow_types import pyarrow
+from opchain.runtime.columnar.spark_types import pyarrow
 from opchain.runtime.errors import RecordSchemaError
 from opchain.runtime.types.row import rows_of
 

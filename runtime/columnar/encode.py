@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.columnar.arrow_types import arrow_schema, arrow_type, pyarrow
 from opchain.runtime.columnar.decode import EPOCH, EPOCH_UTC
+from opchain.runtime.columnar.spark_types import arrow_schema, arrow_type, pyarrow
 from opchain.runtime.columnar.type_mapping import columns_of
 from opchain.runtime.errors import RecordSchemaError, short_repr
 from opchain.runtime.time import Instant

@@ -8,9 +8,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from opchain.runtime.columnar.arrow_types import arrow_schema
 from opchain.runtime.columnar.encode import RecordEncoder
-from opchain.runtime.columnar.spark_types import SparkType
+from opchain.runtime.columnar.spark_types import SparkType, arrow_schema
 from opchain.runtime.columnar.type_mapping import columns_of, spark_type_of
 from opchain.runtime.connectors.file_buckets import BucketAssigner, OutputFileConfig, RollingPolicy
 from opchain.runtime.connectors.file_sink import FileSink

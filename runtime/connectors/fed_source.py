@@ -6,9 +6,8 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.columnar.arrow_types import arrow_schema, pyarrow
 from opchain.runtime.columnar.decode import records_of
-from opchain.runtime.columnar.spark_types import SparkType
+from opchain.runtime.columnar.spark_types import SparkType, arrow_schema, pyarrow
 from opchain.runtime.columnar.type_mapping import type_info_of
 from opchain.runtime.errors import GraphError, InternalError, UnsupportedFeatureError
 from opchain.runtime.functions.source import Source

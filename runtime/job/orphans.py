@@ -1,16 +1,21 @@
-"""What sinks have written and nobody will commit.
+"""Output of sinks that does not belong to the job's checkpoints: output that nobody will commit, and later commits.
 
-What is hidden is found by the job's lineage, and removed only while no task of the lineage runs whose output
+Hidden output is found by the job's lineage, and removed only while no task of the lineage runs whose output
 may count: when a bounded job has failed or has committed, and on the driver of an unbounded one between two
 epochs.
+
+A sink notes with its output which checkpoint it has committed last. If that is a later one than the last checkpoint,
+the directory of checkpoints was restored from a backup, and the epochs between would run again. Nobody can tell whether
+they give the same records, so the job does not start.
 """
 
 from __future__ import annotations
 
+import logging
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from opchain.runtime.errors import add_note
+from opchain.runtime.errors import CheckpointError, add_note
 from opchain.runtime.functions.sink import Committer, SinkOrigin
 from opchain.runtime.program.operator_specs import SinkCommitterSpec
 
@@ -87,3 +92,57 @@ def _beside(failure: BaseException, action: Callable[[], None]) -> None:
         action()
     except Exception as error:  # noqa: BLE001 - the first failure is what counts
         add_note(failure, f"and then sinks could not clean up: {type(error).__name__}: {error}")
+
+
+ACCEPT_DUPLICATES = "opchain.streaming.accept-duplicates"
+
+_LOG = logging.getLogger("opchain.epochs")
+
+
+def require_no_later_commits(
+    job: JobProgram,
+    lineage: str,
+    url: str,
+    last: int,
+    is_dropped: Callable[[int], bool],
+    *,
+    accepts_duplicates: bool = False,
+) -> None:
+    """Makes sure that no sink has committed a later checkpoint than the last one.
+
+    Args:
+        job: The job.
+        lineage: Its lineage.
+        url: The directory of its checkpoints.
+        last: The last checkpoint; 0 if there is none.
+        is_dropped: Whether a later checkpoint was dropped because it was damaged. Its epoch gives the same output again.
+        accepts_duplicates: Whether later commits are forgotten, so that what they wrote is written again.
+
+    Raises:
+        CheckpointError: A sink has.
+    """
+
+    def check(operator: OperatorProgram, committer: Committer) -> None:
+        where = f"'{operator.name}' ({operator.call_site})"
+        origin = SinkOrigin(lineage, operator.operator_id, where)
+        committed = committer.last_commit(origin)
+        if committed is None or committed <= last or is_dropped(committed):
+            return
+        if accepts_duplicates:
+            _LOG.warning(
+                "%s has committed checkpoint %d, and the last checkpoint of %s is %d: what it wrote since is written again",
+                where,
+                committed,
+                url,
+                last,
+            )
+            committer.reset_commits(origin, last)
+            return
+        raise CheckpointError(
+            f"{where} has committed checkpoint {committed}, and the last checkpoint of {url} is {last}: "
+            "the directory seems to be an older copy. To resume from there, either set "
+            f"{ACCEPT_DUPLICATES} = true, which writes the output of checkpoints {last + 1} to {committed} "
+            f"a second time; or remove that output yourself and reset the sink's note: {committer.how_to_reset(origin, last)}"
+        )
+
+    each_committer(job, check)

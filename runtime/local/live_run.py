@@ -15,8 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from opchain.runtime.job.held_interrupts import HeldInterrupts
 from opchain.runtime.job.progress import CountedProgress
+from opchain.runtime.job.run import HeldInterrupts
 from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
 from opchain.runtime.measurements.late_records import LateRecordWarnings
 from opchain.runtime.program.vertex_program import DRIVER

@@ -40,11 +40,12 @@ from opchain.runtime.mailbox.mail import (
     TaskActionExecutor,
 )
 from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor, YieldNotAllowedError
-from opchain.runtime.mailbox.mailbox_metrics import MailboxMetrics, MailboxStatistics
 from opchain.runtime.mailbox.mailbox_processor import (
     Controller,
     DefaultAction,
+    MailboxMetrics,
     MailboxProcessor,
+    MailboxStatistics,
     Suspension,
 )
 from opchain.runtime.mailbox.processing_time_service import (

@@ -12,32 +12,125 @@ With no mail, a turn costs one flag, `TaskMailbox.has_new_mail`, besides the def
 A turn runs at most the mail that was waiting when it began, so that mail which sends itself again,
 such as a timer that re-arms itself, cannot keep the input waiting.
 
-Flink: MailboxProcessor. There a suspended default action keeps the loop in its mail until it is
-resumed; here the turn ends after that mail, so that a generator can yield what the mail emitted.
-
 Records are too many to be mail. They are the default action: the loop calls it again and again, one
 buffer of input at a time, and looks for mail in between.
 
-Flink: MailboxDefaultAction with its Controller and Suspension.
+Flink: MailboxProcessor, MailboxDefaultAction with its Controller and Suspension. There a suspended default action keeps
+the loop in its mail until it is resumed; here the turn ends after that mail, so that a generator can yield what the mail
+emitted.
+
+The metrics are those of Flink's MailboxMetricsController (`numMailsProcessed`, `mailboxLatencyMs`), and the timers of
+TaskIOMetricGroup (`idleTimeMsPerSecond`, `backPressuredTimeMsPerSecond`, `busyTimeMsPerSecond`). Flink measures latency
+with a probe mail every second. Here each mail is stamped as it is put, so the latency is that of the task's own mail
+and needs no timer.
 """
 
 from __future__ import annotations
 
+import math
 import threading
+from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from opchain.runtime.errors import InternalError
 from opchain.runtime.mailbox.mail import IMMEDIATE, MAX_PRIORITY, MIN_PRIORITY, Mail
 from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor
-from opchain.runtime.mailbox.mailbox_metrics import MailboxMetrics
 from opchain.runtime.mailbox.task_mailbox import MailboxClosedError, MailboxState, TaskMailbox
+from opchain.runtime.mailbox.timer_service import PeriodTimer
 
 if TYPE_CHECKING:
     from opchain.runtime.mailbox.mail import TaskActionExecutor
-    from opchain.runtime.mailbox.timer_service import PeriodTimer
+
+LATENCY_WINDOW = 128
+"""How many of the latest mails the latency is taken over."""
+
+
+@dataclass(frozen=True, slots=True)
+class MailboxStatistics:
+    """One look at the metrics.
+
+    Attributes:
+        mails_processed: Mails run, those run by waiting operators included.
+        latencies_ns: From put to run, of the latest mails, in ascending order.
+        longest_queue: The most mails that waited at once, where the loop took them.
+        idle_ns: Time blocked because there was no input.
+        back_pressured_ns: Time blocked because the output was not taken.
+        busy_ns: All other time since the task started.
+    """
+
+    mails_processed: int
+    latencies_ns: tuple[int, ...]
+    longest_queue: int
+    idle_ns: int
+    back_pressured_ns: int
+    busy_ns: int
+
+    def latency_ns(self, quantile: float) -> int:
+        """The latency that this part of the latest mails did not exceed; 0 before the first mail.
+
+        Args:
+            quantile: Between 0 and 1: 0.5 is the median, 1 the longest.
+        """
+        if not self.latencies_ns:
+            return 0
+        rank = math.ceil(quantile * len(self.latencies_ns))
+        return self.latencies_ns[max(rank, 1) - 1]
+
+
+class MailboxMetrics:
+    """Counts as the loop goes; written by the mailbox thread, read from any.
+
+    Args:
+        clock_ns: The mailbox's clock. Busy time counts from now.
+
+    Attributes:
+        idle: Runs while the task waits for input.
+        back_pressured: Runs while the task waits until its output is taken.
+        longest_queue: The most mails that a turn found.
+    """
+
+    __slots__ = (
+        "_clock_ns",
+        "_latencies_ns",
+        "_mails_processed",
+        "_started_at_ns",
+        "back_pressured",
+        "idle",
+        "longest_queue",
+    )
+
+    def __init__(self, clock_ns: Callable[[], int]) -> None:
+        self._clock_ns = clock_ns
+        self._started_at_ns = clock_ns()
+        self._mails_processed = 0
+        self.longest_queue = 0
+        self._latencies_ns: deque[int] = deque(maxlen=LATENCY_WINDOW)
+        self.idle = PeriodTimer(clock_ns)
+        self.back_pressured = PeriodTimer(clock_ns)
+
+    def count(self, mail: Mail) -> None:
+        """Note that this mail is about to run; it has waited since it was put, or since measuring began."""
+        self._mails_processed += 1
+        put_at_ns = max(mail.put_at_ns, self._started_at_ns)
+        self._latencies_ns.append(self._clock_ns() - put_at_ns)
+
+    def statistics(self) -> MailboxStatistics:
+        """The numbers up to now."""
+        idle_ns = self.idle.total_ns
+        back_pressured_ns = self.back_pressured.total_ns
+        elapsed_ns = self._clock_ns() - self._started_at_ns
+        return MailboxStatistics(
+            mails_processed=self._mails_processed,
+            latencies_ns=tuple(sorted(self._latencies_ns.copy())),
+            longest_queue=self.longest_queue,
+            idle_ns=idle_ns,
+            back_pressured_ns=back_pressured_ns,
+            busy_ns=elapsed_ns - idle_ns - back_pressured_ns,
+        )
 
 
 class Suspension(Protocol):

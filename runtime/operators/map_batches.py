@@ -127,8 +127,8 @@ class MapBatchesOperator(UserFunctionOperator):
         )
 
     def _records_of_columns(self, batch: Any) -> Sequence[Any]:
-        from opchain.runtime.columnar.arrow_types import pyarrow  # noqa: PLC0415 - as above
         from opchain.runtime.columnar.decode import records_of, values_of  # noqa: PLC0415
+        from opchain.runtime.columnar.spark_types import pyarrow  # noqa: PLC0415 - as above
 
         arrow = pyarrow()
         if isinstance(batch, arrow.Table):

@@ -1,4 +1,4 @@
-"""What an executor gets of a job: frozen programs of vertices, and where their buffers go.
+"""What an executor gets of a job: frozen programs of vertices, where their buffers go, and what a slot needs.
 
 The compiler makes these from the JobGraph and the ExecutionPlan; they are pickled once, broadcast,
 and hold no state. Tasks are numbered over the whole job, stage by stage: `first_task + subtask`.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.state.keyed.hash_map_backend import HashMapBackend
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from opchain.runtime.program.operator_specs import OperatorSpec
     from opchain.runtime.state.keyed.keyed_backend import StateBackendSpec
@@ -256,3 +256,34 @@ class JobProgram:
         """The vertex and subtask of a task number."""
         vertex = self.vertices[self.vertex_number(task)]
         return vertex, task - vertex.first_task
+
+
+@dataclass(frozen=True, slots=True)
+class SlotResources:
+    """The resources of one slot.
+
+    `memory_mebi_bytes` is the sum of Flink's task heap, off-heap and managed memory: here the code and the
+    state of a task share its Python process. `external` has other resources by name, such as `gpu`.
+    """
+
+    group: str
+    cpu_cores: float
+    memory_mebi_bytes: int
+    external: tuple[tuple[str, float], ...] = ()
+
+
+def largest(slots: Iterable[SlotResources]) -> SlotResources | None:
+    """The least that suffices for each of the slots; None where there are none."""
+    found = list(slots)
+    if not found:
+        return None
+    external: dict[str, float] = {}
+    for slot in found:
+        for name, amount in slot.external:
+            external[name] = max(amount, external.get(name, 0.0))
+    return SlotResources(
+        ", ".join(dict.fromkeys(slot.group for slot in found)),
+        max(slot.cpu_cores for slot in found),
+        max(slot.memory_mebi_bytes for slot in found),
+        tuple(sorted(external.items())),
+    )

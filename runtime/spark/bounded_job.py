@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from opchain.runtime.job.dependencies import JobDependencies
-    from opchain.runtime.job.slot_resources import SlotResources
-    from opchain.runtime.program.vertex_program import JobProgram, StageProgram
+    from opchain.runtime.program.vertex_program import JobProgram, SlotResources, StageProgram
     from opchain.runtime.shipping.outcome import JobOutcome
     from opchain.runtime.spark.stage_progress import CountsAddress
 

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from opchain.runtime.job.dependencies import JobDependencies
-    from opchain.runtime.job.slot_resources import SlotResources
-    from opchain.runtime.program.vertex_program import JobProgram
+    from opchain.runtime.program.vertex_program import JobProgram, SlotResources
 
 
 def stream_dataframe(

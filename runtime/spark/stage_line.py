@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from opchain.runtime.errors import one_line_name
 from opchain.runtime.job.progress import stage_name, vertex_name
-from opchain.runtime.job.slot_resources import largest
+from opchain.runtime.program.vertex_program import largest
 from opchain.runtime.spark.exchange import shuffled, written_raw
 from opchain.runtime.spark.session import is_local
 from opchain.runtime.spark.stage_tasks import ShippedVertex
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from pyspark import RDD, Broadcast, SparkContext
     from pyspark.resource import ResourceProfile
 
-    from opchain.runtime.job.slot_resources import SlotResources
-    from opchain.runtime.program.vertex_program import JobProgram, StageProgram
+    from opchain.runtime.program.vertex_program import JobProgram, SlotResources, StageProgram
     from opchain.runtime.spark.stage_tasks import StageTasks
 
     MakeTasks = Callable[[StageProgram, StageProgram | None, tuple[ShippedVertex, ...]], StageTasks]

@@ -25,7 +25,7 @@ from opchain.runtime.records.wire import PayloadKind, frame, unframe
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from opchain.runtime.mailbox.mailbox_metrics import MailboxStatistics
+    from opchain.runtime.mailbox.mailbox_processor import MailboxStatistics
     from opchain.runtime.operators.context import TaskInfo
     from opchain.runtime.operators.operator import StreamOperator
     from opchain.runtime.task.input.input_gate import InputGate

@@ -11,7 +11,7 @@ from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import SlotSharingGroup, StreamExecutionEnvironment
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.client import JobStatus
-from opchain.runtime.job.slot_resources import SlotResources
+from opchain.runtime.program.vertex_program import SlotResources
 
 
 def environment() -> StreamExecutionEnvironment:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 from forms import Ran, job_of, seen
 
-from opchain.runtime.job.slot_resources import SlotResources
+from opchain.runtime.program.vertex_program import SlotResources
 from opchain.runtime.spark import stage_line as stage_resources
 from opchain.runtime.spark.bounded_job import spark_run
 from opchain.runtime.spark.stage_line import resource_profile, with_resources

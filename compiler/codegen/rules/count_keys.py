@@ -13,7 +13,7 @@
 -   )
 + keys_0.extend(values)
 
-Keys that are counted are gathered in a list, and counted together (runtime/task/key_counts.py).
+Keys that are counted are gathered in a list, and counted together (runtime/operators/pending_batch.py).
 """
 
 from __future__ import annotations

@@ -16,10 +16,9 @@ from opchain.compiler.graph.plan import made
 from opchain.compiler.graph.transformation import UNSET
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan
-from opchain.compiler.plan.generated_text import generated_modules
 from opchain.compiler.plan.page.in_notebook import link_to, plan_picture
 from opchain.compiler.plan.page.numbers import no_numbers_yet, page_numbers
-from opchain.compiler.plan.text import plan_text, without_call_sites
+from opchain.compiler.plan.text import generated_modules, plan_text, without_call_sites
 from opchain.runtime.errors import StreamError
 
 if TYPE_CHECKING:

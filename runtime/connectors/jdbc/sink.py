@@ -1,29 +1,42 @@
 """JdbcSink: runs a statement of PostgreSQL with each record, exactly once; `mysql` does so for MySQL.
 
 Tasks copy rows to tables in which they wait, and the driver runs the statement with them when the checkpoint,
-or the bounded job, is complete: see `staging` and `committer`.
+or the bounded job, is complete: see `staging`.
 
 Rejected: `PREPARE TRANSACTION`, which is what Flink's exactly-once sink does by XA. PostgreSQL has it switched
 off unless it is started with another setting. And a prepared transaction holds its locks until it is
 committed: a second attempt of a task, or another subtask with the same key, waits for the first, whose commit
 waits for both. Rows that wait hold no locks, and nothing is seen until all of a checkpoint is. They cost one
 more write.
+
+A commit is one transaction for all rows of a checkpoint, from all subtasks. The statement runs in the server once per
+row, in the order of subtasks and records, so rows of one key come one after the other. The same transaction notes the
+checkpoint and removes the rows that waited, with all that losing attempts and killed runs of this sink have left. So a
+checkpoint that is committed again finds its note. Rows that have vanished without a note are an error.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.connectors.jdbc.mysql import MySqlSink, is_mysql
 from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions, JdbcExecutionOptions
+from opchain.runtime.connectors.jdbc.staging import StagedRows, block_for_rows, connect, psycopg
 from opchain.runtime.connectors.jdbc.statement import parse_statement
+from opchain.runtime.connectors.jdbc.writer import JdbcWriter, retried
+from opchain.runtime.errors import SinkError
 from opchain.runtime.functions.sink import Committer, Sink, SinkWriter, origin_of
 from opchain.runtime.functions.source_sink_functions import TwoPhaseSinkFunction
 from opchain.runtime.types.record_types import RowTypeInfo
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from opchain.runtime.connectors.jdbc.statement import Statement
     from opchain.runtime.functions.function import RuntimeContext
+    from opchain.runtime.functions.sink import SinkOrigin
 
 
 class JdbcSink(TwoPhaseSinkFunction[Any]):
@@ -105,18 +118,200 @@ class _PostgresSink(Sink[Any]):
 
     def create_writer(self, context: RuntimeContext) -> SinkWriter[Any]:
         """Connects, and sees whether the server takes the statement."""
-        from opchain.runtime.connectors.jdbc.writer import JdbcWriter  # noqa: PLC0415 - few jobs write to databases
-
         statement = parse_statement(self.sql)
         return JdbcWriter(statement, self.connection, self.execution, origin_of(context))
 
     def create_committer(self) -> Committer:
         """Runs the statement."""
-        from opchain.runtime.connectors.jdbc.committer import JdbcCommitter  # noqa: PLC0415 - likewise
-
         return JdbcCommitter(parse_statement(self.sql), self.connection, self.execution)
 
 
 def _check(value: Any, kind: type, wanted: str) -> None:
     if not isinstance(value, kind):
         raise TypeError(f"JdbcSink.sink got {value!r}; it takes {wanted} there")
+
+
+_ROWS = """\
+SELECT staged.* FROM {staged} AS staged
+        JOIN unnest({batches}::uuid[]) WITH ORDINALITY AS wanted (batch, place) USING (batch)
+        ORDER BY wanted.place, staged.number"""
+
+
+class JdbcCommitter(Committer):
+    """Commits on the driver, on a connection of its own."""
+
+    def __init__(
+        self,
+        statement: Statement,
+        connection: JdbcConnectionOptions,
+        execution: JdbcExecutionOptions,
+    ) -> None:
+        self._statement = statement
+        self._options = connection
+        self._execution = execution
+        self._connection: Any = None
+
+    def commit(self, committables: Sequence[StagedRows]) -> None:
+        """Moves the rows; those that were moved before stay where they are.
+
+        Raises:
+            SinkError: The database can't be reached, refuses a row, or has lost rows that waited.
+        """
+        for _, batches in groupby(committables, key=lambda item: item[:4]):
+            found = list(batches)
+            retried(
+                lambda found=found: self._commit(found),  # type: ignore[misc]
+                self.close,
+                self._execution.max_retries,
+                found[0].where,
+            )
+
+    def discard_orphans(self, origin: SinkOrigin, confirm: Callable[[], None]) -> None:
+        """Removes the rows of the sink that wait."""
+
+        def discard() -> None:
+            connection = self._connected()
+            if connection.execute("SELECT to_regclass('opchain_batches')").fetchone()[0] is None:
+                return  # the first task of the first run has not come so far
+            with connection.transaction():
+                _remove_all(connection, origin.lineage, origin.operator_id)
+                confirm()
+
+        retried(discard, self.close, self._execution.max_retries, origin.where)
+
+    def last_commit(self, origin: SinkOrigin) -> int | None:
+        """What `opchain_commits` says of the sink."""
+
+        def ask() -> int | None:
+            connection = self._connected()
+            if connection.execute("SELECT to_regclass('opchain_commits')").fetchone()[0] is None:
+                return None
+            noted = connection.execute(
+                "SELECT checkpoint_id FROM opchain_commits WHERE (lineage, operator) = (%s, %s)",
+                [origin.lineage, origin.operator_id],
+            ).fetchone()
+            return None if noted is None else int(noted[0])
+
+        return retried(ask, self.close, self._execution.max_retries, origin.where)
+
+    def reset_commits(self, origin: SinkOrigin, checkpoint_id: int) -> None:
+        """Has the note say no more than that a checkpoint was committed."""
+
+        def reset() -> None:
+            self._connected().execute(
+                "UPDATE opchain_commits SET checkpoint_id = %s "
+                "WHERE (lineage, operator) = (%s, %s) AND checkpoint_id > %s",
+                [checkpoint_id, origin.lineage, origin.operator_id, checkpoint_id],
+            )
+
+        retried(reset, self.close, self._execution.max_retries, origin.where)
+
+    def how_to_reset(self, origin: SinkOrigin, checkpoint_id: int) -> str:
+        """The statement to run."""
+        return (
+            f"UPDATE opchain_commits SET checkpoint_id = {checkpoint_id} "  # noqa: S608 - for a person to read
+            f"WHERE lineage = '{origin.lineage}' AND operator = '{origin.operator_id}'"
+        )
+
+    def close(self) -> None:
+        """Ends the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _commit(self, batches: list[StagedRows]) -> None:
+        library, connection = psycopg(), self._connected()
+        try:
+            with connection.transaction():
+                if not _is_committed(connection, batches):
+                    self._run(connection, batches)
+                    _remove(connection, batches)
+                    _note(connection, batches[0])
+        except library.OperationalError:
+            raise
+        except library.Error as error:
+            raise _refused(error, batches[0]) from error
+
+    def _connected(self) -> Any:
+        if self._connection is None:
+            self._connection = connect(self._options)
+        return self._connection
+
+    def _run(self, connection: Any, batches: list[StagedRows]) -> None:
+        first = batches[0]
+        wanted = psycopg().sql.Literal([item.batch for item in batches]).as_string(connection)
+        rows = _ROWS.format(staged=first.staged, batches=wanted)
+        connection.execute(block_for_rows(self._statement, first.columns, rows))
+
+
+def _is_committed(connection: Any, batches: list[StagedRows]) -> bool:
+    """Whether these were committed before; nobody else commits for the sink until the transaction ends."""
+    first = batches[0]
+    if first.checkpoint_id is None:
+        waiting = connection.execute(
+            "SELECT batch FROM opchain_batches WHERE batch = ANY(%s) FOR UPDATE",
+            [[item.batch for item in batches]],
+        )
+        return not waiting.fetchall()
+    sink = [first.lineage, first.operator_id]
+    connection.execute(
+        "INSERT INTO opchain_commits VALUES (%s, %s, -1) ON CONFLICT DO NOTHING", sink
+    )
+    noted = connection.execute(
+        "SELECT checkpoint_id FROM opchain_commits WHERE (lineage, operator) = (%s, %s) FOR UPDATE",
+        sink,
+    )
+    return bool(noted.fetchone()[0] >= first.checkpoint_id)
+
+
+def _remove(connection: Any, batches: list[StagedRows]) -> None:
+    """Removes the rows that were moved, and what else the sink has left."""
+    first, wanted = batches[0], sum(item.rows for item in batches)
+    moved = connection.execute(
+        f"DELETE FROM {first.staged} WHERE batch = ANY(%s)",  # noqa: S608 - a name of ours
+        [[item.batch for item in batches]],
+    ).rowcount
+    if moved != wanted:
+        raise SinkError(
+            f"{first.where}: {wanted} rows of {_checkpoint(first)} were written by the tasks, "
+            f"but {moved} are in {first.staged}: the others were removed. Nothing was "
+            "committed; restore the table, or start the job from an earlier checkpoint"
+        )
+    _remove_all(connection, first.lineage, first.operator_id)
+
+
+def _remove_all(connection: Any, lineage: str, operator_id: str) -> None:
+    left = connection.execute(
+        "DELETE FROM opchain_batches WHERE (lineage, operator) = (%s, %s) RETURNING batch, staged",
+        [lineage, operator_id],
+    ).fetchall()
+    for staged in sorted({staged for _, staged in left}):
+        connection.execute(
+            psycopg()
+            .sql.SQL("DELETE FROM {} WHERE batch = ANY(%s)")
+            .format(psycopg().sql.Identifier(staged)),
+            [[batch for batch, of in left if of == staged]],
+        )
+
+
+def _note(connection: Any, first: StagedRows) -> None:
+    if first.checkpoint_id is not None:
+        connection.execute(
+            "UPDATE opchain_commits SET checkpoint_id = %s, committed_at = now() "
+            "WHERE (lineage, operator) = (%s, %s)",
+            [first.checkpoint_id, first.lineage, first.operator_id],
+        )
+
+
+def _refused(error: Any, first: StagedRows) -> SinkError:
+    said = error.diag
+    parts = (said.message_primary or str(error), said.message_detail, said.message_hint)
+    return SinkError(
+        f"{first.where}: the rows of {_checkpoint(first)} can't be committed: "
+        f"{'; '.join(' '.join(part.split()) for part in parts if part)}. Nothing was committed; "
+        f"correct the table and start the job again"
+    )
+
+
+def _checkpoint(first: StagedRows) -> str:
+    return "the job" if first.checkpoint_id is None else f"checkpoint {first.checkpoint_id}"

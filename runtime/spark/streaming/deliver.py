@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.columnar.arrow_types import arrow_schema, pyarrow
-from opchain.runtime.columnar.spark_types import SparkType
+from opchain.runtime.columnar.spark_types import SparkType, arrow_schema, pyarrow
 from opchain.runtime.records.elements import MIN_WATERMARK, Buffer
 from opchain.runtime.spark.exchange import addressed
 

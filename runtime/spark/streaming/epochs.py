@@ -45,8 +45,7 @@ from opchain.runtime.epochs.epoch_progress import (
 from opchain.runtime.epochs.event_time import epoch_time_ms, sources_ahead
 from opchain.runtime.epochs.live_tasks import live_tasks, operators_with_state, restored_vertices
 from opchain.runtime.errors import CheckpointError, CheckpointFailedError, CorruptCheckpointError
-from opchain.runtime.job.commit_notes import require_no_later_commits
-from opchain.runtime.job.orphans import abort_epoch, discard_orphans
+from opchain.runtime.job.orphans import abort_epoch, discard_orphans, require_no_later_commits
 from opchain.runtime.shipping.outcome import (
     JobOutcome,
     commit,

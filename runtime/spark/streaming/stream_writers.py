@@ -12,9 +12,8 @@ import pickle
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opchain.runtime.columnar.arrow_types import pyarrow
 from opchain.runtime.columnar.encode import RecordEncoder
-from opchain.runtime.columnar.spark_types import SparkType
+from opchain.runtime.columnar.spark_types import SparkType, pyarrow
 from opchain.runtime.columnar.type_mapping import columns_of
 from opchain.runtime.errors import SinkError, short_repr
 from opchain.runtime.functions.sink import Committer, SinkWriter

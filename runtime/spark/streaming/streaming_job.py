@@ -76,8 +76,7 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.epochs.epoch_history import EpochListener
     from opchain.runtime.job.dependencies import JobDependencies
-    from opchain.runtime.job.slot_resources import SlotResources
-    from opchain.runtime.program.vertex_program import JobProgram
+    from opchain.runtime.program.vertex_program import JobProgram, SlotResources
 
 _LOG = logging.getLogger("opchain.job")
 

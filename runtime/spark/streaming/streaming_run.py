@@ -12,8 +12,7 @@ from opchain.runtime.checkpoint.job_requests import JobRequest
 from opchain.runtime.errors import CheckpointError
 from opchain.runtime.job.client import CompletableFuture, JobStatus
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
-from opchain.runtime.job.held_interrupts import HeldInterrupts
-from opchain.runtime.job.run import CANCELLING_S, JobRun
+from opchain.runtime.job.run import CANCELLING_S, HeldInterrupts, JobRun
 from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.spark.session import active_or_new_session
 from opchain.runtime.spark.streaming.streaming_job import NO_LIMIT, StreamingJob
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.job_requests import Kind
     from opchain.runtime.epochs.epoch_history import EpochListener
     from opchain.runtime.job.dependencies import JobDependencies
-    from opchain.runtime.job.slot_resources import SlotResources
-    from opchain.runtime.program.vertex_program import JobProgram
+    from opchain.runtime.program.vertex_program import JobProgram, SlotResources
     from opchain.runtime.spark.streaming.settings import StreamingSettings
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from opchain.common import WatermarkStrategy
-from opchain.compiler.passes.edge_analysis import combining_vertices, edges_with_timestamps
+from opchain.compiler.passes.assemble_programs import combining_vertices, edges_with_timestamps
 from opchain.datastream.functions import ReduceFunction
 
 

@@ -6,7 +6,7 @@ import pytest
 from forms import FORMS, run_form, seen
 
 from opchain.common import WatermarkStrategy
-from opchain.compiler.passes.edge_analysis import edges_with_timestamps
+from opchain.compiler.passes.assemble_programs import edges_with_timestamps
 from opchain.datastream.functions import (
     FlatMapFunction,
     KeyedProcessFunction,

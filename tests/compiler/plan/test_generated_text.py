@@ -4,7 +4,7 @@ import pytest
 from programs import drawn
 
 from opchain.compiler.passes.pipeline import compile_program
-from opchain.compiler.plan.generated_text import generated_modules, generated_text
+from opchain.compiler.plan.text import generated_modules, generated_text
 
 
 def test_there_is_a_module_for_each_vertex_in_the_order_of_the_plan() -> None:

@@ -15,8 +15,7 @@ from opchain.common import Configuration, Duration, ExecutionConfig, Types
 from opchain.common.restart_strategy import RestartStrategies
 from opchain.common.serialization import Encoder, SimpleStringSchema
 from opchain.compiler.settings.job_settings import JobSettings
-from opchain.compiler.settings.settings_reader import key_of, known_keys
-from opchain.compiler.settings.without_effect import declared_options
+from opchain.compiler.settings.settings_reader import declared_options, key_of, known_keys
 from opchain.datastream import (
     CheckpointConfig,
     CheckpointingMode,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from opchain.compiler.table.refusals import refused, refuses
+from opchain.compiler.dsl.argument_checks import refused, refuses
 from opchain.runtime.errors import UnsupportedFeatureError
 
 

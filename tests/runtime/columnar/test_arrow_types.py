@@ -5,8 +5,7 @@ import sys
 import pyarrow as pa
 import pytest
 
-from opchain.runtime.columnar.arrow_types import arrow_schema, pyarrow
-from opchain.runtime.columnar.spark_types import SparkType
+from opchain.runtime.columnar.spark_types import SparkType, arrow_schema, pyarrow
 from opchain.runtime.errors import MissingLibraryError
 
 COLUMNS = SparkType.read(

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from opchain.common import Types
-from opchain.runtime.columnar.arrow_types import arrow_schema
-from opchain.runtime.columnar.spark_types import SparkType, struct_type
+from opchain.runtime.columnar.spark_types import SparkType, arrow_schema, struct_type
 from opchain.runtime.connectors.arrow_sink import DataFrameSink
 from opchain.runtime.errors import GraphError, InternalError
 

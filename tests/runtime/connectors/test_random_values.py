@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.connectors.random_values import (
+from opchain.runtime.connectors.data_generator import (
     RandomBoolean,
     RandomDecimal,
     RandomFloat,
     RandomInteger,
     RandomText,
     RowGenerator,
-    Sequence,
+    SequenceGenerator,
     SometimesNull,
     _mixed,
     draw,
@@ -87,19 +87,19 @@ def test_texts_have_their_length(length: int) -> None:
     [(int, 7), (float, 7.0), (str, "7"), (decimal.Decimal, decimal.Decimal(7))],
 )
 def test_a_sequence_counts_in_any_type(kind: Any, expected: Any) -> None:
-    value = Sequence(5, kind).value(2)
+    value = SequenceGenerator(5, kind).value(2)
     assert value == expected
     assert type(value) is type(expected)
 
 
 def test_some_are_null_about_as_often_as_asked_for() -> None:
-    of = SometimesNull(seed_of("null a"), 0.25, Sequence(0))
+    of = SometimesNull(seed_of("null a"), 0.25, SequenceGenerator(0))
     values = [of.value(index) for index in MANY]
     assert 400 < values.count(None) < 600
     assert all(value in (None, index) for index, value in enumerate(values))
 
 
 def test_rows_have_names_and_travel() -> None:
-    generate = RowGenerator((("id", Sequence(1)), ("flag", RandomBoolean(3))))
+    generate = RowGenerator((("id", SequenceGenerator(1)), ("flag", RandomBoolean(3))))
     row = pickle.loads(pickle.dumps(generate))(4)
     assert (row.id, row[0], row.flag) == (5, 5, generate(4).flag)

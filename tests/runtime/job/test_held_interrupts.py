@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.job.held_interrupts import HeldInterrupts
+from opchain.runtime.job.run import HeldInterrupts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from opchain.runtime.job.slot_resources import SlotResources, largest
+from opchain.runtime.program.vertex_program import SlotResources, largest
 
 
 def test_the_largest_suffices_for_all() -> None:

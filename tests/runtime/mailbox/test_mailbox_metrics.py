@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from opchain.runtime.mailbox import Mail, MailboxMetrics, TaskMailbox
-from opchain.runtime.mailbox.mailbox_metrics import LATENCY_WINDOW, MailboxStatistics
+from opchain.runtime.mailbox.mailbox_processor import LATENCY_WINDOW, MailboxStatistics
 from opchain.runtime.testing.operator_harness import ManualClock
 
 MS = 1_000_000

@@ -8,8 +8,8 @@ from programs import PROGRAMS, drawn
 
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan
-from opchain.compiler.plan.generated_text import generated_modules
 from opchain.compiler.plan.page.render import page_contents, vertex_details
+from opchain.compiler.plan.text import generated_modules
 
 
 def contents(name: str) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from opchain.runtime.connectors.jdbc.committer import JdbcCommitter
 from opchain.runtime.connectors.jdbc.options import JdbcExecutionOptions
+from opchain.runtime.connectors.jdbc.sink import JdbcCommitter
 from opchain.runtime.connectors.jdbc.statement import parse_statement
 from opchain.runtime.connectors.jdbc.writer import JdbcWriter
 from opchain.runtime.errors import CheckpointInUseError, SinkError
