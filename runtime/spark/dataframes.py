@@ -238,8 +238,6 @@ def schema_text(schema: Any, session: SparkSession) -> str:
     from pyspark.errors import PySparkException  # noqa: PLC0415
     from pyspark.sql.types import DataType  # noqa: PLC0415
 
-    from opchain.runtime.errors import GraphError  # noqa: PLC0415
-
     del session  # fromDDL asks the JVM, which is there since the session is
     try:
         return str(DataType.fromDDL(schema).json())

@@ -249,7 +249,7 @@ def _operator(source: DeliveredSource) -> ProgramOperator:
     return program_operator(source.operator, source.parallelism, None)
 
 
-_LOG, _KEPT = f"{OFFSETS}/offsets", "replaced-offsets"
+_OFFSET_LOG, _KEPT = f"{OFFSETS}/offsets", "replaced-offsets"
 
 
 class InputRestoredError(StreamError):
@@ -258,13 +258,13 @@ class InputRestoredError(StreamError):
 
 def save_input(storage: CheckpointStorage, last: int) -> None:
     """Moves aside what Spark's log has for the micro-batches behind one."""
-    for name in storage.children(_LOG):
+    for name in storage.children(_OFFSET_LOG):
         number = name.removeprefix(".").removesuffix(".crc")
         if not number.isdecimal() or int(number) <= last:
             continue
         if name == number:
-            storage.write(f"{_KEPT}/{name}", storage.read(f"{_LOG}/{name}"))
-        storage.delete(f"{_LOG}/{name}")
+            storage.write(f"{_KEPT}/{name}", storage.read(f"{_OFFSET_LOG}/{name}"))
+        storage.delete(f"{_OFFSET_LOG}/{name}")
 
 
 class SavedInput:
@@ -284,10 +284,10 @@ class SavedInput:
             return
         storage = self._storage
         kept = storage.read(f"{_KEPT}/{batch}")
-        if storage.read(f"{_LOG}/{batch}") == kept:
+        if storage.read(f"{_OFFSET_LOG}/{batch}") == kept:
             return
-        storage.delete(f"{_LOG}/.{batch}.crc")  # that of what Spark wrote
-        storage.write(f"{_LOG}/{batch}", kept)
+        storage.delete(f"{_OFFSET_LOG}/.{batch}.crc")  # that of what Spark wrote
+        storage.write(f"{_OFFSET_LOG}/{batch}", kept)
         raise InputRestoredError(f"{storage.url}: micro-batch {batch} has its input restored")
 
     def forget(self, batch: int) -> None:
