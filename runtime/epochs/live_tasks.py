@@ -103,8 +103,6 @@ class LiveTasks:
                 _LOG.warning("a task of a job that is over could not be closed", exc_info=True)
 
 
-_LOG = logging.getLogger(__name__)
-
 _runs: dict[str, LiveTasks] = {}
 
 
