@@ -300,6 +300,27 @@ def reads(node: ast.AST | Sequence[ast.AST], variable: str) -> int:
     )
 
 
+def calls_of(block: Sequence[ast.stmt], names: set[str]) -> Iterator[tuple[ast.stmt, ast.Call]]:
+    """The calls of some names with one argument, and the statements that they are in."""
+    for statement in all_statements(block):
+        for expression in own_expressions(statement):
+            for node in ast.walk(expression):
+                if is_call_of(node, names):
+                    yield statement, node  # type: ignore[misc]
+
+
+def is_call_of(node: ast.AST, names: set[str]) -> bool:
+    """Whether an expression calls one of these names with one argument."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in names
+        and len(node.args) == 1
+        and not node.keywords
+        and not isinstance(node.args[0], ast.Starred)
+    )
+
+
 def stores(block: Sequence[ast.stmt]) -> dict[str, int]:
     """How often each variable is set in a block; a copy is the same record."""
     found: dict[str, int] = {}

@@ -94,21 +94,14 @@ _RECORDS: dict[type, type] = {
     SimpleStringSchema: str,
 }
 
-_TEXT_METHODS = frozenset(
-    {
-        *(
-            "capitalize",
-            "casefold",
-            "expandtabs",
-            "lower",
-            "lstrip",
-            "removeprefix",
-            "removesuffix",
-        ),
-        *("replace", "rstrip", "strip", "swapcase", "title", "upper", "zfill"),
-    }
-)
-_LIST_METHODS = frozenset({"split", "rsplit", "splitlines"})
+_TEXT_METHODS: dict[str, StaticType] = {
+    **dict.fromkeys(("capitalize", "casefold", "expandtabs", "lower", "lstrip"), str),
+    **dict.fromkeys(("removeprefix", "removesuffix", "replace", "rstrip", "strip"), str),
+    **dict.fromkeys(("swapcase", "title", "upper", "zfill"), str),
+    **dict.fromkeys(("split", "rsplit", "splitlines"), IterableOf(str)),
+}
+"""What methods of texts give."""
+
 _KEEPS_NUMBERS = (ast.Add, ast.Sub, ast.Mult)
 _KEEPS_INTS = (*_KEEPS_NUMBERS, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr, ast.BitXor)
 
@@ -211,12 +204,10 @@ def _of_item(node: ast.Subscript, names: Names) -> StaticType | None:
 
 def _of_call(node: ast.Call, names: Names) -> StaticType | None:
     called = node.func
-    if isinstance(called, ast.Attribute) and type_of(called.value, names) is str:
-        if called.attr in _LIST_METHODS and not node.keywords:
-            return IterableOf(str)
-        return str if called.attr in _TEXT_METHODS and not node.keywords else None
-    if not isinstance(called, ast.Name) or node.keywords:
+    if node.keywords or not isinstance(called, (ast.Attribute, ast.Name)):
         return None
+    if isinstance(called, ast.Attribute):
+        return _TEXT_METHODS.get(called.attr) if type_of(called.value, names) is str else None
     if called.id.startswith(_GIVE_TEXT):
         return str
     if called.id == "str":

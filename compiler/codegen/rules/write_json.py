@@ -31,20 +31,9 @@ def write_json(form: Form) -> None:
     if not dumps:
         return
     for function in form.functions:
-        if not function.guards:
-            continue
-        for statement in f.all_statements(function.body):
-            for expression in f.own_expressions(statement):
-                for node in ast.walk(expression):
-                    if (
-                        isinstance(node, ast.Call)
-                        and isinstance(node.func, ast.Name)
-                        and node.func.id in dumps
-                        and len(node.args) == 1
-                        and not node.keywords
-                        and not isinstance(node.args[0], ast.Starred)
-                    ):
-                        _rewrite(form, node, f.operator_of(statement))
+        if function.guards:
+            for statement, call in f.calls_of(function.body, dumps):
+                _rewrite(form, call, f.operator_of(statement))
 
 
 def _rewrite(form: Form, call: ast.Call, operator: int) -> None:
