@@ -26,7 +26,13 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.chain_tree import ChainTree
 from opchain.compiler.codegen.function_source import plain_function
-from opchain.compiler.codegen.static_types import ColumnsOf, CombinedOf, Traveling, records_of
+from opchain.compiler.codegen.static_types import (
+    ColumnsOf,
+    CombinedOf,
+    JsonOf,
+    Traveling,
+    records_of,
+)
 from opchain.runtime.errors import one_line_name
 from opchain.runtime.functions.function import has_lifecycle
 from opchain.runtime.functions.process_functions import has_on_timer
@@ -145,7 +151,7 @@ class _Lowering:
         if isinstance(known, ColumnsOf):
             function.types["values"] = known
             known = known.record
-        if isinstance(known, CombinedOf):
+        if isinstance(known, (CombinedOf, JsonOf)):
             function.types["values"], known = known, None
         function.types["value"] = known
         function.fresh.add("value")

@@ -72,6 +72,11 @@ class CombinedOf:
 
 
 @dataclass(frozen=True, slots=True)
+class JsonOf:
+    """Dictionaries that are sent as the texts of JSON that they were parsed from; or, in some batches, as they are."""
+
+
+@dataclass(frozen=True, slots=True)
 class Traveling:
     """What is known of the records of an edge: their type, and the item of a record that is its timestamp.
 
@@ -84,7 +89,7 @@ class Traveling:
     is_certain: bool = True
 
 
-StaticType: TypeAlias = "type | TupleOf | IterableOf | ColumnsOf | CombinedOf"
+StaticType: TypeAlias = "type | TupleOf | IterableOf | ColumnsOf | CombinedOf | JsonOf"
 Names: TypeAlias = "Mapping[str, StaticType | None]"
 
 _RECORDS: dict[type, type] = {

@@ -13,7 +13,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.operators.reduce import ABSENT
-from opchain.runtime.records.columns import KEY_AND_PAIR, Columns
+from opchain.runtime.records.columns import JSON, KEY_AND_PAIR, Columns
 from opchain.runtime.state.keys.key_identity import key_of
 
 if TYPE_CHECKING:
@@ -181,6 +181,8 @@ class PendingBatch:
         """The list of one field of the records that are tuples and held by fields."""
         if self.columns is None:
             self.columns = Columns.empty(layout)
+            if layout == JSON:
+                self.key_column = self.keys
         return self.columns.field(position)
 
     def column_of_keys(self, layout: Layout, position: int) -> list[Any]:
@@ -210,14 +212,15 @@ class PendingBatch:
 
     def _write(self, values: list[Any] | Columns, keys: list[Any] | None) -> None:
         timestamps, count = self.timestamps, len(values)
-        # Where parts of a batch went both ways, the other records' timestamps follow.
+        # Where parts of a batch went both ways, the other records' timestamps and keys follow.
         own = timestamps if timestamps is None or len(timestamps) == count else timestamps[:count]
-        self.target.write_batch(values, own, keys)
+        own_keys = keys if keys is None or len(keys) == count else keys[:count]
+        self.target.write_batch(values, own, own_keys)
         values.clear()
         if timestamps is not None:
             del timestamps[:count]
         if keys is not None:
-            keys.clear()
+            del keys[:count]
 
     def finish(self) -> None:
         """Called when the chain will emit no more."""

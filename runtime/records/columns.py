@@ -6,13 +6,19 @@
 Two lists of ints are pickled and read in half the time that pairs take (32 ns and 59 ns a record), and nobody
 makes the pairs. A field that is the same in all, such as the 1 of what is to be counted, is held once. To whoever
 does not know of this, it is a sequence of the tuples.
+
+Dictionaries that were just parsed from JSON are held as the texts, in one list (`JSON`). A text of 90 bytes takes 0.1
+microseconds to pickle and read, its dictionary of five fields 0.9.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, overload
+
+from opchain.runtime.records.json_texts import fast_loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,9 +32,14 @@ TUPLE = "tuple"
 KEY_AND_PAIR: tuple[Layout, Layout] = (((), (TUPLE, 0, 1)), ((), (TUPLE, 1, 0)))
 """Records (key, pair), by the field of the pair that is the key again; a list has keys, another the other field."""
 
+JSON: Layout = (("json",),)
+"""Dictionaries, as the texts of JSON that they are."""
+
+_loads = lru_cache(maxsize=1)(fast_loads)
+
 
 class Columns(Sequence[Any]):
-    """The tuples.
+    """The tuples, or the dictionaries.
 
     Args:
         lists: The entries of each field that has a list.
@@ -44,7 +55,8 @@ class Columns(Sequence[Any]):
     @classmethod
     def empty(cls, layout: Layout) -> Columns:
         """No tuples yet."""
-        return cls([[] for entry in layout if not entry], layout)
+        count = 1 if layout == JSON else sum(not entry for entry in layout)
+        return cls([[] for _ in range(count)], layout)
 
     @classmethod
     def of_records(cls, records: Sequence[Any], layout: Layout) -> Columns:
@@ -67,9 +79,11 @@ class Columns(Sequence[Any]):
             return zip(*self.lists, *beside, strict=False)  # beside may have no end
         return self.lists[0]
 
-    def record(self, fields: Iterable[Any]) -> tuple[Any, ...]:
-        """The tuple that has these entries in the fields with lists."""
+    def record(self, fields: Iterable[Any]) -> Any:
+        """The record that has these entries in the fields with lists."""
         given = list(fields)
+        if self.layout == JSON:
+            return _loads()(given[0])
         entries = iter(given)
         return tuple(
             next(entries)
@@ -89,6 +103,8 @@ class Columns(Sequence[Any]):
         return len(self.lists[0])
 
     def __iter__(self) -> Iterator[Any]:
+        if self.layout == JSON:
+            return map(_loads(), self.lists[0])
         columns = iter(self.lists)
         fields: list[Iterable[Any]] = []
         for entry in self.layout:

@@ -7,6 +7,7 @@ The exception keeps its type and gets notes.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from opchain.runtime.operators.operator import StreamOperator
 from opchain.runtime.operators.pending_batch import PendingBatch
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR
 from opchain.runtime.records.columns import Columns
+from opchain.runtime.records.json_texts import are_fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,11 +120,18 @@ def _newest_value(variables: dict[str, Any], index: int, vertex: VertexProgram) 
     while index >= 0:
         name = f"value_{index}"
         if name in variables:
-            return [variables[name]]
+            return [_whole(variables[name], variables)]
         index = vertex.operators[index].parent
     if "value" in variables:
-        return [variables["value"]]
+        return [_whole(variables["value"], variables)]
     return _by_fields(variables)
+
+
+def _whole(record: Any, variables: dict[str, Any]) -> Any:
+    """The dictionary of which generated code has decoded some fields; any other record as it is."""
+    if not are_fields(record):
+        return record
+    return json.loads(variables["text"] if "text" in variables else variables["value"])
 
 
 def _by_fields(variables: dict[str, Any]) -> Sequence[Any]:

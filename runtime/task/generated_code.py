@@ -1,10 +1,4 @@
-"""From shipped source text to bound functions: compiled once per worker process, named in tracebacks.
-
-Generated code reads JSON by msgspec where it is installed. msgspec is as strict as `json.loads` and gives equal values
-wherever it gives any (tests/runtime/formats/test_fast_json.py). Text that msgspec refuses goes through `json.loads`,
-which accepts some of it (NaN, lone surrogates, numbers that overflow). A dictionary of a 70-byte text takes 1.7
-microseconds with `json.loads`, 0.4 with msgspec, and 0.2 for three of its fields.
-"""
+"""From shipped source text to bound functions: compiled once per worker process, named in tracebacks."""
 
 from __future__ import annotations
 
@@ -12,7 +6,6 @@ import inspect
 import json
 import linecache
 import operator
-import sys
 from functools import lru_cache, partial
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -24,6 +17,7 @@ from opchain.runtime.operators.process import is_tagged
 from opchain.runtime.operators.reduce import ABSENT
 from opchain.runtime.records import arrays
 from opchain.runtime.records.columns import Columns
+from opchain.runtime.records.json_texts import JsonFields, fast_loads
 from opchain.runtime.records.record_copy import FROZEN, private
 from opchain.runtime.state.keyed.keyed_backend import VOID
 from opchain.runtime.time import timer_millis
@@ -33,64 +27,6 @@ if TYPE_CHECKING:
 
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.task.operator_chain import OperatorChain
-
-
-_MOST_DIGITS = getattr(sys, "get_int_max_str_digits", lambda: 0)() or sys.maxsize
-"""In a longer text there may be an int that `json.loads` refuses as too long."""
-
-
-def fast_loads() -> Callable[[Any], Any]:
-    """A function that does what `json.loads` does with one argument."""
-    try:
-        import msgspec  # noqa: PLC0415 - it may be missing
-    except ImportError:
-        return json.loads
-    decode = msgspec.json.Decoder().decode
-    malformed = msgspec.DecodeError
-
-    def loads(text: Any) -> Any:
-        if text.__class__ is str and len(text) <= _MOST_DIGITS:
-            try:
-                return decode(text)
-            except (malformed, UnicodeError, RecursionError):
-                pass  # json.loads decides
-        return json.loads(text)
-
-    return loads
-
-
-class JsonFields:
-    """Reads some fields of texts of JSON objects, a batch at a time.
-
-    Args:
-        fields: The names of the fields, and their default in a tuple, empty where a field must be there.
-    """
-
-    def __init__(self, fields: Sequence[tuple[str, tuple[Any, ...]]]) -> None:
-        self._decode: Callable[[str], Any] | None = None
-        try:
-            import msgspec  # noqa: PLC0415 - it may be missing
-        except ImportError:
-            return
-        ordered = sorted(enumerate(fields), key=lambda item: len(item[1][1]))
-        struct = msgspec.defstruct(
-            "Fields",
-            [(f"field_{number}", Any, *default) for number, (_, default) in ordered],
-            rename={f"field_{number}": name for number, (name, _) in enumerate(fields)},
-            gc=False,
-        )
-        self._decode = msgspec.json.Decoder(struct).decode
-        self._refused = (msgspec.DecodeError, UnicodeError, RecursionError)
-
-    def read(self, texts: Sequence[Any]) -> list[Any] | None:
-        """An object for each text, with attributes `field_0`, `field_1`, ...; None where any text is in doubt."""
-        decode = self._decode
-        if decode is None or not texts or max(map(len, texts)) > _MOST_DIGITS:
-            return None
-        try:
-            return list(map(decode, texts))
-        except self._refused:
-            return None
 
 
 def fast_dumps() -> Callable[[Any], str]:

@@ -19,6 +19,33 @@
 The texts of a batch are decoded before its loop. Where one of them is in doubt (malformed, a field is missing), a
 function that calls `json.loads` takes the whole batch, and raises what that raises, at the record that it
 is about.
+
+A dictionary that is sent to another task, and that nothing else is done with, goes as its text (runtime/records/columns.py),
+and the receiver decodes the fields that it asks for:
+
+>>> def by_user(lines):
+...     return lines.map(json.loads).key_by(lambda row: row["user"]).map(lambda row: row["ts"])
+>>> change("read_json", by_user)
+- if not unchanged_0():
++ if not (unchanged_0() and (objects_1 := read_json_1(values)) is not None):
+- for value in values:
+-   value_1 = loads_1_too(value)
+-   if value_1.__class__ not in FROZEN:
+-     value_1 = private(value_1)
+-   keys_0.append(value_1['user'])
+-   values_0.append(value_1)
++ for value, value_1 in zip(values, objects_1):
++   keys_0.append(value_1.field_0)
++   column_0_0.append(value)
+>>> change("read_json", by_user, vertex=1)
+- for value in values:
+-   value_0 = value['ts']
++ if not (values.__class__ is Columns and (objects_0 := read_json_0(values.lists[0])) is not None):
++   return fallback_0(values)
++ for text, value in zip(values.lists[0], objects_0):
++   value_0 = value.field_0
+
+In batch mode it goes as it is: the receiver, which sorts, asks each record for its key.
 """
 
 from __future__ import annotations
@@ -29,6 +56,10 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
+from opchain.compiler.codegen.function_source import BUILTINS
+from opchain.compiler.codegen.static_types import JsonOf, Traveling
+from opchain.runtime.program.vertex_program import FIRST_OUTPUT
+from opchain.runtime.records.columns import JSON
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
@@ -36,18 +67,57 @@ if TYPE_CHECKING:
 _LOOPS = frozenset({"values", "zip(values, timestamps)"})
 """What a loop over a batch goes over, whose records have timestamps or have not."""
 
+_CHANGE = frozenset(
+    {
+        *("append", "clear", "extend", "insert", "pop", "popitem", "remove", "reverse"),
+        *("setdefault", "sort", "update"),
+    }
+)
+"""The methods that change a list or a dictionary."""
+
 _CONSTANTS = (int, bool, float, str, type(None))
 
 
+_COLD = ("as_timestamp_", "refuse_", "pane_for_")
+"""How functions of ours begin that hardly ever run, and may have the whole dictionary then."""
+
+
 def read_json(form: Form) -> None:
-    """Rewrites calls that are known to be of `json.loads`."""
+    """Rewrites calls that are known to be of `json.loads`, and loops over dictionaries that arrive as JSON."""
     loads = {name for name, value in form.constants.items() if value is json.loads}
-    if not loads:
-        return
-    for function in form.functions:
-        if function.guards:
+    for function in list(form.functions):
+        if isinstance(function.types.get("values"), JsonOf):
+            for loop in function.body:
+                if isinstance(loop, ast.For) and ast.unparse(loop.iter) in _LOOPS:
+                    _receive(form, function, loop)
+        elif loads and function.guards:
             types = types_of(function, form)
             _Reading(form, function, loads, types).run()
+
+
+def _receive(form: Form, function: Function, loop: ast.For) -> None:
+    """Decodes fields of texts that a sender has parsed, where nothing but fields is asked for."""
+    uses = _Uses(function, "value")
+    if not uses.fields or uses.sends or function.name.startswith("fallback_"):
+        return
+    if function.fallback is None:
+        f.add_fallback(form, function)
+    number = function.name.rpartition("_")[2]
+    objects = f"objects_{number}"
+    read = form.names.bind(f"read_json_{number}", "json_fields", tuple(uses.fields.items()))
+    form.names.bind("Columns", "shared")
+    function.guards.append(
+        f.expression(
+            f"(values.__class__ is Columns and ({objects} := {read}(values.lists[0])) is not None)"
+        )
+    )
+    function.fresh.add("value")
+    loop.body = uses.rewritten(loop.body, form, "text")
+    beside = ", timestamps" if isinstance(loop.target, ast.Tuple) else ""
+    targets = ["text", "value", *(["timestamp"] if beside else [])]
+    loop.target = ast.Tuple([f.target(name) for name in targets], ast.Store())
+    loop.iter = f.expression(f"zip(values.lists[0], {objects}{beside})")
+    form.remark(0, f"reads of JSON only {', '.join(map(repr, uses.fields))}")
 
 
 class _Reading:
@@ -67,20 +137,8 @@ class _Reading:
                 and ast.unparse(loop.iter) in _LOOPS
             ):
                 self._narrow(loop)
-        for statement in f.all_statements(self.function.body):
-            for expression in f.own_expressions(statement):
-                for node in ast.walk(expression):
-                    if self._is_loads(node):
-                        self._faster(node, f.operator_of(statement))  # type: ignore[arg-type]
-
-    def _is_loads(self, node: ast.AST) -> bool:
-        return (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in self.loads
-            and len(node.args) == 1
-            and not node.keywords
-        )
+        for statement, call in f.calls_of(self.function.body, self.loads):
+            self._faster(call, f.operator_of(statement))
 
     def _faster(self, call: ast.Call, operator: int) -> None:
         name = self.form.names.bind("fast_loads", "fast_loads")
@@ -95,7 +153,7 @@ class _Reading:
         for position, statement in enumerate(loop.body):
             if not (
                 isinstance(statement, ast.Assign)
-                and self._is_loads(statement.value)
+                and f.is_call_of(statement.value, self.loads)
                 and isinstance(statement.targets[0], ast.Name)
             ):
                 if not isinstance(statement, f.Count) and not _sees_only_times(statement):
@@ -105,18 +163,22 @@ class _Reading:
             argument, parsed = statement.value.args[0], statement.targets[0].id
             if not (isinstance(argument, ast.Name) and argument.id == "value"):
                 return
-            fields = self._fields(parsed)
-            if not fields:
+            uses = _Uses(self.function, parsed)
+            if not uses.fields or not all(map(self._may_go_as_text, uses.sends)):
+                return
+            if uses.sends and not all(
+                map(_changes_nothing, f.all_statements(loop.body[position + 1 :]))
+            ):
                 return
             operator = f.operator_of(statement)
             objects = f"objects_{operator}"
-            read = self.form.names.bind(f"read_json_{operator}", "json_fields", tuple(fields))
+            read = self.form.names.bind(
+                f"read_json_{operator}", "json_fields", tuple(uses.fields.items())
+            )
             self.function.guards.append(f.expression(f"({objects} := {read}(values)) is not None"))
             self.function.fresh.add(parsed)
             rest = loop.body[position + 1 :]
-            names = [name for name, _ in fields]
-            attributes = _Attributes(parsed, names)
-            rest = [attributes.visit(item) for item in rest]
+            rest = uses.rewritten(rest, self.form, "value")
             f.with_comment(rest, f.comment_of(statement))
             loop.body = [*loop.body[:position], *rest]
             if isinstance(loop.target, ast.Tuple) and isinstance(loop.iter, ast.Call):
@@ -125,26 +187,118 @@ class _Reading:
             else:
                 loop.target = ast.Tuple([f.target("value"), f.target(parsed)], ast.Store())
                 loop.iter = f.expression(f"zip(values, {objects})")
-            self.form.remark(operator, f"reads of JSON only {', '.join(map(repr, names))}")
+            self.form.remark(operator, f"reads of JSON only {', '.join(map(repr, uses.fields))}")
             return
 
-    def _fields(self, parsed: str) -> list[tuple[str, tuple[Any, ...]]]:
-        """The keys that a dictionary is asked for, with their defaults; none where anything else is done with it."""
-        if f.stores(self.function.body)[parsed] != 1:
-            return []
+    def _may_go_as_text(self, send: f.Send) -> bool:
+        """Whether an output gets all of its records from here. In batch mode the receiver asks for whole ones, to sort."""
+        places = [
+            item
+            for function in self.form.functions
+            if not function.name.startswith("fallback_")
+            for item in f.all_statements(function.body)
+            if isinstance(item, f.Send) and item.number == send.number
+        ]
+        return places == [send] and not self.form.program.is_batch
+
+
+class _Uses:
+    """What is done with a dictionary: `fields` are the keys that it is asked for, with their defaults.
+
+    None if anything else is done with it than to ask, to send it, and to hand it to functions that hardly ever run.
+    """
+
+    def __init__(self, function: Function, parsed: str) -> None:
+        self.parsed = parsed
+        self.fields: dict[str, tuple[Any, ...]] = {}
+        self.sends: list[f.Send] = []
         found: dict[str, tuple[Any, ...]] = {}
         uses = 0
-        for statement in self.function.body:
-            for node in ast.walk(statement):
-                key = _key_asked(node, parsed)
-                if key is None:
-                    continue
+        for statement in f.all_statements(function.body):
+            if isinstance(statement, f.Send) and self._is_whole(statement.value):
+                self.sends.append(statement)
+        for node in (node for statement in function.body for node in ast.walk(statement)):
+            uses += _is_cold(node) and sum(map(self._is_whole, node.args))  # type: ignore[attr-defined]
+            key = _key_asked(node, parsed)
+            if key is not None:
                 uses += 1
                 if found.setdefault(*key) != key[1]:
-                    return []
-        if uses != sum(f.reads(statement, parsed) for statement in self.function.body):
-            return []
-        return list(found.items())
+                    return
+        reads = sum(f.reads(statement, parsed) for statement in function.body)
+        if f.stores(function.body).get(parsed) == 1 and uses + len(self.sends) == reads:
+            self.fields = found
+
+    def _is_whole(self, node: ast.AST) -> bool:
+        return isinstance(node, ast.Name) and node.id == self.parsed
+
+    def rewritten(self, block: list[ast.stmt], form: Form, text: str) -> list[ast.stmt]:
+        """A block that reads attributes of an object, sends the text in the variable, and parses it where that is unusual."""
+        transformer = _Attributes(self.parsed, list(self.fields), text)
+        block = [transformer.visit(item) for item in block]
+        if transformer.parses:
+            form.names.bind("fast_loads", "fast_loads")
+        return f.rewritten(
+            block, lambda item: _as_text(form, item, text) if item in self.sends else None
+        )
+
+
+def _changes_nothing(statement: ast.stmt) -> bool:
+    """Whether a statement certainly leaves what is in a dictionary of JSON, such as a list, as it is."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return (
+        not isinstance(statement, (ast.AugAssign, ast.Delete))
+        and all(isinstance(target, (ast.Name, ast.Tuple)) for target in targets)
+        and all(map(_only_looks, f.own_expressions(statement)))
+    )
+
+
+def _only_looks(expression: ast.expr) -> bool:
+    """Whether an expression calls only builtins, functions of ours that look, and methods that change no container."""
+    methods = set()
+    for node in ast.walk(expression):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            method, of = node.func.attr, node.func.value
+            is_known = isinstance(of, ast.Constant) or f.item_variable(of) or method == "get"
+            if not is_known or method in _CHANGE or method.startswith("_"):
+                return False
+            methods.add(node.func)
+        elif isinstance(node, ast.Call):
+            called = node.func.id if isinstance(node.func, ast.Name) else ""
+            if called not in BUILTINS and not called.startswith(_COLD):
+                return False
+        elif isinstance(node, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)) or (
+            isinstance(node, ast.Attribute) and node not in methods and node.attr != "__class__"
+        ):
+            return False
+    return True
+
+
+def _as_text(form: Form, send: ast.stmt, text: str) -> list[ast.stmt]:
+    assert isinstance(send, f.Send)
+    number, operator = send.number, f.operator_of(send)
+    column = form.names.bind(f"column_{number}_0", "column", number, JSON, 0, False)
+    lines: list[ast.stmt] = []
+    if send.key is not None:
+        lines += f.marked(
+            [f.made(f.Append, list=f"keys_{number}", value=send.key)], FIRST_OUTPUT - number
+        )
+    comment = (f.comment_of(send) or "") + ", as JSON"
+    sent = f.made(f.Append, list=column, value=f.name(text))
+    sent.comment = comment  # type: ignore[attr-defined]
+    lines.append(sent)
+    if send.time is not None:
+        lines.append(f.made(f.Append, list=f"timestamps_{number}", value=send.time))
+    form.sent[number] = Traveling(JsonOf())
+    form.remark(operator, "sent as JSON")
+    return f.marked(lines, operator)
+
+
+def _is_cold(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id.startswith(_COLD)
+    )
 
 
 def _sees_only_times(statement: ast.stmt) -> bool:
@@ -179,9 +333,11 @@ def _key_asked(node: ast.AST, parsed: str) -> tuple[str, tuple[Any, ...]] | None
 
 
 class _Attributes(ast.NodeTransformer):
-    def __init__(self, parsed: str, names: list[str]) -> None:
+    def __init__(self, parsed: str, names: list[str], text: str) -> None:
         self._parsed = parsed
         self._names = names
+        self._text = text
+        self.parses = False
 
     def visit(self, node: ast.AST) -> Any:
         asked = _key_asked(node, self._parsed)
@@ -189,5 +345,15 @@ class _Attributes(ast.NodeTransformer):
             attribute = f"field_{self._names.index(asked[0])}"
             found = ast.Attribute(f.name(self._parsed), attribute, ast.Load())
             found.is_field = True  # type: ignore[attr-defined]
+            if hasattr(node, "user_line"):
+                found.user_line = node.user_line  # type: ignore[attr-defined]
             return found
-        return super().visit(node)
+        visited = super().visit(node)
+        if _is_cold(visited):
+            whole = f.expression(f"fast_loads({self._text})")
+            self.parses = self.parses or f.reads(visited.args, self._parsed) > 0
+            visited.args = [
+                f.replaced(item, {self._parsed: whole}) if isinstance(item, ast.Name) else item
+                for item in visited.args
+            ]
+        return visited

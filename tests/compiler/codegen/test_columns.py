@@ -1,4 +1,4 @@
-"""Tuples that are sent field by field. Nobody can tell."""
+"""Tuples that are sent field by field, and dictionaries that are sent as JSON. Nobody can tell."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from forms import FORMS, job_of, run_form, seen
+from forms import FORMS, failure_of, job_of, notes_of, run_form, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opchain.common import Types, WatermarkStrategy
-from opchain.datastream import CoMapFunction, DataStreamUtils, ReduceFunction
+from opchain.datastream import (
+    CoMapFunction,
+    DataStreamUtils,
+    KeyedProcessFunction,
+    ReduceFunction,
+)
 from opchain.datastream.connectors.file_system import FileSource, StreamFormat
+from opchain.datastream.state import ValueStateDescriptor
+from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.errors import UnpicklableRecordError
 from opchain.runtime.operators import pending_batch
 
@@ -292,3 +299,162 @@ def test_two_inputs_have_fields_of_their_own(form: str, mode: str) -> None:
 
     both = [11, 20, 31, 40, 99, 200, 299, 400]
     assert sorted(run_form(drawn, form, mode=mode).records("both")) == both
+
+
+class Latest(KeyedProcessFunction[Any, Any, Any]):
+    """Asks a dictionary for two fields."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.seen = runtime_context.get_state(ValueStateDescriptor("seen", Types.LONG()))
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        total = (self.seen.value() or 0) + value["n"]
+        self.seen.update(total)
+        yield value["user"], total, ctx.timestamp()
+
+
+def by_user(row: Any) -> Any:
+    return row["user"]
+
+
+def time_of(row: Any, _: int) -> int:
+    return int(row["n"])
+
+
+def lasting(rows: Any) -> None:
+    seen(rows.key_by(by_user).process(Latest()), "kept")
+
+
+def timed_rows(rows: Any) -> None:
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(time_of)
+    keyed = rows.assign_timestamps_and_watermarks(strategy).key_by(by_user)
+    seen(keyed.window(TumblingEventTimeWindows.of(10)).reduce(lambda a, b: b), "windows")
+
+
+def whole_rows(rows: Any) -> None:
+    seen(rows.filter(lambda row: row.get("none", 7) == 7).key_by(by_user).map(lambda r: r), "kept")
+
+
+def sent_twice(rows: Any) -> None:
+    seen(rows.key_by(by_user).map(lambda row: row["n"] + 1), "kept")
+    seen(rows.key_by(lambda row: row["n"] % 3).map(lambda row: row["tags"]), "tags")
+
+
+def united_rows(rows: Any) -> None:
+    more = rows.filter(lambda row: row["n"] > 3)
+    seen(rows.union(more).key_by(by_user).map(lambda row: row["n"]), "kept")
+
+
+def changed_by_receiver(rows: Any) -> None:
+    longer = rows.key_by(by_user).map(lambda row: (row["tags"].append(1), row["tags"]))
+    seen(longer, "tags")
+
+
+def changed_before(rows: Any) -> None:
+    longer = rows.filter(lambda row: row["tags"].append(1) is None)
+    seen(longer.key_by(by_user).map(lambda row: row["tags"]), "tags")
+
+
+def tagged(row: Any) -> bool:
+    tags = row["tags"]
+    tags += [row["user"]]
+    return bool(tags)
+
+
+def changed_in_place(rows: Any) -> None:
+    seen(rows.filter(tagged).key_by(by_user).map(lambda row: row["tags"]), "tags")
+
+
+def json_lines(draw: Any, folder: Path, lines: list[str], *, rebalanced: bool = False) -> Any:
+    path = folder / "lines.json"
+    path.write_text("\n".join(lines), "utf-8")
+
+    def drawn(env: Any) -> None:
+        text = StreamFormat.text_line_format()
+        source = FileSource.for_record_stream_format(text, str(path)).build()
+        texts = env.from_source(source, WatermarkStrategy.no_watermarks(), "lines")
+        draw((texts.rebalance() if rebalanced else texts).map(json.loads))
+
+    return drawn
+
+
+def json_line(number: int) -> str:
+    return f'{{"user": {number % 7}, "n": {number}, "tags": ["é", {{"x": [{number}.5]}}]}}'
+
+
+@pytest.mark.parametrize(
+    ("draw", "goes_as_text"),
+    [
+        (lasting, True),
+        (timed_rows, True),
+        (whole_rows, True),
+        (sent_twice, False),
+        (united_rows, False),
+        (changed_by_receiver, True),
+        (changed_before, False),
+        (changed_in_place, False),
+    ],
+)
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        json_line(17),
+        '{"user": 5, "n": 17, "tags": [NaN]}',
+        '{"n": 1, "tags": [1e400], "n": 3, "user": 3, "none": 7}',
+        '{"n": 2, "tags": [], "user": "5"}',
+    ],
+)
+def test_dictionaries_of_json_are_the_same_behind_an_exchange(
+    draw: Any, goes_as_text: bool, odd: str, mode: str, tmp_path: Path
+) -> None:
+    lines = list(map(json_line, range(40)))
+    lines[17] = odd
+    job = json_lines(draw, tmp_path, lines)
+    plain = run_form(job, "interpreted", mode=mode, parallelism=2, batch_size=4)
+    fast = run_form(job, "inlined", mode=mode, parallelism=2, batch_size=4)
+    for name in ("kept", "tags", "windows"):
+        assert repr(fast.subtasks(name)) == repr(plain.subtasks(name))
+    assert fast.counters() == plain.counters()
+    assert (", as JSON" in str(fast.job.vertices[0].source)) == (
+        goes_as_text and mode == "STREAMING"
+    )
+
+
+@pytest.mark.parametrize("odd", [{3}, {200}, {3, 200, 590}])
+def test_parts_of_a_batch_that_go_as_text_and_as_they_are_keep_their_order(
+    odd: set[int], tmp_path: Path
+) -> None:
+    lines = [
+        json_line(number).replace("[", "[NaN, " if number in odd else "[") for number in range(600)
+    ]
+    job = json_lines(lasting, tmp_path, lines, rebalanced=True)
+    plain = run_form(job, "interpreted", parallelism=2)
+    fast = run_form(job, "inlined", parallelism=2)
+    assert ", as JSON" in str(fast.job.vertices[1].source)
+    assert fast.subtasks("kept") == plain.subtasks("kept")
+    assert fast.counters() == plain.counters()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_error_behind_an_exchange_shows_the_dictionary(form: str, tmp_path: Path) -> None:
+    lines = [json_line(1), '{"user": 5, "n": "x", "tags": []}']
+
+    def draw(rows: Any) -> None:
+        seen(rows.key_by(by_user).map(lambda row: row["n"] + row["user"]), "sums")
+
+    error = failure_of(json_lines(draw, tmp_path, lines), form)
+    assert type(error) is TypeError
+    assert "at record {'user': 5, 'n': 'x', 'tags': []}" in notes_of(error)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_error_behind_json_loads_shows_the_dictionary(form: str, tmp_path: Path) -> None:
+    lines = [json_line(1), '{"user": 5, "n": "x"}']
+
+    def draw(rows: Any) -> None:
+        seen(rows.map(lambda row: row["n"] + row["user"]), "sums")
+
+    error = failure_of(json_lines(draw, tmp_path, lines), form)
+    assert type(error) is TypeError
+    assert "at record {'user': 5, 'n': 'x'}" in notes_of(error)

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.task.generated_code import JsonFields, fast_dumps, fast_loads, json_object
+from opchain.runtime.records.json_texts import JsonFields, fast_loads
+from opchain.runtime.task.generated_code import fast_dumps, json_object
 
 VALUES = (
     *("-0", "1e5", "1.0", "12345678901234567890123", "1e400", "NaN", "-0.0", '"\\ud800"', "01"),

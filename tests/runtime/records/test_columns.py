@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from itertools import repeat
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.records.columns import KEY_AND_PAIR, Columns
+from opchain.runtime.records.columns import JSON, KEY_AND_PAIR, Columns
 from opchain.runtime.records.elements import RecordBatch
 from opchain.runtime.records.wire import decode, encode
 
@@ -50,6 +51,21 @@ def test_they_are_a_sequence_of_tuples(layout: Any, count: int, first: int, last
     assert Columns.of_records(rows, layout).lists == columns.lists
     with pytest.raises(IndexError):
         columns[count]
+
+
+def test_dictionaries_are_held_as_texts() -> None:
+    records = [{"a": 1, "b": [None, "é"]}, {}, {"c": float("inf")}]
+    columns = Columns.empty(JSON)
+    assert list(columns) == []
+    columns.field(0).extend(map(json.dumps, records))
+    (batch,) = decode(encode([RecordBatch(columns, [5, 6, 7])]))
+    assert isinstance(batch, RecordBatch)
+    assert isinstance(batch.values, Columns)
+    assert batch.values.lists == columns.lists
+    assert batch.values == records
+    assert list(batch.values[1:]) == records[1:]
+    assert batch.values[-1] == records[-1]
+    assert len(batch.values) == len(records)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
