@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
@@ -52,5 +54,10 @@ def cluster(
     needs_spark: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[StandaloneCluster]:
     """A master and two workers; programs use them from processes of their own."""
-    with standalone_cluster(tmp_path_factory.mktemp("cluster"), timeout_s=240) as running:
+    with ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:
+            # Executors inherit it from their worker.
+            patch.setenv("JAVA_TOOL_OPTIONS", os.environ["SPARK_SUBMIT_OPTS"])
+            started = standalone_cluster(tmp_path_factory.mktemp("cluster"), timeout_s=240)
+            running = stack.enter_context(started)
         yield running
