@@ -22,10 +22,10 @@ sys.path.insert(0, str(ROOT))
 
 import click
 
+import opchain
 from opchain.compiler import cli
 from opchain.compiler.settings.settings_reader import setting_rows
 from opchain.reexports import is_refused, names_of
-from opchain.runtime import errors
 from opchain.runtime.operators.registry import OPERATORS
 from opchain.runtime.program import operator_specs as specs
 
@@ -208,33 +208,55 @@ def _help(command: click.Command, name: str, parent: click.Context | None) -> It
             yield from _help(found, f"{name} {sub}", context)
 
 
+WHAT_TO_DO = "What to do: "
+
+NEVER_SEEN = {"InputRestoredError"}
+"""Errors that the driver always catches itself."""
+
+
+def error_classes() -> Iterator[tuple[str, str, str, str]]:
+    """Name, module, parent and docstring of each error that users can see, read from the source of every module."""
+    classes = {
+        node.name: (path, [ast.unparse(parent) for parent in node.bases], node)
+        for half in ("compiler", "runtime")
+        for path in sorted((ROOT / half).rglob("*.py"))
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef)
+    }
+    found, new = set(), {"StreamError"}
+    while new:
+        found |= new
+        new = {name for name, (_, parents, _) in classes.items() if found & {*parents}} - found
+    for name in sorted(found - NEVER_SEEN):
+        path, parents, node = classes[name]
+        place = path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
+        module = "opchain" if name in opchain.__all__ else f"opchain.{place}"
+        yield name, module, parents[0], ast.get_docstring(node) or ""
+
+
 def errors_page() -> str:
-    """The tree of exceptions."""
-    rows = ["| exception | parent | meaning |", "|---|---|---|"]
-    for name, kind in vars(errors).items():
-        if inspect.isclass(kind) and issubclass(kind, errors.StreamError):
-            about = (inspect.getdoc(kind) or "").split("\n\n")[0].replace("\n", " ")
-            rows.append(f"| `{name}` | `{kind.__bases__[0].__name__}` | {about} |")
-    table = "\n".join(rows)
+    """Each exception: when it is raised, and what to do."""
+    sections = []
+    for name, module, parent, text in error_classes():
+        paragraphs = [paragraph.replace("\n", " ") for paragraph in text.split("\n\n")]
+        advice = next(line for line in paragraphs if line.startswith(WHAT_TO_DO))
+        kind = f"Kind of `{parent}`. " if name != "StreamError" else ""
+        sections.append(
+            f"## {name}\n\n{paragraphs[0]}\n\n"
+            f"**What to do:** {advice.removeprefix(WHAT_TO_DO)}\n\n"
+            f"{kind}Import: `from {module} import {name}`.\n"
+        )
+    listed = "\n".join(sections)
     return f"""# Errors
 
 Every exception that opchain raises on purpose is a `StreamError`. Wrong arguments of a single call raise `TypeError` or
 `ValueError`. An exception in your own function keeps its type; a note on it names the operator, the line of the program
 that created the operator, and the record.
 
-{table}
+A message says what failed and where, what was found and what was expected, and what to do. This page lists the kinds of
+errors, by name.
 
-## Three messages, and what to do
-
-**A function cannot be pickled.** The message names the function and the object that it captures, such as a lock or a
-connection. Create that object in `open()` instead.
-
-**State is claimed by no operator.** The checkpoint has state of an operator that the program no longer has. Give operators
-uids, or discard the state with `opchain run --allow-non-restored-state`. `opchain checkpoint diff` shows it in advance.
-
-**A checkpoint is in use.** Another run holds the lease of the checkpoint directory. Stop that run, or wait until its lease
-ends (60 s after its last heartbeat).
-"""
+{listed}"""
 
 
 PAGES = {

@@ -20,7 +20,10 @@ _REPORT = "this is a mistake in opchain, not in the program: please report it wi
 
 
 class StreamError(Exception):
-    """Root of every error raised on purpose."""
+    """Root of every error that opchain raises on purpose.
+
+    What to do: Read the message. It names the operator and the line of the program, what was found and what to change.
+    """
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows: the lines of the program, without those of opchain."""
@@ -32,35 +35,55 @@ class GraphError(StreamError):
 
     `phase` says how far it came, in the words of Flink's layers: `build` (refused by the call that
     draws it), `stream_graph` or `job_graph` (refused by the compiler).
+
+    What to do: Correct the call that the message names. `opchain lint FILE` finds such mistakes without running the job.
     """
 
     phase: ClassVar[str] = "build"
 
 
 class UnsupportedFeatureError(GraphError):
-    """The program asks for something that Flink has and this project does not."""
+    """The program asks for something that Flink has and this project does not.
+
+    What to do: Use the replacement that the message names. The page "What is supported" lists all refused calls, and
+    `opchain port FILE` finds them in a program.
+    """
 
 
 class UnpicklableFunctionError(GraphError):
-    """A function, or what it captures, cannot be pickled, and so cannot reach the tasks."""
+    """A function, or what it captures, cannot be pickled, and so cannot reach the tasks.
+
+    What to do: The message names the object, such as a lock or a connection. Create it in `open()` instead.
+    """
 
     phase: ClassVar[str] = "job_graph"
 
 
 class KeyTypeError(StreamError, TypeError):
-    """A key is not of the type that its stream declares."""
+    """A key is not of the type that its stream declares.
+
+    What to do: Correct the `key_type` of `key_by`, or let the key selector convert its result to that type.
+    """
 
 
 class UnstableKeyError(KeyTypeError):
-    """A key whose hash would differ between processes, so that it has no key group."""
+    """A key whose hash would differ between processes, so that it has no key group.
+
+    What to do: Use a key of plain values, such as a str, an int, or a tuple of them. Filter out records whose key is None.
+    """
 
 
 class PartitionError(StreamError, ValueError):
-    """A custom partitioner returned a channel that does not exist."""
+    """A custom partitioner returned a channel that does not exist.
+
+    What to do: Let the partitioner return an int from 0 to one less than the number of channels.
+    """
 
 
 class UnpicklableRecordError(StreamError, TypeError):
     """A record that must be sent to another task cannot be pickled.
+
+    What to do: Emit plain values, or chain the consumer to the operator so that no record is sent.
 
     Args:
         record: The record as text.
@@ -83,47 +106,81 @@ class UnpicklableRecordError(StreamError, TypeError):
 
 
 class RecordSchemaError(StreamError, ValueError):
-    """A record does not match its target columns, or a column does not match the records."""
+    """A record does not match its target columns, or a column does not match the records.
+
+    What to do: The message names the column. Correct the declared type or the record, or let the column be nullable.
+    """
 
 
 class UnreadableRecordError(StreamError):
-    """A record that arrived whole cannot be unpickled in this process."""
+    """A record that arrived whole cannot be unpickled in this process.
+
+    What to do: Install the module of the record's class on all executors, in the version of the driver.
+    """
 
 
 class WireFormatError(StreamError):
-    """Bytes from another task are corrupt, cut short, or not in the format that is expected."""
+    """Bytes from another task are corrupt, cut short, or not in the format that is expected.
+
+    What to do: Install the same version of opchain on the driver and on all executors. If they are the same, report it.
+    """
 
 
 class LostBufferError(StreamError):
-    """A task's input is incomplete, or holds a buffer twice."""
+    """A task's input is incomplete, or holds a buffer twice.
+
+    What to do: Start the job again. If the error comes back, report it with its message.
+    """
 
 
 class SpillError(StreamError):
-    """A local disk does not take or return what a task spills."""
+    """A local disk does not take or return what a task spills.
+
+    What to do: Free disk space, or set another disk in `SPARK_LOCAL_DIRS` or `spark.local.dir`.
+    """
 
 
 class SinkError(StreamError):
-    """What a sink writes to can't be reached, or refuses what is written."""
+    """The target of a sink cannot be reached, or refuses the output.
+
+    What to do: Correct the server, its permissions or the records, as the message says. Then start the job again.
+    """
 
 
 class SparkUnavailableError(StreamError):
-    """There is no Spark to run a job on, or not one that can."""
+    """There is no Spark to run a job on, or Spark cannot start or does not have what the job needs.
+
+    What to do: Install Java and `opchain[spark]`, or set `SPARK_HOME`. `opchain run --local FILE` needs no Spark.
+    """
 
 
 class TaskFailedError(StreamError):
-    """A task failed for a reason that is not an exception of the user's: its process died, say."""
+    """A task failed without an exception of the user's code: its process died, or the job was stopped.
+
+    What to do: Look into Spark's log for the lost executor. If it ran out of memory, raise `spark.executor.memoryOverhead`.
+    """
 
 
 class StateError(StreamError):
-    """Keyed or operator state cannot be read, written or restored as asked."""
+    """Keyed or operator state cannot be read, written or restored as asked.
+
+    What to do: Use the name and type with which the state was first registered, or another name to begin with empty state.
+    """
 
 
 class CheckpointError(StreamError):
-    """A checkpoint or savepoint cannot be taken, completed or found."""
+    """A checkpoint or savepoint cannot be taken, completed or found.
+
+    What to do: `opchain checkpoint ls` shows the checkpoints of a directory. If no operator takes some state, give operators
+    their uids, or discard the state with `opchain run --allow-non-restored-state`. `opchain checkpoint diff` shows such
+    state in advance.
+    """
 
 
 class CorruptCheckpointError(CheckpointError):
     """A file of a checkpoint is missing, cut short, altered, or not of a format that is read here.
+
+    What to do: `opchain checkpoint verify` names all damaged files. Resume from an earlier checkpoint, or from a savepoint.
 
     Args:
         name: The file, as its storage names it.
@@ -140,15 +197,24 @@ class CorruptCheckpointError(CheckpointError):
 
 
 class CheckpointFailedError(CheckpointError):
-    """The storage did not take what an epoch's checkpoint is made of; the epoch may be run again."""
+    """The storage did not accept the files of an epoch's checkpoint.
+
+    What to do: Check free space and permissions of the storage. The driver retries the epoch as often as
+    `execution.checkpointing.tolerable-failed-checkpoints` allows.
+    """
 
 
 class CheckpointInUseError(CheckpointError):
-    """Another run keeps its checkpoints in the same place, or has taken the place over."""
+    """Another run keeps its checkpoints in the same place, or has taken the place over.
+
+    What to do: Stop the other run, wait until its lease ends (60 s after its last heartbeat), or use another directory.
+    """
 
 
 class InternalError(StreamError):
-    """A promise that this project makes to itself is broken.
+    """opchain has made a mistake: the program is not the cause.
+
+    What to do: Report it, with the whole message.
 
     Args:
         message: What was found and what was expected.
@@ -252,7 +318,10 @@ def one_line_name(text: str, longest: int = 80) -> str:
 
 
 class MissingLibraryError(StreamError, ImportError):
-    """A library is not installed on this machine (the driver's, or an executor's)."""
+    """A library is not installed on this machine (the driver's, or an executor's).
+
+    What to do: Install the extra that the message names, on the driver and on all executors.
+    """
 
 
 def imported(module: str, extra: str, needed_by: str) -> Any:

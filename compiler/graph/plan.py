@@ -80,12 +80,18 @@ def made(field_of_plan: T | None) -> T:
 
 
 class StreamGraphError(GraphError):
-    """The transformations make no StreamGraph (Flink's `StreamGraphGenerator` refuses too)."""
+    """The transformations make no StreamGraph (Flink's `StreamGraphGenerator` refuses too).
+
+    What to do: Correct the operator that the message names.
+    """
 
     phase: ClassVar[str] = "stream_graph"
 
 
 class JobGraphError(GraphError):
-    """The StreamGraph makes no JobGraph (Flink's `StreamingJobGraphGenerator` refuses too)."""
+    """The StreamGraph makes no JobGraph (Flink's `StreamingJobGraphGenerator` refuses too).
+
+    What to do: Correct the operator that the message names.
+    """
 
     phase: ClassVar[str] = "job_graph"

@@ -25,7 +25,10 @@ SCHEMA_VERSION = 1
 
 
 class PlanFileError(StreamError):
-    """A saved plan cannot be read."""
+    """A saved plan cannot be read.
+
+    What to do: Save the plan again with `opchain plan FILE --format json`.
+    """
 
 
 class _Written(BaseModel):

@@ -51,7 +51,10 @@ class CheckpointKey:
 
 
 class CheckpointKeyError(CheckpointError):
-    """A checkpoint is not signed by the key at hand, or there is no key for it; the checkpoint is not damaged."""
+    """A checkpoint is not signed by the key at hand, or there is no key for it; the checkpoint is not damaged.
+
+    What to do: Set `execution.checkpointing.key-file` to the key that signed the checkpoint.
+    """
 
 
 def read_key(path: str) -> CheckpointKey:

@@ -22,7 +22,11 @@ MALFORMED_COUNTER = "numRecordsInErrors"
 
 
 class MalformedRecordError(StreamError, ValueError):
-    """A file holds something that is not a record of its format."""
+    """A file holds something that is not a record of its format.
+
+    What to do: Correct the file at the named place, or call `on_malformed` on the source's builder to skip or to collect
+    such records.
+    """
 
 
 class MalformedRecord(NamedTuple):

@@ -27,7 +27,10 @@ T = TypeVar("T")
 
 
 class YieldNotAllowedError(StreamError, RuntimeError):
-    """An operator waited for mail in a task whose operators must not."""
+    """An operator waited for mail in a task whose operators must not.
+
+    What to do: Start a new chain at the operator that the message names, with `start_new_chain()`.
+    """
 
 
 class MailboxExecutor:

@@ -36,6 +36,8 @@ class MailboxClosedError(StreamError, RuntimeError):
     """The mailbox no longer allows the operation.
 
     Flink: MailboxClosedException, which its MailboxExecutor turns into a RejectedExecutionException.
+
+    What to do: Stop your own threads in `close()`, before the task ends.
     """
 
 
@@ -43,6 +45,8 @@ class NotMailboxThreadError(StreamError, RuntimeError):
     """A thread other than the mailbox's own asked for what only that thread may do.
 
     Flink: IllegalStateException.
+
+    What to do: Use state, timers and collectors only in the thread that calls your function.
     """
 
 

@@ -255,7 +255,10 @@ class ListAccumulator(Accumulator[Any, list[Any]]):
 
 
 class AccumulatorError(StreamError):
-    """An accumulator has no value: its subtasks' values cannot be merged, or its class raised."""
+    """An accumulator has no value: its subtasks' values cannot be merged, or its class raised.
+
+    What to do: Add accumulators of one class under one name, and correct its `merge`.
+    """
 
 
 class SentAccumulator(NamedTuple):

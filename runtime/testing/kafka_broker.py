@@ -49,7 +49,10 @@ _JAAS = (
 
 
 class KafkaUnavailableError(StreamError):
-    """Kafka can't be downloaded or started here."""
+    """Kafka can't be downloaded or started here.
+
+    What to do: Install Java and Maven, or start a broker yourself.
+    """
 
 
 @dataclass

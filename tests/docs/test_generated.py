@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from opchain.compiler.settings.job_settings import JobSettings
 from opchain.compiler.settings.settings_reader import key_of
 from opchain.datastream.connectors.file_system import FileCompactor
 from opchain.datastream.formats.json import JsonRowDeserializationSchema
-from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.errors import StreamError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -45,6 +46,22 @@ def test_every_setting_is_described(generate: ModuleType) -> None:
     for name, field in JobSettings.model_fields.items():
         assert f"`{key_of(name)}`" in page
         assert field.description, name
+
+
+def test_every_error_that_users_can_see_says_what_to_do(generate: ModuleType) -> None:
+    page = generate.errors_page()
+    for name, module, parent, text in generate.error_classes():
+        kind = getattr(importlib.import_module(module), name)
+        assert issubclass(kind, StreamError)
+        assert parent in {base.__name__ for base in kind.__mro__}
+        assert f"\n{generate.WHAT_TO_DO}" in text, name
+        assert f"\n## {name}\n" in page
+
+
+def test_the_errors_of_all_folders_are_listed(generate: ModuleType) -> None:
+    names = {name for name, *_ in generate.error_classes()}
+    assert {"StreamError", "JobGraphError", "KafkaConnectorError", "MalformedMessageError"} <= names
+    assert "InputRestoredError" not in names
 
 
 def test_what_a_builder_refuses_is_in_the_support_table(generate: ModuleType) -> None:

@@ -22,7 +22,10 @@ _BOUNDS = (int, float, Decimal, datetime)
 
 
 class JdbcSourceError(StreamError):
-    """The database can't be reached, or refuses the query."""
+    """The database can't be reached, or refuses the query.
+
+    What to do: Correct the query, the connection or the declared type. Then start the job again.
+    """
 
 
 class JdbcSplit(NamedTuple):

@@ -64,7 +64,10 @@ _SECRET = re.compile(r"password|secret|\.pem$|key$|jaas", re.IGNORECASE)
 
 
 class KafkaConnectorError(StreamError):
-    """Kafka can't be reached, refuses what is asked for, or has lost what is to be read."""
+    """Kafka can't be reached, refuses a request, or has lost messages that the source must read.
+
+    What to do: Check `bootstrap.servers`, the topics and the permissions. Properties have the names of librdkafka.
+    """
 
 
 def kafka_datasets(

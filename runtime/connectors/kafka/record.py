@@ -53,7 +53,10 @@ class MalformedMessage(NamedTuple):
 
 
 class MalformedMessageError(KafkaConnectorError, ValueError):
-    """A message can't be deserialized."""
+    """A message can't be deserialized.
+
+    What to do: Correct the schema, or call `on_malformed` on the source's builder to skip such messages or to collect them.
+    """
 
 
 class KafkaRecordDeserializationSchema(ABC, Generic[T]):
