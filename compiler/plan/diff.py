@@ -107,12 +107,20 @@ def _uid(operator: PlannedOperator) -> str:
     return "not set" if operator.uid is None else f"'{operator.uid}'"
 
 
+def _kinds(old: PlannedOperator, new: PlannedOperator) -> tuple[str, str]:
+    """Two kinds in the words of programs, unless that is one word for both."""
+    if old.word != new.word:
+        return old.word, new.word
+    return old.kind.replace("_", " "), new.kind.replace("_", " ")
+
+
 def _changed_kinds(matching: Matching) -> Iterable[StateProblem]:
     for old, new in matching.matches:
         if old.state is not None and old.kind != new.kind:
+            was, is_now = _kinds(old, new)
             yield StateProblem(
                 "kind",
-                f"'{new.name}' ({new.call_site}) was a {old.word} and is a {new.word}: the state it "
+                f"'{new.name}' ({new.call_site}) was a {was} and is a {is_now}: the state it "
                 "finds was written by another kind of operator",
                 "give it a new uid to start with empty state",
             )
@@ -268,7 +276,6 @@ def _job_changes(before: JobPlan, after: JobPlan) -> Iterable[Change]:
 
 
 _ATTRIBUTES: tuple[tuple[str, Callable[[PlannedOperator], object]], ...] = (
-    ("kind", lambda operator: operator.kind),
     ("uid", lambda operator: "none" if operator.uid is None else f"'{operator.uid}'"),
     ("uid hash", lambda operator: operator.user_id or "none"),
     ("parallelism", lambda operator: operator.parallelism),
@@ -283,10 +290,13 @@ _ATTRIBUTES: tuple[tuple[str, Callable[[PlannedOperator], object]], ...] = (
 
 
 def _operator_changes(matching: Matching) -> Iterable[Change]:
-    """Names one by one; of other attributes, equal changes of several operators on one line."""
+    """Names and kinds one by one; of other attributes, equal changes of several operators on one line."""
     for old, new in matching.matches:
         if old.name != new.name:
             yield Change("renamed", f"'{one_line(old.name)}' -> '{one_line(new.name)}'")
+        if old.kind != new.kind:
+            was, is_now = _kinds(old, new)
+            yield Change("kind", f"'{one_line(new.name)}': {was} -> {is_now}")
     for attribute, value_of in _ATTRIBUTES:
         changed: dict[str, list[str]] = {}
         for old, new in matching.matches:

@@ -7,7 +7,7 @@ from programs import PROGRAMS, drawn
 from opchain import StreamExecutionEnvironment
 from opchain.compiler.plan.diff import diff_plans, diff_text
 from opchain.compiler.plan.model import JobPlan
-from opchain.datastream import DataStream
+from opchain.datastream import DataStream, KeyedProcessFunction, ProcessFunction
 from opchain.testing import plan_of
 
 
@@ -84,6 +84,30 @@ def test_a_change_is_named(kind: str) -> None:
     assert f"{kind:<16}" in diff_text(diff)
     back = diff_plans(planned(changed), planned(plain))
     assert not back.is_empty
+
+
+class Same(ProcessFunction[Any, Any]):
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        yield value
+
+
+class SameByKey(KeyedProcessFunction[Any, Any, Any]):
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        yield value
+
+
+def test_kinds_are_named_in_the_words_of_programs() -> None:
+    before = planned(lambda n: n.map(abs).uid("step").print())
+    after = planned(lambda n: n.flat_map(range).uid("step").print())
+    texts = [change.text for change in diff_plans(before, after).changes if change.kind == "kind"]
+    assert texts == ["'Flat Map': map -> flat map"]
+
+
+def test_kinds_that_have_one_word_are_named_in_full() -> None:
+    before = planned(lambda n: n.process(Same()).uid("step").print())
+    after = planned(lambda n: n.key_by(abs).process(SameByKey()).uid("step").print())
+    texts = [change.text for change in diff_plans(before, after).changes if change.kind == "kind"]
+    assert texts == ["'KeyedProcess': process -> keyed process"]
 
 
 def test_what_is_cut_is_fused_on_the_way_back() -> None:
