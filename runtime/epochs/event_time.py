@@ -19,7 +19,7 @@ from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.program.operator_specs import SourceSpec
 from opchain.runtime.records.elements import MIN_WATERMARK
 from opchain.runtime.records.record_pickle import dump_records
-from opchain.runtime.watermarks.alignment import limit_of
+from opchain.runtime.watermarks.splits import limit_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

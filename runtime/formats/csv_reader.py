@@ -18,8 +18,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.files.compression import is_compressed
-from opchain.runtime.files.line_blocks import line_blocks
+from opchain.runtime.files.line_blocks import is_compressed, line_blocks
 from opchain.runtime.files.malformed import MalformedRecord, checked_policy
 from opchain.runtime.formats.csv_schema import CsvSchema
 from opchain.runtime.formats.json_values import LISTS

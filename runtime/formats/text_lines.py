@@ -16,9 +16,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TextIO, cast, overload
 
 from opchain.runtime.files import line_blocks as blocks
-from opchain.runtime.files.compression import decompressed, is_compressed
 from opchain.runtime.files.file_systems import file_system_of
-from opchain.runtime.files.line_blocks import LineBlock, line_blocks, line_offset
+from opchain.runtime.files.line_blocks import (
+    LineBlock,
+    decompressed,
+    is_compressed,
+    line_blocks,
+    line_offset,
+)
 from opchain.runtime.files.malformed import FAIL, MalformedRecord
 from opchain.runtime.formats.file_format import StreamFormat
 from opchain.runtime.types.type_variables import T

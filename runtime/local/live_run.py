@@ -24,7 +24,7 @@ from opchain.runtime.records.garbage_collection import relaxed_collector
 from opchain.runtime.shipping.functions import ship_vertices, shipped_task
 from opchain.runtime.task.input.live_input import LiveBuffers
 from opchain.runtime.task.stream_task import StreamTask
-from opchain.runtime.watermarks.alignment import AlignmentGroup
+from opchain.runtime.watermarks.splits import AlignmentGroup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

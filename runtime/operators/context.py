@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from opchain.runtime.metrics.metric_group import MetricGroup
     from opchain.runtime.program.vertex_program import VertexProgram
     from opchain.runtime.state.operator_state import SubtaskStateStore
-    from opchain.runtime.watermarks.alignment import AlignmentGroup
+    from opchain.runtime.watermarks.splits import AlignmentGroup
 
 
 @dataclass(frozen=True, slots=True)

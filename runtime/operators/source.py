@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.program.vertex_program import OperatorProgram
     from opchain.runtime.types.output_tag import OutputTag
-    from opchain.runtime.watermarks.alignment import AlignmentGroup
     from opchain.runtime.watermarks.generators import WatermarkGenerator
-    from opchain.runtime.watermarks.splits import SplitWatermarks
+    from opchain.runtime.watermarks.splits import AlignmentGroup, SplitWatermarks
     from opchain.runtime.watermarks.strategy import WatermarkStrategy
 
 NOTHING_YET_S = 0.01

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
     from opchain.runtime.task.input.task_input import TaskInput
-    from opchain.runtime.watermarks.alignment import AlignmentGroup
+    from opchain.runtime.watermarks.splits import AlignmentGroup
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from opchain.runtime.errors import MissingLibraryError
-from opchain.runtime.files.compression import decompressed, is_compressed
+from opchain.runtime.files.line_blocks import decompressed, is_compressed
 
 DATA = b"".join(b"line %d\n" % number for number in range(50_000))
 
