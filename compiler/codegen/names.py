@@ -33,7 +33,7 @@ _OURS = frozenset(
             "keep",
         ),
         *("loop", "numbers_of", "objects", "read_json", "self", "sums_to", "unchanged"),
-        *("as_declared", "as_timestamp", "batch", "column", "flush", "plain", "row"),
+        *("as_declared", "as_timestamp", "attribute", "batch", "column", "flush", "plain", "row"),
         *(
             "combined",
             "context",

@@ -127,6 +127,13 @@ class _Function:
         self.line(depth, f"while {ast.unparse(statement.test)}:", statement)
         self.block(statement.body, depth + 1, "continue")
 
+    def _try(self, statement: ast.Try, depth: int, _ends: str | None) -> None:
+        """A `try` with a `finally` and nothing else."""
+        self.line(depth, "try:", statement)
+        self.block(statement.body, depth + 1, None)
+        self._text.add(depth, "finally:")
+        self.block(statement.finalbody, depth + 1, None)
+
     # Ours
 
     def _emits(self, statement: f.Emits, depth: int, _ends: str | None) -> None:
@@ -192,6 +199,7 @@ _WRITERS: dict[type[ast.stmt], Any] = {
     ast.If: _Function._if,  # noqa: SLF001 - this module's own
     ast.For: _Function._for,  # noqa: SLF001
     ast.While: _Function._while,  # noqa: SLF001
+    ast.Try: _Function._try,  # noqa: SLF001
     f.Emits: _Function._emits,  # noqa: SLF001
     f.Keep: _Function._keep,  # noqa: SLF001
     f.Send: _Function._send,  # noqa: SLF001

@@ -20,6 +20,7 @@ from opchain.compiler.codegen.rules.inline_functions import (
 )
 from opchain.compiler.codegen.rules.narrow_state import narrow_state
 from opchain.compiler.codegen.rules.plain_keys import plain_keys
+from opchain.compiler.codegen.rules.read_attributes import read_attributes
 from opchain.compiler.codegen.rules.read_fields import read_fields
 from opchain.compiler.codegen.rules.read_json import read_json
 from opchain.compiler.codegen.rules.send_fields import nothing_is_sent_twice, send_fields
@@ -77,6 +78,7 @@ RULES: tuple[Rule, ...] = (
     Rule(count_once, nothing_is_counted_by_record, inlines=False),
     Rule(extend_lists, inlines=False),
     Rule(whole_text),
+    Rule(read_attributes),
 )
 
 RULE_NAMES: tuple[str, ...] = tuple(dict.fromkeys(rule.name for rule in RULES))

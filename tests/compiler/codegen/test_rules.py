@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import Ran, failure_of, job_of, notes_of, run_form, seen
@@ -23,6 +23,9 @@ from opchain.datastream.functions import (
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.errors import GraphError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ODD = OutputTag("odd")
 STEP = 3
@@ -157,12 +160,47 @@ def arithmetic(env: Any) -> None:
     seen(env.from_sequence(5, 9).filter(lambda x: x > 6).map(lambda x: (x // 2, 1)), "pairs")
 
 
+class Tally(FlatMapFunction[Any, Any]):
+    """Adds to attributes, and has them in its results."""
+
+    def __init__(self, step: Any) -> None:
+        self.step, self.count, self.last = step, 0, None
+
+    def flat_map(self, value: Any) -> Any:
+        if self.last is not None and value[0] < 2:
+            return
+        self.count += self.step
+        self.last = value
+        yield self.count, self.last
+
+
+class Slotted(MapFunction[Any, Any]):
+    """Has no dictionary for its attributes, which a batch reads as they are."""
+
+    __slots__ = ("sum",)
+
+    def __init__(self) -> None:
+        self.sum = 0
+
+    def map(self, value: Any) -> Any:
+        self.sum += value[0]
+        return self.sum
+
+
+def attributes(env: Any) -> None:
+    rows = env.from_sequence(0, 60).map(lambda x: (x % 5, x))
+    tally = Tally(3)
+    seen(rows.flat_map(tally).flat_map(tally), "counted")  # the same object twice
+    seen(rows.flat_map(Tally(0.5)).flat_map(Tally(2)).map(lambda row: row[0]), "odd")
+    seen(rows.map(Slotted()), "sums")
+
+
 def states(env: Any) -> None:
     rows = env.from_sequence(0, 60).map(lambda x: (x % 5, x))
     seen(rows.key_by(lambda row: row[0]).process(Counting()), "counted")
 
 
-PROGRAMS = (classes, sums, windows, parsed, written_json, declared, arithmetic, states)
+PROGRAMS = (classes, sums, windows, parsed, written_json, declared, arithmetic, attributes, states)
 
 
 NAMES = (
@@ -323,6 +361,92 @@ def test_a_value_that_json_does_not_know_fails_as_in_json_dumps(form: str) -> No
     assert type(error) is TypeError
     assert str(error) == "Object of type set is not JSON serializable"
     assert "at record {5}" in notes_of(error)
+
+
+class Noted(MapFunction[Any, Any]):
+    """Writes its attributes to a file at the end."""
+
+    factor = 10  # an attribute of the class until it is set
+
+    def __init__(self, path: str, *, of_class: bool) -> None:
+        self.path, self.count, self.names = path, 0, ""
+        if not of_class:
+            self.factor = 10
+
+    def map(self, value: Any) -> Any:
+        self.count += 1
+        self.names = f"{self.names}{value}"
+        return self.factor // (5 - value)
+
+    def close(self) -> None:
+        with open(self.path, "w") as file:  # noqa: PTH123 - as users write it
+            file.write(f"{self.count} {self.names}")
+
+
+@pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
+@pytest.mark.parametrize("of_class", [True, False])
+def test_attributes_are_as_far_as_a_loop_came_when_it_fails(
+    form: str, of_class: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "noted"
+
+    def draw(env: Any) -> None:
+        seen(env.from_sequence(1, 9).map(Noted(str(path), of_class=of_class)), "results")
+
+    error = failure_of(draw, form)
+    assert type(error) is ZeroDivisionError
+    assert "at record 5" in notes_of(error)
+    assert path.read_text() == "5 12345"
+    assert "finally:" in source_of(draw)
+
+
+class Seeing(MapFunction[Any, Any]):
+    """Something reads its attribute while its method runs."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def open(self, runtime_context: Any) -> None:
+        self.more = self.added
+        self.counts = self.counted()
+
+    def added(self, _: Any = None) -> int:
+        return self.count
+
+    def counted(self) -> Any:
+        while True:
+            yield self.count
+
+
+class Calling(Seeing):
+    def map(self, value: Any) -> Any:
+        self.count += value
+        return self.more()
+
+
+class Sorting(Seeing):
+    def map(self, value: Any) -> Any:
+        self.count += value
+        return max([-value, value], key=self.more), min(zip(self.counts, range(2), strict=False))
+
+
+class Looping(Seeing):
+    def map(self, value: Any) -> Any:
+        self.count += value
+        found = None
+        for count in self.counts:
+            found = count
+            break
+        return found
+
+
+@pytest.mark.parametrize("function", [Calling, Sorting, Looping])
+def test_attributes_that_something_else_reads_are_not_held_back(function: Any) -> None:
+    def draw(env: Any) -> None:
+        seen(env.from_sequence(1, 5).map(function()), "sums")
+
+    assert run_form(draw).records("sums") == run_form(draw, "interpreted").records("sums")
+    assert "finally:" not in source_of(draw)
 
 
 def test_numbers_that_may_overflow_stay_in_the_loop() -> None:

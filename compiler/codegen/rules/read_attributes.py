@@ -1,0 +1,156 @@
+"""Attributes of a function object are read before a loop and stored behind it, where nothing in the loop can see them.
+
+>>> from opchain.datastream import FlatMapFunction
+>>> class Tally(FlatMapFunction):
+...     def __init__(self):
+...         self.count, self.step = 0, 2
+...     def flat_map(self, value):
+...         self.count += self.step
+...         return ()
+>>> change("read_attributes", lambda lines: lines.flat_map(Tally()))
+- for value in values:
+-   self_1.count += self_1.step
++ if not has_plain(self_1, (), ('count', 'step')):
++   return plain_0(values)
++ attribute_1_count = self_1.count
++ attribute_1_step = self_1.step
++ try:
++   for value in values:
++     attribute_1_count += attribute_1_step
++ finally:
++   self_1.count = attribute_1_count
+
+A running sum over 1,000 keys whose results are added up this way takes a third less time. The loop calls builtins,
+look-ups in tables and functions of ours that only look: none of them can see the object. An attribute that is not
+simply stored in the object, such as a property, leaves the batch to the loop as it was. What the loop has set is
+stored if it fails, too.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.function_source import BUILTINS
+from opchain.runtime.program.vertex_program import NO_OPERATOR
+
+if TYPE_CHECKING:
+    from opchain.compiler.codegen.form import Form, Function
+
+_LOOK = ("as_timestamp_", "identify_", "refuse_", "fast_dumps", "json_object_")
+_TABLES = ("sums_", "table_", "panes_", "pane_")
+
+
+def read_attributes(form: Form) -> None:
+    """Rewrites the loops of functions over batches."""
+    for function in form.batch_functions():
+        if function.name.startswith("process_") and len(function.body) == 1:
+            (loop,) = function.body
+            if isinstance(loop, ast.For):
+                _rewrite(form, function, loop)
+
+
+def _rewrite(form: Form, function: Function, loop: ast.For) -> None:
+    nodes = [
+        node for statement in f.all_statements(loop.body) for node in _expressions_in(statement)
+    ]
+    uses = [node for node in nodes if isinstance(node, ast.Attribute) and _is_of_object(node)]
+    of_objects = set(map(id, uses))
+    others = (node for node in nodes if id(node) not in of_objects)
+    names = sum(isinstance(node, ast.Name) and node.id.startswith("self_") for node in nodes)
+    if not uses or names != len(uses) or not all(map(_is_harmless, others)):
+        return  # an object is handed on as a whole, or something else may see it
+    if any(isinstance(node.ctx, ast.Del) for node in uses):
+        return
+    loops = (item for item in f.all_statements(loop.body) if isinstance(item, (ast.For, f.Emits)))
+    if any(
+        _is_of_object(item.iter if isinstance(item, ast.For) else item.iterable) for item in loops
+    ):
+        return
+    found: dict[str, dict[str, bool]] = {}
+    for node in uses:
+        attributes = found.setdefault(ast.unparse(node.value), {})
+        is_stored = isinstance(node.ctx, ast.Store)
+        attributes[node.attr] = attributes.get(node.attr, False) or is_stored
+    owners = sorted(found)
+    number = function.name.rpartition("_")[2]
+    plain = copy.deepcopy(function)
+    plain.name = f"plain_{number}"
+    form.functions.insert(form.functions.index(function) + 1, plain)
+    function.fallback = plain.name
+    form.names.bind("has_plain", "has_plain")
+    guards = [f.expression(f"{one} is not {other}") for one, other in combinations(owners, 2)]
+    before: list[ast.stmt] = []
+    behind: list[ast.stmt] = []
+    for owner in owners:
+        index = int(owner.rpartition("_")[2])
+        guards.append(f.expression(f"has_plain({owner}, (), {tuple(sorted(found[owner]))!r})"))
+        for name, is_stored in sorted(found[owner].items()):
+            variable = _variable(owner, name)
+            before += f.statements(f"{variable} = {owner}.{name}", index)
+            if is_stored:
+                behind += f.statements(f"{owner}.{name} = {variable}", index)
+    function.guards = [*guards, *function.guards]
+    rewritten: ast.stmt = _Variables().visit(loop)
+    if behind:
+        rewritten = ast.Try([rewritten], [], [], behind)
+        f.marked([rewritten], NO_OPERATOR)
+    function.body = [*before, rewritten]
+    for owner in owners:
+        form.remark(int(owner.rpartition("_")[2]), "reads attributes once a batch")
+
+
+def _variable(owner: str, name: str) -> str:
+    return f"attribute_{owner.rpartition('_')[2]}_{name}"
+
+
+def _expressions_in(statement: ast.stmt) -> list[ast.AST]:
+    return [node for part in f.own_expressions(statement) for node in ast.walk(part)]
+
+
+def _is_of_object(node: ast.AST) -> bool:
+    """Whether a node is an attribute of a function object: `self_1.count`."""
+    return (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id.startswith("self_")
+    )
+
+
+def _is_harmless(node: ast.AST) -> bool:
+    """Whether a node runs no code that could see a function object."""
+    if isinstance(node, ast.Attribute):
+        return _is_look_up(node) or node.attr == "__class__" or getattr(node, "is_field", False)
+    if isinstance(node, ast.Call):
+        called = node.func
+        if node.keywords or any(map(_is_of_object, node.args)):
+            return False  # a key function, an iterator: it may be the object's own
+        if isinstance(called, ast.Attribute):
+            return _is_look_up(called)
+        return isinstance(called, ast.Name) and (
+            called.id in BUILTINS or called.id.startswith(_LOOK)
+        )
+    if isinstance(node, ast.comprehension):
+        return not _is_of_object(node.iter)
+    return not isinstance(node, (ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom, ast.Starred))
+
+
+def _is_look_up(node: ast.Attribute) -> bool:
+    """Whether a node is `table_0.get`."""
+    owner = node.value
+    return node.attr == "get" and isinstance(owner, ast.Name) and owner.id.startswith(_TABLES)
+
+
+class _Variables(ast.NodeTransformer):
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if not _is_of_object(node):
+            self.generic_visit(node)
+            return node
+        assert isinstance(node.value, ast.Name)
+        variable = ast.Name(_variable(node.value.id, node.attr), node.ctx)
+        if hasattr(node, "user_line"):
+            variable.user_line = node.user_line  # type: ignore[attr-defined]
+        return variable
