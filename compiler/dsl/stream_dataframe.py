@@ -81,7 +81,10 @@ def streaming_dataframe(
         record_type = record_type_of(known)
         dataframe = committed_records(folder, record_type, options)
     sink = ColumnFileSink(folder, record_type, f"{_CALL}() of {where}")
-    environment.add_operator(_end(stream, sink))
+    end = _end(stream, sink)
+    if source.uid is not None:
+        end.uid = f"{source.uid} to DataFrame"
+    environment.add_operator(end)
     return dataframe
 
 
@@ -106,9 +109,9 @@ class PlannedStreamingDataFrame:
         return self
 
 
-def _end(stream: Stream[Any], sink: ColumnFileSink) -> SinkTransformation:
+def _end(stream: Stream[Any], sink: ColumnFileSink | DataFrameSink) -> SinkTransformation:
     source = stream.transformation
-    end = SinkTransformation(
+    return SinkTransformation(
         stream.get_execution_environment().next_transformation_id(),
         "DataFrame",
         source,
@@ -117,9 +120,6 @@ def _end(stream: Stream[Any], sink: ColumnFileSink) -> SinkTransformation:
         key_by=stream.state_key,
         call_site=user_call_site(),
     )
-    if source.uid is not None:
-        end.uid = f"{source.uid} to DataFrame"
-    return end
 
 
 def _folder(source: Transformation, path: str | None, checkpoints: str | None) -> str:
@@ -182,16 +182,7 @@ def dataframe_of_stream(
             f"{at_call(call)}: '{source.name}' ({source.call_site}) is bounded, so its DataFrame "
             f"needs no files: remove path and options"
         )
-    end = SinkTransformation(
-        environment.next_transformation_id(),
-        "DataFrame",
-        source,
-        spec=SinkSpec(sink),
-        parallelism=source.parallelism,
-        key_by=stream.state_key,
-        call_site=user_call_site(),
-    )
-    program = environment.detached_program(end)
+    program = environment.detached_program(_end(stream, sink))
     if interception.job_intercepted(program, call):
         return _planned(sink)
     from opchain.compiler.execution import dataframe  # noqa: PLC0415 - drawing runs nothing

@@ -203,20 +203,10 @@ class ProcessOperator(UserFunctionOperator):
         emit_results(self.output, self.call(value, function_context), timestamp)
 
 
-class CoProcessOperator(UserFunctionOperator):
+class CoProcessOperator(ProcessOperator):
     """Flink: `CoProcessOperator`."""
 
     method = "process_element1"
-
-    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
-        super().__init__(program, context, output)
-        self.function_context = ProcessContext(self)
-
-    def process_element(self, value: Any, timestamp: int | None) -> None:
-        """Emits what the function yields for a record of the first stream."""
-        function_context = self.function_context
-        function_context._timestamp = timestamp  # noqa: SLF001 - the operator owns its context
-        emit_results(self.output, self.call(value, function_context), timestamp)
 
     def process_element2(self, value: Any, timestamp: int | None) -> None:
         """Emits what the function yields for a record of the second stream."""
