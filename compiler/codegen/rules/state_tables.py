@@ -35,7 +35,8 @@ dictionary: without a time to live, in memory. If not, a copy of the function wi
 current key is set where something else may ask for it; in batch mode, where another key begins. Where changes of state
 are tracked, the backend is told all keys of a batch before it.
 
-Event-time timers go the same way: they are put among those of the operator, with the key that is at hand.
+Event-time timers of the function are registered and deleted directly in the operator's timer queue, with the current key
+as an argument. This saves the calls of the TimerService:
 
     ctx_0.timer_service().register_event_time_timer(end_0)      add_timer_0(end_0, VOID, field_0)
 
@@ -328,7 +329,10 @@ class _States:
 
 
 class _Known(ast.NodeTransformer):
-    """What a context gives is named instead: the record's time, and the service of timers behind a variable."""
+    """Replaces expressions by equivalent ones, given as text and new expression.
+
+    `ctx.timestamp()` becomes the record's time, and a variable for `ctx.timer_service()` becomes that call.
+    """
 
     def __init__(self, parts: dict[str, ast.expr]) -> None:
         self._parts = parts
