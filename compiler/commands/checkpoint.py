@@ -234,7 +234,9 @@ def verify(context: click.Context, checkpoint: str, key: CheckpointKey | None) -
 )
 @click.argument("checkpoint")
 @click.argument("file")
-@click.option("--allow-non-restored-state", is_flag=True, help="Let state go that nobody takes.")
+@click.option(
+    "--allow-non-restored-state", is_flag=True, help="Drop state that no operator of FILE takes."
+)
 @takes_key
 @takes_program
 @click.pass_context

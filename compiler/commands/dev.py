@@ -21,9 +21,13 @@ def dev() -> None:
 
 
 @dev.command(short_help="Starts a Kafka broker; downloads it with Maven the first time.")
-@click.option("--port", default=KAFKA_PORT, show_default=True, help="Where it listens.")
+@click.option("--port", default=KAFKA_PORT, show_default=True, help="The port on which it listens.")
 @click.option(
-    "--topic", "topics", multiple=True, metavar="NAME[:PARTITIONS]", help="A topic to make."
+    "--topic",
+    "topics",
+    multiple=True,
+    metavar="NAME[:PARTITIONS]",
+    help="A topic to create; may be repeated.",
 )
 def kafka(port: int, topics: tuple[str, ...]) -> None:
     """Starts a Kafka broker for programs on this machine, until Ctrl-C.

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.command(
     cls=ProgramCommand,
     context_settings=PASSES_ARGUMENTS_ON,
-    short_help="Prints what of FILE runs together, and why the rest does not.",
+    short_help="Prints which operators of FILE are chained, and why others are not.",
 )
 @click.argument("file")
 @takes_program

@@ -64,7 +64,10 @@ _SHOWN = 20
 @click.argument("checkpoint")
 @click.argument("file")
 @click.option(
-    "--epoch", type=click.IntRange(min=1), metavar="N", help="Which; the last by default."
+    "--epoch",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Run epoch N again; the last one by default.",
 )
 @click.option(
     "--vertex", metavar="V", help="Look at one vertex: its number, its name, or an operator's uid."
@@ -74,7 +77,10 @@ _SHOWN = 20
 )
 @click.option("--key", metavar="K", help="Look at one key: a Python literal, else taken as text.")
 @click.option(
-    "--pdb", "debugs", is_flag=True, help="Stop in pdb there, and where a function raises."
+    "--pdb",
+    "debugs",
+    is_flag=True,
+    help="Open pdb at that vertex, subtask or key, and where a function raises.",
 )
 @takes_program
 @click.pass_context
