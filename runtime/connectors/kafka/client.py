@@ -372,6 +372,12 @@ _CHANGING = frozenset(
         "LEADER_NOT_AVAILABLE",
         "NOT_LEADER_FOR_PARTITION",
         "REPLICA_NOT_AVAILABLE",
+        "OFFSET_NOT_AVAILABLE",  # a leader that was just chosen does not know yet how much is replicated
+        "FENCED_LEADER_EPOCH",
+        "UNKNOWN_LEADER_EPOCH",
+        "LISTENER_NOT_FOUND",
+        "NETWORK_EXCEPTION",
+        "KAFKA_STORAGE_ERROR",
         "COORDINATOR_NOT_AVAILABLE",
         "COORDINATOR_LOAD_IN_PROGRESS",
         "NOT_COORDINATOR",
@@ -385,7 +391,7 @@ _CHANGING = frozenset(
         "_NOENT",
     }
 )
-"""Errors that pass when the brokers have agreed who leads what."""
+"""Errors that pass when the brokers have agreed who leads what; Java's clients ask again, too."""
 
 _ADVICE = {
     "_AUTHENTICATION": "check sasl.mechanism, sasl.username, sasl.password and security.protocol",

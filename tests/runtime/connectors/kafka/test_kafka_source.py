@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from opchain.datastream.connectors.kafka import (
     KafkaTopicPartition,
 )
 from opchain.datastream.window import TumblingEventTimeWindows
-from opchain.runtime.connectors.kafka.client import KafkaConnectorError
+from opchain.runtime.connectors.kafka.client import Brokers, KafkaConnectorError
 from opchain.runtime.connectors.kafka.reader import PartitionRange, RangeReader
 from opchain.runtime.connectors.kafka.record import MalformedMessageError
 from opchain.runtime.testing.kafka_broker import PASSWORD, USER
@@ -497,3 +498,16 @@ def test_partitions_are_dealt_out_as_flink_does() -> None:
     first = ((1894777726 * 31) & 0x7FFFFFFF) % 3
     owners = {item.partition: reader for reader, [own] in enumerate(dealt) for item in own}
     assert owners == {number: (first + number) % 3 for number in range(4)}
+
+
+@pytest.mark.parametrize("name", ["OFFSET_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "NOT_CONTROLLER"])
+def test_brokers_that_have_just_chosen_a_leader_are_asked_again(kafka: Kafka, name: str) -> None:
+    from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415 - it may be missing
+
+    refused: Future[int] = Future()
+    refused.set_exception(KafkaException(KafkaError(getattr(KafkaError, name))))
+    offset: Future[int] = Future()
+    offset.set_result(7)
+    answers = iter([refused, offset])
+    brokers = Brokers({"bootstrap.servers": kafka.servers}, "KafkaSource(t)")
+    assert brokers.answers("ask for offsets", lambda: {"t-0": next(answers)}) == {"t-0": 7}
