@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.command(
     cls=ProgramCommand,
     context_settings=PASSES_ARGUMENTS_ON,
-    short_help="Prints which operators of FILE are chained, and why others are not.",
+    short_help="Prints what of FILE is chained, and why the rest is not.",
 )
 @click.argument("file")
 @takes_program
