@@ -14,6 +14,7 @@ import inspect
 import pkgutil
 import sys
 import textwrap
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -214,7 +215,8 @@ NEVER_SEEN = {"InputRestoredError"}
 """Errors that the driver always catches itself."""
 
 
-def error_classes() -> Iterator[tuple[str, str, str, str]]:
+@cache
+def error_classes() -> list[tuple[str, str, str, str]]:
     """Name, module, parent and docstring of each error that users can see, read from the source of every module."""
     classes = {
         node.name: (path, [ast.unparse(parent) for parent in node.bases], node)
@@ -227,11 +229,13 @@ def error_classes() -> Iterator[tuple[str, str, str, str]]:
     while new:
         found |= new
         new = {name for name, (_, parents, _) in classes.items() if found & {*parents}} - found
+    listed = []
     for name in sorted(found - NEVER_SEEN):
         path, parents, node = classes[name]
         place = path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
         module = "opchain" if name in opchain.__all__ else f"opchain.{place}"
-        yield name, module, parents[0], ast.get_docstring(node) or ""
+        listed.append((name, module, parents[0], ast.get_docstring(node) or ""))
+    return listed
 
 
 def errors_page() -> str:

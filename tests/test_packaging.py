@@ -79,6 +79,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
+@pytest.mark.slow
 def test_the_wheel_has_every_module(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         packed = {name for name in archive.namelist() if name.endswith(".py")}
@@ -192,11 +193,13 @@ def bare(program: str, *arguments: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_executors_load_all_of_their_half_with_the_standard_library_alone(archive: Path) -> None:
     bare(LOAD_ALL, archive)
 
 
 @pytest.mark.parametrize("form", ["interpreted", "inlined"])
+@pytest.mark.slow
 def test_executors_run_tasks_with_the_standard_library_alone(
     archive: Path, tmp_path: Path, form: str
 ) -> None:

@@ -217,7 +217,7 @@ def give_the_same(ran: Ran, expected: Ran, last: str) -> None:
 
 
 @pytest.mark.parametrize("draw", PROGRAMS)
-@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+@pytest.mark.parametrize("mode", ["STREAMING", pytest.param("BATCH", marks=pytest.mark.slow)])
 def test_every_prefix_of_the_rules_gives_the_same(
     draw: Any, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

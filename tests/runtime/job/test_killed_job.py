@@ -55,6 +55,8 @@ env.from_sequence(1, 100).map(write).sink_to(sink)
 env.execute("numbers")
 """
 
+pytestmark = pytest.mark.slow
+
 
 def run(folder: Path, dies: str = "never") -> int:
     return run_program("-c", PROGRAM, str(folder / "out"), dies).exit_code

@@ -184,7 +184,7 @@ def test_the_batch_and_its_past_change_nothing(
 @pytest.mark.parametrize(
     "keys", EQUAL_IN_PYTHON, ids=lambda value: re.sub(" at 0x[0-9a-f]+", "", repr(value))
 )
-@pytest.mark.parametrize("size", [1, 40, 600])
+@pytest.mark.parametrize("size", [1, 40, pytest.param(600, marks=pytest.mark.slow)])
 def test_keys_that_python_calls_equal_keep_apart_in_any_order(
     way: Callable[[pytest.MonkeyPatch], None], keys: list[Any], size: int
 ) -> None:
