@@ -23,7 +23,7 @@ from opchain.runtime.testing.kafka_broker import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from opchain.runtime.testing.kafka_broker import KafkaBrokers
 
@@ -53,28 +53,30 @@ class Kafka:
         return name
 
     def delete_topic(self, name: str) -> None:
+        """Deletes a topic. A producer that writes to it may have the broker create another one at once."""
+        deleted = _topic_id(self.admin, name)
         self.admin.delete_topics([name])[name].result()
-        self._await_partitions(name, 0)
+        self._await(lambda client: _topic_id(client, name) != deleted, f"{name} is still there")
 
     def add_partitions(self, name: str, total: int) -> None:
         from confluent_kafka.admin import NewPartitions  # noqa: PLC0415 - it may be missing
 
         self.admin.create_partitions([NewPartitions(name, total)])[name].result()
-        self._await_partitions(name, total)
+        self._await(
+            lambda client: len(client.list_topics(timeout=30).topics[name].partitions) == total,
+            f"{name} has not {total} partitions",
+        )
 
-    def _await_partitions(self, name: str, total: int) -> None:
+    def _await(self, is_done: Callable[[Any], bool], problem: str) -> None:
         """Waits until each running broker knows what the controller has done. It answers before."""
         for broker in self.brokers.brokers:
             ends_at = time.monotonic() + 60
             while broker.process is not None:
                 # A client asks any broker that it knows: a new one knows this one only.
                 client = _admin(f"127.0.0.1:{broker.port}")
-                topic = client.list_topics(timeout=30).topics.get(name)
-                if len(topic.partitions if topic else ()) == total:
+                if is_done(client):
                     break
-                assert time.monotonic() < ends_at, (
-                    f"broker {broker.node}: {topic}, not {total} partitions"
-                )
+                assert time.monotonic() < ends_at, f"broker {broker.node}: {problem}"
                 client.poll(0.1)
 
     def delete_records(self, name: str, partition: int, before: int) -> None:
@@ -188,6 +190,17 @@ class Kafka:
         found = consumer.committed(wanted, timeout=60)
         consumer.close()
         return {(item.topic, item.partition): item.offset for item in found if item.offset >= 0}
+
+
+def _topic_id(admin: Any, name: str) -> str | None:
+    from confluent_kafka import KafkaException, TopicCollection  # noqa: PLC0415 - it may be missing
+
+    try:
+        return str(admin.describe_topics(TopicCollection([name]))[name].result().topic_id)
+    except KafkaException as error:
+        if error.args[0].name() != "UNKNOWN_TOPIC_OR_PART":
+            raise
+        return None
 
 
 def _admin(servers: str) -> Any:

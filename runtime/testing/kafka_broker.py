@@ -310,6 +310,7 @@ def _formatted(
         "share.coordinator.state.topic.replication.factor": count,
         "share.coordinator.state.topic.min.isr": in_sync,
         "group.initial.rebalance.delay.ms": 0,
+        "log.retention.ms": -1,  # messages may have timestamps of long ago
         **properties,
     }
     file = folder / "server.properties"
