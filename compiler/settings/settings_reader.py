@@ -273,7 +273,7 @@ _JOB_PARAMETERS = "pipeline.global-job-parameters."
 
 @cache
 def declared_options() -> dict[str, ConfigOption[Any]]:
-    """The options behind methods of the environment and its configurations, by key."""
+    """The options that have a method of the environment or of its configurations, by key."""
     return {
         option.key: option
         for module in (pipeline_options, checkpoint_config)

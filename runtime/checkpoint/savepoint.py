@@ -238,5 +238,5 @@ def _copy_log(source: CheckpointStorage, target: CheckpointStorage, last: int) -
     for name in source.names(OFFSETS):
         folder, _, number = name.removeprefix(f"{OFFSETS}/").partition("/")
         if folder in _NUMBERED and (not number.isdecimal() or int(number) > last):
-            continue  # micro-batches behind the checkpoint are run again
+            continue  # micro-batches after the checkpoint are run again
         target.write(name, source.read(name))

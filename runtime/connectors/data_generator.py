@@ -326,7 +326,7 @@ class RandomFloat:
 
 @dataclass(frozen=True)
 class RandomDecimal:
-    """Decimals from `least` to `most` with `scale` digits behind the point."""
+    """Decimals from `least` to `most` with `scale` decimal places."""
 
     seed: int
     least: decimal.Decimal

@@ -133,7 +133,7 @@ class FileCommitter(Committer):
         self._compaction = compaction
 
     def commit(self, committables: Sequence[StagedFile]) -> None:
-        """Moves the files; those that were moved before stay where they are.
+        """Moves the files that no earlier attempt has moved.
 
         Raises:
             SinkError: Files are gone that were never committed.

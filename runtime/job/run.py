@@ -1,8 +1,9 @@
 """A job that runs on a thread of the driver, and the client that watches it.
 
-Ctrl-C waits until the driver looks for it. Python raises KeyboardInterrupt between any two instructions of the main thread. Between those of `threading` it
-leaves locks behind that nobody releases, or comes out as "release unlocked lock", and a thread that was about to
-start never does. So who starts a thread and waits for it holds Ctrl-C, and looks for it by turns.
+Ctrl-C is held, and raised when the driver asks for it. Python raises KeyboardInterrupt between any two instructions of
+the main thread. Between those of `threading` that leaves locks that nobody releases, or an error "release unlocked
+lock", or a thread that never starts. So code that starts a thread and waits for it holds Ctrl-C, and asks for it from
+time to time.
 """
 
 from __future__ import annotations

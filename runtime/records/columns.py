@@ -14,7 +14,6 @@ microseconds to pickle and read, its dictionary of five fields 0.9.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, overload
 
@@ -34,8 +33,6 @@ KEY_AND_PAIR: tuple[Layout, Layout] = (((), (TUPLE, 0, 1)), ((), (TUPLE, 1, 0)))
 
 JSON: Layout = (("json",),)
 """Dictionaries, as the texts of JSON that they are."""
-
-_loads = lru_cache(maxsize=1)(fast_loads)
 
 
 class Columns(Sequence[Any]):
@@ -83,7 +80,7 @@ class Columns(Sequence[Any]):
         """The record that has these entries in the fields with lists."""
         given = list(fields)
         if self.layout == JSON:
-            return _loads()(given[0])
+            return fast_loads()(given[0])
         entries = iter(given)
         return tuple(
             next(entries)
@@ -104,7 +101,7 @@ class Columns(Sequence[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         if self.layout == JSON:
-            return map(_loads(), self.lists[0])
+            return map(fast_loads(), self.lists[0])
         columns = iter(self.lists)
         fields: list[Iterable[Any]] = []
         for entry in self.layout:

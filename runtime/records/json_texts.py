@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ _MOST_DIGITS = getattr(sys, "get_int_max_str_digits", lambda: 0)() or sys.maxsiz
 """In a longer text there may be an int that `json.loads` refuses as too long."""
 
 
+@cache
 def fast_loads() -> Callable[[Any], Any]:
     """A function that does what `json.loads` does with one argument."""
     try:

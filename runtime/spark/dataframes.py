@@ -126,7 +126,7 @@ def arrow_sinks(job: JobProgram) -> list[tuple[VertexProgram, OperatorProgram, A
 
 @contextmanager
 def making_dataframe_of(operator: OperatorProgram) -> Iterator[None]:
-    """Within the block errors are noted as those of a source's DataFrame."""
+    """Errors in the block get a note that names the source whose DataFrame failed."""
     try:
         yield
     except Exception as error:

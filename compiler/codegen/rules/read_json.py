@@ -45,7 +45,7 @@ and the receiver decodes the fields that it asks for:
 + for text, value in zip(values.lists[0], objects_0):
 +   value_0 = value.field_0
 
-In batch mode it goes as it is: the receiver, which sorts, asks each record for its key.
+In batch mode the whole dictionary is sent, since the receiver sorts by key and asks each record for it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,6 @@ _CHANGE = frozenset(
 
 _CONSTANTS = (int, bool, float, str, type(None))
 
-
 _COLD = ("as_timestamp_", "refuse_", "pane_for_")
 """How functions of ours begin that hardly ever run, and may have the whole dictionary then."""
 
@@ -87,12 +86,29 @@ def read_json(form: Form) -> None:
     loads = {name for name, value in form.constants.items() if value is json.loads}
     for function in list(form.functions):
         if isinstance(function.types.get("values"), JsonOf):
-            for loop in function.body:
-                if isinstance(loop, ast.For) and ast.unparse(loop.iter) in _LOOPS:
-                    _receive(form, function, loop)
+            for loop in _loops(function):
+                _receive(form, function, loop)
         elif loads and function.guards:
             types = types_of(function, form)
             _Reading(form, function, loads, types).run()
+
+
+def _loops(function: Function) -> list[ast.For]:
+    return [
+        statement
+        for statement in function.body
+        if isinstance(statement, ast.For) and ast.unparse(statement.iter) in _LOOPS
+    ]
+
+
+def _decoded(
+    form: Form, function: Function, uses: _Uses, number: int | str, texts: str
+) -> tuple[str, str]:
+    """The variable with the decoded fields of all texts of a batch, and what is true where they could be decoded."""
+    objects = f"objects_{number}"
+    read = form.names.bind(f"read_json_{number}", "json_fields", tuple(uses.fields.items()))
+    function.fresh.add(uses.parsed)
+    return objects, f"({objects} := {read}({texts})) is not None"
 
 
 def _receive(form: Form, function: Function, loop: ast.For) -> None:
@@ -103,15 +119,9 @@ def _receive(form: Form, function: Function, loop: ast.For) -> None:
     if function.fallback is None:
         f.add_fallback(form, function)
     number = function.name.rpartition("_")[2]
-    objects = f"objects_{number}"
-    read = form.names.bind(f"read_json_{number}", "json_fields", tuple(uses.fields.items()))
+    objects, can_be_decoded = _decoded(form, function, uses, number, "values.lists[0]")
     form.names.bind("Columns", "shared")
-    function.guards.append(
-        f.expression(
-            f"(values.__class__ is Columns and ({objects} := {read}(values.lists[0])) is not None)"
-        )
-    )
-    function.fresh.add("value")
+    function.guards.append(f.expression(f"(values.__class__ is Columns and {can_be_decoded})"))
     loop.body = uses.rewritten(loop.body, form, "text")
     beside = ", timestamps" if isinstance(loop.target, ast.Tuple) else ""
     targets = ["text", "value", *(["timestamp"] if beside else [])]
@@ -130,12 +140,8 @@ class _Reading:
         self.types = types
 
     def run(self) -> None:
-        for loop in self.function.body:
-            if (
-                isinstance(loop, ast.For)
-                and self.types.get("value") is str
-                and ast.unparse(loop.iter) in _LOOPS
-            ):
+        if self.types.get("value") is str:
+            for loop in _loops(self.function):
                 self._narrow(loop)
         for statement, call in f.calls_of(self.function.body, self.loads):
             self._faster(call, f.operator_of(statement))
@@ -171,14 +177,9 @@ class _Reading:
             ):
                 return
             operator = f.operator_of(statement)
-            objects = f"objects_{operator}"
-            read = self.form.names.bind(
-                f"read_json_{operator}", "json_fields", tuple(uses.fields.items())
-            )
-            self.function.guards.append(f.expression(f"({objects} := {read}(values)) is not None"))
-            self.function.fresh.add(parsed)
-            rest = loop.body[position + 1 :]
-            rest = uses.rewritten(rest, self.form, "value")
+            objects, can_be_decoded = _decoded(self.form, self.function, uses, operator, "values")
+            self.function.guards.append(f.expression(can_be_decoded))
+            rest = uses.rewritten(loop.body[position + 1 :], self.form, "value")
             f.with_comment(rest, f.comment_of(statement))
             loop.body = [*loop.body[:position], *rest]
             if isinstance(loop.target, ast.Tuple) and isinstance(loop.iter, ast.Call):
@@ -243,7 +244,7 @@ class _Uses:
 
 
 def _changes_nothing(statement: ast.stmt) -> bool:
-    """Whether a statement certainly leaves what is in a dictionary of JSON, such as a list, as it is."""
+    """Whether a statement certainly changes no value in a dictionary of JSON, such as a list."""
     targets = statement.targets if isinstance(statement, ast.Assign) else []
     return (
         not isinstance(statement, (ast.AugAssign, ast.Delete))
@@ -263,8 +264,8 @@ def _only_looks(expression: ast.expr) -> bool:
                 return False
             methods.add(node.func)
         elif isinstance(node, ast.Call):
-            called = node.func.id if isinstance(node.func, ast.Name) else ""
-            if called not in BUILTINS and not called.startswith(_COLD):
+            is_builtin = isinstance(node.func, ast.Name) and node.func.id in BUILTINS
+            if not is_builtin and not _is_cold(node):
                 return False
         elif isinstance(node, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)) or (
             isinstance(node, ast.Attribute) and node not in methods and node.attr != "__class__"

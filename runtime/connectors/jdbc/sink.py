@@ -152,7 +152,7 @@ class JdbcCommitter(Committer):
         self._connection: Any = None
 
     def commit(self, committables: Sequence[StagedRows]) -> None:
-        """Moves the rows; those that were moved before stay where they are.
+        """Moves the rows that no earlier attempt has moved.
 
         Raises:
             SinkError: The database can't be reached, refuses a row, or has lost rows that waited.
