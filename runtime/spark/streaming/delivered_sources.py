@@ -17,8 +17,11 @@ import copy
 import json
 import logging
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from opchain.runtime.checkpoint.metadata import BATCH, position
+from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.connectors.arrow_sink import ArrowSink
 from opchain.runtime.connectors.fed_source import FedSource
@@ -31,15 +34,16 @@ from opchain.runtime.program.operator_specs import LegacySourceSpec, SourceSpec
 from opchain.runtime.shipping.functions import ship
 from opchain.runtime.spark.dataframes import making_dataframe_of
 from opchain.runtime.spark.streaming.deliver import rows_column
-from opchain.runtime.spark.streaming.input_log import last_offset
+from opchain.runtime.spark.streaming.input_log import in_places, last_offset, offset_of
 from opchain.runtime.spark.worker_path import provide_modules_for_readers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
 
 _LOG = logging.getLogger("opchain.epochs")
@@ -177,6 +181,59 @@ def of_this_run(
         source = copy.copy(source)
         source.target_epoch_ms = target_epoch_ms
     return source
+
+
+def can_be_replayed(sources: Sequence[DeliveredSource]) -> bool:
+    """Whether all sources have positions."""
+    return all(isinstance(item.source, UnboundedSource) for item in sources)
+
+
+def begun_epoch(
+    job: JobProgram, storage: CheckpointStorage, latest: CheckpointMetadata
+) -> dict[int, list[bytes]]:
+    """The input of the epoch that failed after a checkpoint, by task, read again from Spark's log.
+
+    `opchain replay` runs the epoch on it without Spark's JVM. So only opchain's own sources can be read: Spark alone
+    can read the rows of a DataFrame.
+
+    Raises:
+        CheckpointError: No epoch began after the checkpoint, or the sources are not those of the checkpoint.
+        UnsupportedFeatureError: A source is a DataFrame.
+    """
+    from opchain.runtime.spark.streaming.clock_source import (  # noqa: PLC0415 - pyspark may be missing
+        POSITIONS,
+        ClockReader,
+        Deliveries,
+    )
+
+    sources = in_places(unbounded_sources(job), latest)
+    for item in sources:
+        if not isinstance(item.source, UnboundedSource):
+            raise UnsupportedFeatureError(
+                f"'{item.operator.name}' ({item.operator.call_site}) is a DataFrame of Spark, whose rows a replay of a "
+                "failed epoch cannot read: run the job with opchain.streaming.record-epochs = true, and replay an "
+                "epoch that is complete"
+            )
+    log, batch = f"{storage.url}/{OFFSETS}", position(latest, BATCH)
+    start = None if batch is None else offset_of(log, batch, POSITIONS)
+    end = None if batch is None else offset_of(log, batch + 1, POSITIONS)
+    if start is None or end is None:
+        raise CheckpointError(
+            f"{storage.url}: no epoch was begun after checkpoint {latest.epoch}, so there is none to replay"
+        )
+    reader = ClockReader(
+        [
+            (number, of_this_run(item, log, None), item.parallelism)
+            for number, item in enumerate(sources)
+        ],
+        Path(),
+    )
+    found: dict[int, list[bytes]] = {}
+    for part in reader.partitions(start, end):
+        assert isinstance(part, Deliveries)
+        for number, subtask, split in part.rows:
+            found.setdefault(sources[number].first_task + subtask, []).append(split)
+    return found
 
 
 def _why_no_function(function: Any) -> str:

@@ -50,9 +50,12 @@ from opchain.runtime.spark.remote_error import ErrorSeal
 from opchain.runtime.spark.stage_line import SCHEDULER_POOL, StageLine, job_group, stage_name
 from opchain.runtime.spark.stage_progress import LiveCounts
 from opchain.runtime.spark.stage_tasks import ShippedJob
-from opchain.runtime.spark.streaming.begun_epoch import can_be_replayed
 from opchain.runtime.spark.streaming.clock_source import write_due
-from opchain.runtime.spark.streaming.delivered_sources import delivered_rows, unbounded_sources
+from opchain.runtime.spark.streaming.delivered_sources import (
+    can_be_replayed,
+    delivered_rows,
+    unbounded_sources,
+)
 from opchain.runtime.spark.streaming.epochs import Epochs
 from opchain.runtime.spark.streaming.input_log import (
     InputRestoredError,

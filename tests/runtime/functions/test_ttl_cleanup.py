@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.functions.ttl_cleanup import CleanupStrategies
+from opchain.runtime.functions.state_ttl import StateTtlConfig
 from opchain.runtime.time import Duration
 
+CleanupStrategies = StateTtlConfig.CleanupStrategies
 KIND = CleanupStrategies.Strategies
 INCREMENTAL = CleanupStrategies.IncrementalCleanupStrategy
 COMPACTING = CleanupStrategies.RocksdbCompactFilterCleanupStrategy
