@@ -1,6 +1,6 @@
 """Every recorded program gives under opchain what it gave under PyFlink 2.3.
 
-record.py records what PyFlink gives; docs/porting.md says why the programs listed here differ.
+record.py records what PyFlink gives; docs/reference/pyflink.md says why the programs listed here differ.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ for line in gzip.decompress(RECORDED.read_bytes()).decode().splitlines():
 FEWEST = 1000
 """Programs that are recorded at least. The generator makes more: some fail or hang under PyFlink."""
 DIFFERENT = json.loads(Path(__file__).with_name("different.json").read_text())
-"""Programs whose results differ, by the reason; docs/porting.md lists the reasons."""
+"""Programs whose results differ, by the reason; docs/reference/pyflink.md lists the reasons."""
 
 EXCUSED = {name: reason for reason, names in DIFFERENT.items() for name in names}
 
