@@ -92,7 +92,8 @@ def _as_sent(output: OutputProgram, traveling: Traveling) -> OutputProgram:
 
 def _as_received(edge: InputProgram, received: Mapping[int, Traveling]) -> InputProgram:
     traveling = received.get(edge.input_number, Traveling())
-    return edge if traveling.time is None else replace(edge, carries_timestamps=False)
+    has_times = edge.carries_timestamps and traveling.time is None
+    return replace(edge, carries_timestamps=has_times, key_list=traveling.key_list)
 
 
 def _read_alone(vertex: VertexProgram, heads: frozenset[tuple[int, int]]) -> frozenset[int]:

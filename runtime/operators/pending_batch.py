@@ -187,7 +187,7 @@ class PendingBatch:
         return self.columns.field(position)
 
     def column_of_keys(self, layout: Layout, position: int) -> list[Any]:
-        """Likewise, of the field that is the key."""
+        """The list that has the key of each record."""
         self.key_column = self.column(layout, position)
         return self.key_column
 

@@ -137,6 +137,7 @@ class InputProgram:
 
     `input_number` is the input of the head that the records are for, from 0 (edges of a union share
     one). With `is_pointwise`, only some producers reach a given subtask: `channels_of` tells which.
+    Where records arrive as `Columns`, the list number `key_list` has their keys.
     """
 
     input_number: int
@@ -145,6 +146,7 @@ class InputProgram:
     is_pointwise: bool
     carries_timestamps: bool
     label: str
+    key_list: int | None = None
 
     def channels_of(self, subtask: int, parallelism: int) -> range:
         """The channels that reach `subtask` of `parallelism` consumers."""

@@ -33,6 +33,9 @@ KEY_AND_PAIR: tuple[Layout, Layout] = (((), (TUPLE, 0, 1)), ((), (TUPLE, 1, 0)))
 
 JSON: Layout = (("json",),)
 """Dictionaries, as the texts of JSON that they are."""
+JSON_AND_KEY: Layout = (("json",), ("key",))
+"""The same, and behind the texts a list of the records' keys."""
+_TEXTS = (JSON, JSON_AND_KEY)
 
 
 class Columns(Sequence[Any]):
@@ -52,7 +55,7 @@ class Columns(Sequence[Any]):
     @classmethod
     def empty(cls, layout: Layout) -> Columns:
         """No tuples yet."""
-        count = 1 if layout == JSON else sum(not entry for entry in layout)
+        count = len(layout) if layout in _TEXTS else sum(not entry for entry in layout)
         return cls([[] for _ in range(count)], layout)
 
     @classmethod
@@ -68,6 +71,8 @@ class Columns(Sequence[Any]):
 
     def field(self, position: int) -> list[Any]:
         """The list of a field."""
+        if self.layout in _TEXTS:
+            return self.lists[position]
         return self.lists[sum(not entry for entry in self.layout[:position])]
 
     def rows(self, *beside: Iterable[Any]) -> Iterable[Any]:
@@ -79,7 +84,7 @@ class Columns(Sequence[Any]):
     def record(self, fields: Iterable[Any]) -> Any:
         """The record that has these entries in the fields with lists."""
         given = list(fields)
-        if self.layout == JSON:
+        if self.layout in _TEXTS:
             return fast_loads()(given[0])
         entries = iter(given)
         return tuple(
@@ -100,7 +105,7 @@ class Columns(Sequence[Any]):
         return len(self.lists[0])
 
     def __iter__(self) -> Iterator[Any]:
-        if self.layout == JSON:
+        if self.layout in _TEXTS:
             return map(fast_loads(), self.lists[0])
         columns = iter(self.lists)
         fields: list[Iterable[Any]] = []

@@ -45,7 +45,7 @@ and the receiver decodes the fields that it asks for:
 + for text, value in zip(values.lists[0], objects_0):
 +   value_0 = value.field_0
 
-In batch mode the whole dictionary is sent, since the receiver sorts by key and asks each record for it.
+In batch mode the keys are sent beside the texts, since the receiver sorts by key.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.function_source import BUILTINS
 from opchain.compiler.codegen.static_types import JsonOf, Traveling
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT
-from opchain.runtime.records.columns import JSON
+from opchain.runtime.records.columns import JSON, JSON_AND_KEY
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
@@ -192,7 +192,7 @@ class _Reading:
             return
 
     def _may_go_as_text(self, send: f.Send) -> bool:
-        """Whether an output gets all of its records from here. In batch mode the receiver asks for whole ones, to sort."""
+        """Whether an output gets all of its records from here."""
         places = [
             item
             for function in self.form.functions
@@ -200,7 +200,7 @@ class _Reading:
             for item in f.all_statements(function.body)
             if isinstance(item, f.Send) and item.number == send.number
         ]
-        return places == [send] and not self.form.program.is_batch
+        return places == [send]
 
 
 class _Uses:
@@ -277,19 +277,22 @@ def _only_looks(expression: ast.expr) -> bool:
 def _as_text(form: Form, send: ast.stmt, text: str) -> list[ast.stmt]:
     assert isinstance(send, f.Send)
     number, operator = send.number, f.operator_of(send)
-    column = form.names.bind(f"column_{number}_0", "column", number, JSON, 0, False)
+    sends_key = send.key is not None and form.program.is_batch
+    layout = JSON_AND_KEY if sends_key else JSON
+    column = form.names.bind(f"column_{number}_0", "column", number, layout, 0, False)
     lines: list[ast.stmt] = []
     if send.key is not None:
-        lines += f.marked(
-            [f.made(f.Append, list=f"keys_{number}", value=send.key)], FIRST_OUTPUT - number
-        )
+        keys = f"keys_{number}"
+        if sends_key:
+            keys = form.names.bind(f"column_{number}_1", "column", number, layout, 1, True)
+        lines += f.marked([f.made(f.Append, list=keys, value=send.key)], FIRST_OUTPUT - number)
     comment = (f.comment_of(send) or "") + ", as JSON"
     sent = f.made(f.Append, list=column, value=f.name(text))
     sent.comment = comment  # type: ignore[attr-defined]
     lines.append(sent)
     if send.time is not None:
         lines.append(f.made(f.Append, list=f"timestamps_{number}", value=send.time))
-    form.sent[number] = Traveling(JsonOf())
+    form.sent[number] = Traveling(JsonOf(), key_list=1 if sends_key else None)
     form.remark(operator, "sent as JSON")
     return f.marked(lines, operator)
 

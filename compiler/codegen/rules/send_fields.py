@@ -12,6 +12,7 @@ Two lists of ints take half the time of pairs. With more than three fields this 
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
@@ -94,7 +95,10 @@ def _send_fields(form: Form, function: Function, send: f.Send) -> None:
     texts = tuple(None if node is None else ast.unparse(node) for node in constants)
     time = form.sent.get(number, Traveling()).time
     form.sent[number] = Traveling(
-        ColumnsOf(kinds, texts), time, is_certain=function.fallback is None
+        ColumnsOf(kinds, texts),
+        time,
+        is_certain=function.fallback is None,
+        key_list=None if key is None else constants[:key].count(None),
     )
     form.remark(operator, "sent by fields")
 
@@ -110,4 +114,4 @@ def _note_types(form: Form) -> None:
     for number, kinds in found.items():
         known = form.sent.get(number, Traveling())
         if known.type is None and all(kind == kinds[0] for kind in kinds):
-            form.sent[number] = Traveling(kinds[0], known.time)  # type: ignore[arg-type]
+            form.sent[number] = replace(known, type=kinds[0])  # type: ignore[arg-type]

@@ -18,6 +18,7 @@ from __future__ import annotations
 import pickle
 from array import array
 from bisect import bisect_left, bisect_right
+from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.records.arrays import entries_at, stable_order
 from opchain.runtime.records.buffer_store import BufferStore
-from opchain.runtime.records.columns import Columns
+from opchain.runtime.records.columns import JSON, JSON_AND_KEY, Columns
 from opchain.runtime.records.elements import Buffer, EndOfInput, RecordBatch, Watermark
 from opchain.runtime.records.record_pickle import dump_flat, dump_records, looks_flat
 from opchain.runtime.state.keys.key_identity import key_of
@@ -71,6 +72,8 @@ class KeySortedInput:
         self._chain = chain
         head = chain.head
         self._selectors = head.program.selectors
+        inputs = head.context.task.vertex.inputs
+        self._key_lists = {edge.input_number: edge.key_list for edge in inputs}
         backend = head.context.keyed_state
         if head.ends_keys:
             backend.end_each_key(head.context.timers.end_key)
@@ -121,9 +124,15 @@ class KeySortedInput:
             self._chain.end_input(number)
 
     def _keep(self, number: int, batch: RecordBatch, select: Callable[[Any], Any]) -> None:
-        if isinstance(batch.values, Columns):
+        values, key_list = batch.values, self._key_lists.get(number)
+        if key_list is None or not isinstance(values, Columns):
+            keys = [select(value) for value in values]
+        else:
+            keys = list(values.lists[key_list])
+            if values.layout == JSON_AND_KEY:
+                batch = replace(batch, values=Columns(values.lists[:key_list], JSON))
+        if isinstance(batch.values, Columns) and batch.values.layout != JSON:
             self._layouts[number] = batch.values.layout
-        keys = [select(value) for value in batch.values]
         if not self._identity.plain.issuperset(map(type, keys)):
             keys = list(map(self._identity.of, keys))
         self._store.add(keys, Arrivals.of_batch(number, batch))

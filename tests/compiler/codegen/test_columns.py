@@ -416,9 +416,27 @@ def test_dictionaries_of_json_are_the_same_behind_an_exchange(
     for name in ("kept", "tags", "windows"):
         assert repr(fast.subtasks(name)) == repr(plain.subtasks(name))
     assert fast.counters() == plain.counters()
-    assert (", as JSON" in str(fast.job.vertices[0].source)) == (
-        goes_as_text and mode == "STREAMING"
-    )
+    assert (", as JSON" in str(fast.job.vertices[0].source)) == goes_as_text
+
+
+def user_and_page(row: Any) -> str:
+    return f"{row['user']} {row['n'] % 3}"
+
+
+@pytest.mark.parametrize("select", [by_user, user_and_page])
+def test_keys_are_selected_once_by_the_sender_in_batch_mode(select: Any, tmp_path: Path) -> None:
+    def draw(rows: Any) -> None:
+        seen(rows.key_by(select).map(lambda row: row["n"]), "numbers")
+
+    lines = list(map(json_line, range(40)))
+    runs = {
+        form: run_form(json_lines(draw, tmp_path, lines), form, mode="BATCH", parallelism=2)
+        for form in ("interpreted", "inlined")
+    }
+    job = runs["inlined"].job
+    assert [edge.key_list for edge in job.vertices[1].inputs] == [1]
+    assert "column_0_1.append(" in str(job.vertices[0].source)
+    assert runs["inlined"].subtasks("numbers") == runs["interpreted"].subtasks("numbers")
 
 
 @pytest.mark.parametrize("odd", [{3}, {200}, {3, 200, 590}])

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.records.columns import JSON, KEY_AND_PAIR, Columns
+from opchain.runtime.records.columns import JSON, JSON_AND_KEY, KEY_AND_PAIR, Columns
 from opchain.runtime.records.elements import RecordBatch
 from opchain.runtime.records.wire import decode, encode
 
@@ -53,10 +53,13 @@ def test_they_are_a_sequence_of_tuples(layout: Any, count: int, first: int, last
         columns[count]
 
 
-def test_dictionaries_are_held_as_texts() -> None:
+@pytest.mark.parametrize("layout", [JSON, JSON_AND_KEY])
+def test_dictionaries_are_held_as_texts(layout: Any) -> None:
     records = [{"a": 1, "b": [None, "é"]}, {}, {"c": float("inf")}]
-    columns = Columns.empty(JSON)
+    columns = Columns.empty(layout)
     assert list(columns) == []
+    if layout == JSON_AND_KEY:
+        columns.field(1).extend(range(3))
     columns.field(0).extend(map(json.dumps, records))
     (batch,) = decode(encode([RecordBatch(columns, [5, 6, 7])]))
     assert isinstance(batch, RecordBatch)
