@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from opchain.compiler.graph.plan import Plan, Program
     from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
     from opchain.runtime.job.run import JobRun
+    from opchain.runtime.job.streaming_settings import StreamingSettings
     from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.reporting.reporting import Reporter
     from opchain.runtime.reporting.samples import JobSamples
-    from opchain.runtime.spark.streaming.settings import StreamingSettings
 
 
 _LOG = logging.getLogger("opchain.job")
 
 _CHANGE_WHAT_IT_DOES = ("restore_from", "allow_non_restored_state", "trigger")
-_WITHOUT_USE = (
+_OF_EPOCHS = (
     "checkpoint_dir",
     "checkpoint_key_file",
     "checkpoint_interval_ms",
@@ -49,28 +49,33 @@ _WITHOUT_USE = (
 )
 
 
-def check_live_job_settings(program: Program, job_name: str) -> None:
-    """Refuses to start from a checkpoint or to stop by itself; warns where settings of checkpoints do nothing.
+def runs_in_epochs(program: Program, job: JobProgram) -> bool:
+    """Whether an unbounded job in this process runs epoch by epoch, with checkpoints.
+
+    It does if a setting asks for checkpoints or epochs, and all sources have positions. Where a source has none, a
+    warning names it and the settings that do nothing.
 
     Raises:
-        UnsupportedFeatureError: The job would do something else than what was asked for.
+        UnsupportedFeatureError: A source has no positions, and the job would do something else than what was asked for.
     """
-    here = f"job '{job_name}' never ends and runs in this process (execution.target = local), "
+    from opchain.runtime.epochs.delivered_sources import why_no_epochs  # noqa: PLC0415 - unbounded jobs only
+
     refused = _set(program.settings, _CHANGE_WHAT_IT_DOES)
+    asked = _set(program.settings, _OF_EPOCHS)
+    if program.epoch_listeners:
+        asked.append("add_epoch_listener")
+    if not (asked or refused):
+        return False
+    why = why_no_epochs(job)
+    if why is None:
+        return True
+    here = f"job '{job.job_name}' runs in this process without checkpoints: {why}"
     if refused:
         raise UnsupportedFeatureError(
-            f"{here}where there are neither checkpoints nor epochs, and {', '.join(refused)} asks for them: "
-            "run it on Spark (execution.target = spark), or leave that out"
+            f"{here}. {', '.join(refused)} can't be done: read from a source that has positions, or leave that out"
         )
-    useless = _set(program.settings, _WITHOUT_USE)
-    if program.epoch_listeners:
-        useless.append("add_epoch_listener")
-    if useless:
-        _LOG.warning(
-            "%swithout checkpoints: its state ends with it, and %s will do nothing; on Spark it has them",
-            here,
-            ", ".join(useless),
-        )
+    _LOG.warning("%s. Its state ends with it, and %s will do nothing", here, ", ".join(asked))
+    return False
 
 
 def _set(settings: JobSettings, names: tuple[str, ...]) -> list[str]:
@@ -129,15 +134,25 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
     keeps_state = _keeps_state(program.settings, job, is_endless=is_endless)
     _warn_of_settings(program, job.job_name, is_endless=is_endless or keeps_state)
     restarts = restart_strategy(program.settings)
+    run: JobRun
     if program.settings.target == "local":
-        from opchain.runtime.local.job import local_run  # noqa: PLC0415 - only what is used is loaded
-
         refuse_dataframes(job, "this one runs in this process (execution.target = local)")
-        if is_endless:
-            check_live_job_settings(program, job.job_name)
-        run = local_run(job, dependencies, restarts)
+        if keeps_state or (is_endless and runs_in_epochs(program, job)):
+            from opchain.runtime.local.epoch_run import local_epoch_run  # noqa: PLC0415 - only what is used is loaded
+
+            run = local_epoch_run(
+                job,
+                streaming_settings(program.settings),
+                dependencies,
+                program.epoch_listeners,
+                plan_document(plan),
+            )
+        else:
+            from opchain.runtime.local.job import local_run  # noqa: PLC0415 - likewise
+
+            run = local_run(job, dependencies, restarts)
     elif is_endless or keeps_state:
-        from opchain.runtime.spark.streaming.streaming_run import streaming_run  # noqa: PLC0415
+        from opchain.runtime.spark.streaming.streaming_job import streaming_run  # noqa: PLC0415
 
         run = streaming_run(
             job,
@@ -220,7 +235,7 @@ def _warn_of_settings(program: Program, job_name: str, *, is_endless: bool) -> N
         )
     if is_endless:
         return
-    useless = _set(program.settings, (*_WITHOUT_USE, *_CHANGE_WHAT_IT_DOES[1:]))
+    useless = _set(program.settings, (*_OF_EPOCHS, *_CHANGE_WHAT_IT_DOES[1:]))
     if program.epoch_listeners:
         useless.append("add_epoch_listener")
     if useless:
@@ -270,18 +285,28 @@ def _keeps_state(settings: JobSettings, job: JobProgram, *, is_endless: bool) ->
         return False
     if not asked:
         return False
-    if settings.target == "local":
-        why, instead = "runs in this process (execution.target = local)", "run it on Spark"
-    elif any(vertex.is_batch for vertex in job.vertices):
-        why, instead = (
-            "runs in batch mode, whose operators drop their state when a key ends",
-            "set execution.runtime-mode = STREAMING",
-        )
-    else:
+    why, instead = _why_no_state(settings, job)
+    if why is None:
         return True
     raise UnsupportedFeatureError(
         f"bounded job '{job.job_name}' {why}, so {' and '.join(asked)} can't be done: {instead}"
     )
+
+
+def _why_no_state(settings: JobSettings, job: JobProgram) -> tuple[str | None, str]:
+    """Why a bounded job can't run as one epoch, and what to do instead; None where it can."""
+    if any(vertex.is_batch for vertex in job.vertices):
+        return (
+            "runs in batch mode, whose operators drop their state when a key ends",
+            "set execution.runtime-mode = STREAMING",
+        )
+    if settings.target == "local":
+        from opchain.runtime.epochs.delivered_sources import why_no_epochs  # noqa: PLC0415 - few jobs
+
+        why = why_no_epochs(job)
+        if why is not None:
+            return f"can't run as an epoch: {why}", "use another source"
+    return None, ""
 
 
 def restart_strategy(settings: JobSettings) -> RestartStrategy:
@@ -320,7 +345,7 @@ def has_no_end(job: JobProgram) -> bool:
 
 def streaming_settings(settings: JobSettings) -> StreamingSettings:
     """What an unbounded job is run by."""
-    from opchain.runtime.spark.streaming.settings import (  # noqa: PLC0415 - likewise
+    from opchain.runtime.job.streaming_settings import (  # noqa: PLC0415 - likewise
         Retention,
         StreamingSettings,
         Trigger,

@@ -37,14 +37,12 @@ from opchain.runtime.checkpoint.fall_back import fall_back
 from opchain.runtime.checkpoint.metadata import latest_checkpoint
 from opchain.runtime.checkpoint.retention import lineage_of
 from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.epochs.delivered_sources import deliveries_of, unbounded_sources
 from opchain.runtime.epochs.epoch_history import EpochHistory
 from opchain.runtime.epochs.local_epochs import LocalEpochs
 from opchain.runtime.job.collected_records import CollectedRecords
-from opchain.runtime.spark.remote_error import ErrorSeal
-from opchain.runtime.spark.stage_tasks import ShippedJob
-from opchain.runtime.spark.streaming.delivered_sources import unbounded_sources
-from opchain.runtime.spark.streaming.epochs import Epochs
-from opchain.runtime.spark.streaming.stream_writers import StreamWriters
+from opchain.runtime.job.epochs import Epochs
+from opchain.runtime.local.epoch_run import LocalEpochTasks
 from opchain.runtime.task.stream_task import TaskEnvironment
 
 if TYPE_CHECKING:
@@ -151,43 +149,34 @@ def _stepping(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
     return stepped
 
 
-class InProcessEpochs(Epochs):
-    """The epochs as the driver runs them, with tasks in this process in place of Spark's."""
-
-    def __init__(
-        self,
-        job: JobProgram,
-        coordinator: CheckpointCoordinator,
-        storage: Any,
-        *,
-        allow_non_restored_state: bool = False,
-        accepts_duplicates: bool = False,
-    ) -> None:
-        lineage = lineage_of(storage)
-        self._tasks = LocalEpochs(job, storage, environment=TaskEnvironment(lineage=lineage))
-        super().__init__(
-            job,
-            coordinator.lease.run.run_id,
-            None,  # type: ignore[arg-type] - Spark's, which is not there
-            ShippedJob(job.job_name, {}, (), {}, ErrorSeal(), lineage=lineage),
-            unbounded_sources(job),
-            storage=storage,
-            coordinator=coordinator,
-            records=CollectedRecords(),
-            writers=StreamWriters(job, None),  # type: ignore[arg-type] - as above; it has none
-            history=EpochHistory(job),
-            allow_non_restored_state=allow_non_restored_state,
-            accepts_duplicates=accepts_duplicates,
-        )
-
-    def _run_stages(self, rows: Any, epoch: Any) -> Any:
-        return self._tasks.run(epoch, rows, self._latest)
+def in_process_epochs(
+    job: JobProgram,
+    coordinator: CheckpointCoordinator,
+    storage: CheckpointStorage,
+    *,
+    allow_non_restored_state: bool = False,
+    accepts_duplicates: bool = False,
+) -> Epochs:
+    """The epochs of a job in this process."""
+    lineage = lineage_of(storage)
+    return Epochs(
+        job,
+        coordinator.lease.run.run_id,
+        LocalEpochTasks(job, storage, TaskEnvironment(lineage=lineage)),
+        unbounded_sources(job),
+        storage=storage,
+        coordinator=coordinator,
+        records=CollectedRecords(),
+        history=EpochHistory(job),
+        lineage=lineage,
+        allow_non_restored_state=allow_non_restored_state,
+        accepts_duplicates=accepts_duplicates,
+    )
 
 
-def delivered(job: JobProgram, rows: list[Row]) -> Any:
+def delivered(rows: list[Row]) -> list[tuple[int, int, bytes]]:
     """The rows for the one task of the source."""
-    (source,) = (vertex for vertex in job.vertices if vertex.operators[0].uid == "rows")
-    return {source.first_task: [pickle.dumps(rows)]}
+    return [(0, 0, pickle.dumps(rows))]
 
 
 class Count(KeyedProcessFunction[str, Row, str]):
@@ -286,11 +275,11 @@ class CrashRun:
             )
             if self.restore_from is not None:
                 fall_back(storage, coordinator, self.restore_from)
-            epochs = InProcessEpochs(
+            epochs = in_process_epochs(
                 job, coordinator, storage, accepts_duplicates=self.accepts_duplicates
             )
             for batch in range(self.noted, until):
-                epochs.run(delivered(job, BATCHES[batch]), batch)
+                epochs.run(delivered(BATCHES[batch]), batch)
                 steps.step(f"note {batch}")
                 self.noted = max(self.noted, batch + 1)
                 steps.step(f"noted {batch}")
@@ -304,7 +293,9 @@ class CrashRun:
         tasks = TaskEnvironment(lineage=lineage_of(self.storage))
         with counted(steps):
             LocalEpochs(job, self.storage, environment=tasks).run(
-                Epoch(epoch, 0, is_first=latest is None), delivered(job, BATCHES[epoch - 1]), latest
+                Epoch(epoch, 0, is_first=latest is None),
+                deliveries_of(unbounded_sources(job), delivered(BATCHES[epoch - 1])),
+                latest,
             )
 
     def state(self) -> dict[str, Any]:

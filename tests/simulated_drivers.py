@@ -28,7 +28,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from crash_runs import DriverDiedError, InProcessEpochs, delivered
+from crash_runs import DriverDiedError, delivered, in_process_epochs
 from epoch_runs import given
 from forms import job_of
 
@@ -194,9 +194,9 @@ class World:
         )
         try:
             self._fall_back(storage, coordinator)
-            epochs = InProcessEpochs(self.job, coordinator, storage)
+            epochs = in_process_epochs(self.job, coordinator, storage)
             for batch in range(min(self.noted, epochs.last_batch + 1), BATCHES):
-                epochs.run(delivered(self.job, rows_of(batch)), batch)
+                epochs.run(delivered(rows_of(batch)), batch)
                 self.call(f"note {batch}", lambda: None, changes=False)
                 self.noted = max(self.noted, batch + 1)
             coordinator.sweep()
@@ -484,7 +484,7 @@ def simulate(seed: int, job: JobProgram) -> World:
             )
         )
         clock = SimpleNamespace(time_ns=lambda: world.now_ms * 1_000_000)
-        patches.enter_context(mock.patch("opchain.runtime.spark.streaming.epochs.time", clock))
+        patches.enter_context(mock.patch("opchain.runtime.job.epochs.time", clock))
         world.chaos()
         world.settle()
     world.judge()

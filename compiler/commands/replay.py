@@ -149,7 +149,7 @@ def _again(job: JobProgram, located: Located, epoch: int | None) -> Again:
     """
     storage, latest = located.storage, located.metadata
     if epoch == latest.epoch + 1 and latest.kind == "checkpoint":
-        from opchain.runtime.spark.streaming.delivered_sources import begun_epoch  # noqa: PLC0415 - few need it
+        from opchain.runtime.epochs.delivered_sources import begun_epoch  # noqa: PLC0415 - few need it
 
         deliveries = begun_epoch(job, storage, latest)
 

@@ -76,6 +76,11 @@ class LocalEpochs:
         for live in self._live:
             live.close()
 
+    def close_quietly(self) -> None:
+        """Closes the tasks that live; an error is logged."""
+        for live in self._live:
+            live.close_quietly()
+
     def _buffers(
         self,
         epoch: Epoch,
@@ -109,7 +114,8 @@ class LocalEpochs:
                 )
                 self._prepare(running)
                 buffers = iter(sorted(waiting.pop(task, []), key=reading_order))
-                for buffer in running.run_epoch(epoch, buffers, self._storage, "local"):
+                attempt_id = self._environment.attempt_id
+                for buffer in running.run_epoch(epoch, buffers, self._storage, attempt_id):
                     if buffer.target == DRIVER:
                         yield buffer
                     else:

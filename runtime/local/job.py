@@ -108,14 +108,7 @@ def local_run(
     Raises:
         UnpicklableFunctionError: A function cannot be pickled.
     """
-    tasks = sum(vertex.parallelism for vertex in job.vertices)
-    if tasks > MANY_TASKS:
-        _LOG.warning(
-            "job '%s' runs its %d tasks in this process, one after the other: a parallelism above 1 makes "
-            "nothing faster here; set a smaller one for -D execution.target=local",
-            job.job_name,
-            tasks,
-        )
+    warn_of_many_tasks(job)
     is_endless = bool(endless_sources(job) or running_sources(job))
     shipped = () if is_endless else ship_vertices(job)
     progress = CountedProgress(job)
@@ -168,6 +161,18 @@ def local_run(
             records=collected,
         )
     return JobRun(run, attempts.stop, name=job.job_name, progress=progress, restarts=counted)
+
+
+def warn_of_many_tasks(job: JobProgram) -> None:
+    """Says that a parallelism of this size is of no use in one process."""
+    tasks = sum(vertex.parallelism for vertex in job.vertices)
+    if tasks > MANY_TASKS:
+        _LOG.warning(
+            "job '%s' runs its %d tasks in this process, one after the other: a parallelism above 1 makes "
+            "nothing faster here; set a smaller one for -D execution.target=local",
+            job.job_name,
+            tasks,
+        )
 
 
 class _Attempts:

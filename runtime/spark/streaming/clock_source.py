@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
+from opchain.runtime.epochs.source_positions import SourcePositions
+
 try:
     from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
 
 NAME = "opchain-clock"
 SCHEMA = "source INT, subtask INT, data BINARY"
-
-POSITIONS, DUE = "positions", "due"
 
 
 class ClockSource(DataSource):
@@ -82,10 +82,9 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         due: Path,
         start: dict[str, Any] | None = None,
     ) -> None:
-        self._sources = sources
+        self._positions = SourcePositions(sources)
         self._due = due
         self._start = start
-        self._initial: dict[str, Any] | None = None
         self._until_ms: int | None = None
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
@@ -94,11 +93,7 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Where a new job begins; the same each time it is asked for."""
-        if self._initial is None:
-            now_ms = _now_ms()
-            positions = [source.initial_position(now_ms) for _, source, _ in self._sources]
-            self._initial = {POSITIONS: positions, DUE: 0}
-        return self._initial
+        return self._positions.initial(_now_ms())
 
     def latestOffset(  # noqa: N802 - Spark's name
         self,
@@ -113,32 +108,13 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             start = self.initialOffset() if self._start is None else self._start
         now_ms = _now_ms() if self._until_ms is None else self._until_ms
         due_ms, waiting = _read_due(self._due)
-        is_due = due_ms is not None and due_ms <= now_ms
-        positions = self._latest(start[POSITIONS], now_ms, waiting)
-        if waiting and positions == start[POSITIONS] and not is_due and self._until_ms is not None:
-            # A run that reads what is there and ends must not end while a source waits for others.
-            positions = self._latest(start[POSITIONS], now_ms, frozenset())
-        return {POSITIONS: positions, DUE: max(now_ms, start[DUE] + 1) if is_due else start[DUE]}
-
-    def _latest(self, positions: Sequence[Any], now_ms: int, waiting: frozenset[int]) -> list[Any]:
-        return [
-            position if number in waiting else source.latest_position(position, now_ms)
-            for (number, source, _), position in zip(self._sources, positions, strict=True)
-        ]
+        reads_all = self._until_ms is not None
+        return self._positions.latest(start, now_ms, due_ms, waiting, reads_all=reads_all)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """All splits between two offsets, in one partition: they are few and short."""
         self._start = end
-        rows = [
-            (number, subtask, pickle.dumps(split, 5))
-            for place, (number, source, parallelism) in enumerate(self._sources)
-            if start[POSITIONS][place] != end[POSITIONS][place]
-            for subtask, splits in enumerate(
-                source.splits_between(start[POSITIONS][place], end[POSITIONS][place], parallelism)
-            )
-            for split in splits
-        ]
-        return [Deliveries(rows)]
+        return [Deliveries(list(self._positions.splits(start, end)))]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[int, int, bytes]]:
         """The rows, on an executor."""

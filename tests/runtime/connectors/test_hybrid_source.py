@@ -11,10 +11,10 @@ from opchain.datastream.connectors.hybrid_source import HybridSource
 from opchain.datastream.connectors.number_seq import NumberSequenceSource
 from opchain.datastream.functions import ProcessFunction
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
+from opchain.runtime.epochs.delivered_sources import unbounded_sources
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.functions.source import Source
 from opchain.runtime.records.elements import RecordBatch
-from opchain.runtime.spark.streaming.delivered_sources import unbounded_sources
 
 if TYPE_CHECKING:
     from pathlib import Path

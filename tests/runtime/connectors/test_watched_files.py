@@ -9,8 +9,8 @@ from opchain.common import Duration
 from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 from opchain.runtime.connectors import watched_files
 from opchain.runtime.connectors.watched_files import WatchedFileSource
+from opchain.runtime.epochs.delivered_sources import FoundFilesLog
 from opchain.runtime.errors import CheckpointError, InternalError
-from opchain.runtime.spark.streaming.delivered_sources import FoundFilesLog
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,9 +13,9 @@ from forms import job_of, notes_of
 from opchain.common import WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
+from opchain.runtime.epochs.delivered_sources import unbounded_sources
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.functions.source_sink_functions import SourceFunction
-from opchain.runtime.spark.streaming.delivered_sources import unbounded_sources
 from opchain.spark import SparkSource
 
 if TYPE_CHECKING:

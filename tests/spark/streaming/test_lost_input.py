@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.epochs.input_log import files_to_read, require_log
 from opchain.runtime.errors import CheckpointError
-from opchain.runtime.spark.streaming.input_log import files_to_read, require_log
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opchain.runtime.spark.streaming.input_log import last_offset
+from opchain.runtime.epochs.input_log import last_offset
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from opchain.runtime.checkpoint.storage import checkpoint_storage
-from opchain.runtime.spark.streaming.input_log import InputRestoredError, SavedInput, save_input
+from opchain.runtime.epochs.input_log import InputRestoredError, SavedInput, save_input
 
 if TYPE_CHECKING:
     from pathlib import Path

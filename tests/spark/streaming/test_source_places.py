@@ -10,9 +10,9 @@ from forms import job_of
 from opchain.common import WatermarkStrategy
 from opchain.runtime.checkpoint.metadata import BATCH, CheckpointMetadata, SourcePosition
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
+from opchain.runtime.epochs.delivered_sources import DeliveredSource, unbounded_sources
+from opchain.runtime.epochs.input_log import in_places, places_of
 from opchain.runtime.errors import CheckpointError
-from opchain.runtime.spark.streaming.delivered_sources import DeliveredSource, unbounded_sources
-from opchain.runtime.spark.streaming.input_log import in_places, places_of
 from opchain.spark import SparkSource
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from crash_runs import CrashRun, InProcessEpochs
+from crash_runs import CrashRun, in_process_epochs
 
 from opchain.common import Configuration, Duration, Encoder, Time, Types, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
@@ -316,8 +316,8 @@ def test_a_sink_that_is_gone_is_left_as_it_is_where_that_is_allowed(
     assert of_gone
     monkeypatch.setattr(coordinator, "latest", lambda: replace(latest, committables=of_gone))
     with pytest.raises(CheckpointError, match=f"sink {gone} .* or allow non-restored state"):
-        InProcessEpochs(run.job(), coordinator, run.storage)
-    InProcessEpochs(run.job(), coordinator, run.storage, allow_non_restored_state=True)
+        in_process_epochs(run.job(), coordinator, run.storage)
+    in_process_epochs(run.job(), coordinator, run.storage, allow_non_restored_state=True)
     assert f"the sink {gone} wrote and has perhaps not committed" in caplog.text
     coordinator.close()
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from threading import Timer
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.checkpoint.coordinator import Acknowledgement, DeclineReason
 from opchain.runtime.checkpoint.epoch import Epoch
@@ -30,7 +30,7 @@ from opchain.runtime.checkpoint.metadata import (
     SourcePosition,
     position,
 )
-from opchain.runtime.checkpoint.restore_plan import match_state, operators_of, plan_restore
+from opchain.runtime.checkpoint.restore_plan import match_state
 from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.checkpoint.source_places import bounded_sources
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
@@ -43,103 +43,71 @@ from opchain.runtime.epochs.epoch_progress import (
     epoch_progress,
 )
 from opchain.runtime.epochs.event_time import epoch_time_ms, sources_ahead
-from opchain.runtime.epochs.live_tasks import live_tasks, operators_with_state, restored_vertices
+from opchain.runtime.epochs.input_log import in_places, offset_of, places_of
+from opchain.runtime.epochs.live_tasks import operators_with_state
+from opchain.runtime.epochs.source_positions import POSITIONS
 from opchain.runtime.errors import CheckpointError, CheckpointFailedError, CorruptCheckpointError
 from opchain.runtime.job.orphans import abort_epoch, discard_orphans, require_no_later_commits
 from opchain.runtime.shipping.outcome import (
     JobOutcome,
     commit,
     print_lines,
-    read_outcome,
     with_waiting,
 )
-from opchain.runtime.spark.dataframes import arrow_batches, has_large_types
-from opchain.runtime.spark.exchange import collected, from_frame, shuffled, written_raw
-from opchain.runtime.spark.job_failure import failure_of
-from opchain.runtime.spark.stage_line import stage_name
-from opchain.runtime.spark.stage_progress import LiveCounts, sending_counts
-from opchain.runtime.spark.stage_tasks import StageTasks
-from opchain.runtime.spark.streaming.clock_source import POSITIONS
-from opchain.runtime.spark.streaming.deliver import Deliver
-from opchain.runtime.spark.streaming.input_log import in_places, offset_of, places_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from pyspark import RDD
-    from pyspark.sql import DataFrame
+    from collections.abc import Callable, Mapping, Sequence
 
     from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator, PendingCheckpoint
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
-    from opchain.runtime.checkpoint.restore_plan import RestorePlan
     from opchain.runtime.checkpoint.storage import CheckpointStorage
+    from opchain.runtime.epochs.delivered_sources import DeliveredSource
     from opchain.runtime.epochs.epoch_history import EpochHistory
-    from opchain.runtime.epochs.live_tasks import RestoredVertex
     from opchain.runtime.job.collected_records import CollectedRecords
-    from opchain.runtime.program.vertex_program import JobProgram, StageProgram
-    from opchain.runtime.records.elements import Buffer
-    from opchain.runtime.spark.stage_line import StageLine
-    from opchain.runtime.spark.stage_tasks import ShippedJob, ShippedVertex
-    from opchain.runtime.spark.streaming.delivered_sources import DeliveredSource
-    from opchain.runtime.spark.streaming.stream_writers import StreamWriters
+    from opchain.runtime.program.vertex_program import JobProgram
 
 
-class EpochStageTasks(StageTasks):
-    """The function of a stage in one epoch.
+class EpochTasks(Protocol):
+    """Runs the tasks of epochs, on one engine.
 
-    `restored` has what each vertex of the stage continues with, by the first task of the vertex.
+    Attributes:
+        restarts: How often the job has started again; its tasks are made again then.
     """
 
-    def __init__(
-        self,
-        job: ShippedJob,
-        stage: StageProgram,
-        following: StageProgram | None,
-        vertices: tuple[ShippedVertex, ...],
-        *,
-        run_id: str,
-        epoch: Epoch,
-        storage: CheckpointStorage,
-        restored: dict[int, RestoredVertex | None],
-    ) -> None:
-        super().__init__(job, stage, following, vertices)
-        self.run_id = run_id
-        self.epoch = epoch
-        self.storage = storage
-        self.restored = restored
+    restarts: int
 
-    def _run_task(
+    def run(
         self,
-        task: int,
-        buffers: Iterator[Buffer],
-        frames: Iterable[bytes],  # noqa: ARG002 - all input of an epoch comes as buffers
-    ) -> Iterator[Buffer]:
-        """Runs the epoch of a task."""
-        vertex = self._vertex_of(task)
-        environment = replace(self._environment(), sink_writers=vertex.sink_writers)
-        tasks = live_tasks(self.run_id)
-        running = tasks.take(
-            task,
-            self.restored[vertex.first_task],
-            self.storage,
-            lambda: (self._load(task), environment),
-            self.epoch.timestamp_ms,
-        )
-        with sending_counts(self.job.live, task, running.counts_now):
-            yield from running.run_epoch(self.epoch, buffers, self.storage, environment.attempt_id)
-        if self.epoch.drains:
-            running.close()
-        else:
-            tasks.keep(running)
-        self.job.count(running)
+        rows: Any,
+        epoch: Epoch,
+        latest: CheckpointMetadata | None,
+        sources: Sequence[DeliveredSource],
+    ) -> JobOutcome:
+        """Runs all tasks of an epoch, and gives what they told the driver; commits nothing.
+
+        Args:
+            rows: What the epoch reads: (number of the source, subtask, data), as the engine has them.
+            epoch: The epoch.
+            latest: The checkpoint before it; None for the first.
+            sources: The job's unbounded sources by number.
+
+        Raises:
+            Exception: What a user's function raised, with notes that say where.
+        """
+
+    def cancel(self) -> None:
+        """Ends the epoch that runs, with an error; any thread may call it."""
+
+    def epoch_ended(self, checkpoint_id: int) -> None:
+        """Called when an epoch has committed."""
 
 
 class _Expiry:
-    """Ends the stages of an epoch that takes too long. Flink: the canceller of `PendingCheckpoint`."""
+    """Ends an epoch that takes too long. Flink: the canceller of `PendingCheckpoint`."""
 
-    def __init__(self, timeout_ms: int | None, cancel_stages: Callable[[], None]) -> None:
+    def __init__(self, timeout_ms: int | None, cancel: Callable[[], None]) -> None:
         self.is_over = False
-        self._cancel_stages = cancel_stages
+        self._cancel = cancel
         self._timer = None if timeout_ms is None else Timer(timeout_ms / 1000, self._expire)
 
     def __enter__(self) -> None:
@@ -153,7 +121,7 @@ class _Expiry:
 
     def _expire(self) -> None:
         self.is_over = True
-        self._cancel_stages()
+        self._cancel()
 
 
 _EPOCHS_BETWEEN_SWEEPS = 100
@@ -167,81 +135,75 @@ class Epochs:
     Args:
         job: The job.
         run_id: What tells this run from all others.
-        line: Draws its stages.
-        shipped: What its tasks share.
+        tasks: Runs its tasks.
         sources: Its unbounded sources.
         storage: Where tasks write their state.
         coordinator: Completes checkpoints.
         records: Where those of collecting sinks go.
-        writers: Its sinks that are stream writers of Spark's.
         history: Hears of each epoch that is over.
-        live: Takes what the tasks of the epoch that runs have counted so far.
         plan: The job's plan, for the metadata.
         allow_non_restored_state: Whether state may be dropped that no operator takes, and what a sink wrote
             that is gone.
         records_epochs: Whether checkpoints keep what it takes to run their epochs again.
         accepts_duplicates: Whether output that is later than the last checkpoint may be written again.
         timeout_ms: After how long an epoch's checkpoint fails; None for never.
-        cancel_stages: Ends Spark's jobs of the epoch that runs.
+        lineage: What hidden output of the job is known by.
+        staging: Where output may wait for its commit; None for beside the target.
 
     Raises:
         CheckpointError: The job can't resume from the last checkpoint.
 
     Attributes:
         outcome: That of the last epoch; None before it.
-        sources: Its unbounded sources, in the order of Spark's log.
-        restarts: How often the job has started again; its tasks are made again then.
+        sources: Its unbounded sources, in the order of the log of offsets.
+        tasks: Runs its tasks.
+        storage: Where tasks write their state.
     """
 
     def __init__(
         self,
         job: JobProgram,
         run_id: str,
-        line: StageLine,
-        shipped: ShippedJob,
+        tasks: EpochTasks,
         sources: Sequence[DeliveredSource],
         *,
         storage: CheckpointStorage,
         coordinator: CheckpointCoordinator,
         records: CollectedRecords,
-        writers: StreamWriters,
         history: EpochHistory,
-        live: LiveCounts | None = None,
+        lineage: str,
+        staging: str | None = None,
         plan: Mapping[str, Any] | None = None,
         allow_non_restored_state: bool = False,
         records_epochs: bool = False,
         accepts_duplicates: bool = False,
         timeout_ms: int | None = None,
         keeps_event_time: bool = False,
-        cancel_stages: Callable[[], None] = lambda: None,
     ) -> None:
         self._timeout_ms = timeout_ms
         self._keeps_event_time = keeps_event_time
-        self._cancel_stages = cancel_stages
         self._declined: list[str] = []
         self._job = job
         self._records_epochs = records_epochs
         self._run_id = run_id
-        self._line = line
-        self._shipped = shipped
-        self._storage = storage
+        self.tasks = tasks
+        self._lineage = lineage
+        self._staging = staging
+        self.storage = storage
         self._coordinator = coordinator
         self._records = records
-        self._writers = writers
         self._history = history
-        self._live = live or LiveCounts()
         self._phases = PhaseClock()
         self._plan = plan
         self._allows_non_restored = allow_non_restored_state
         self.outcome: JobOutcome | None = None
-        self.restarts = 0
         self._latest = coordinator.latest()
         if self._latest is not None:
             match_state(self._latest, job, allow_non_restored_state=allow_non_restored_state)
         self.sources = in_places(sources, self._latest)
         require_no_later_commits(
             job,
-            shipped.lineage,
+            self._lineage,
             storage.url,
             0 if self._latest is None else self._latest.epoch,
             partial(is_dropped, storage),
@@ -277,9 +239,9 @@ class Epochs:
             return 1, None
         last = self._latest.epoch
         number = last + max(0, batch - self.last_batch)
-        return number, f"{self._storage.url}/{checkpoint_name(last)}"
+        return number, f"{self.storage.url}/{checkpoint_name(last)}"
 
-    def run(self, rows: DataFrame, batch: int, *, drains: bool = False) -> bool:
+    def run(self, rows: Any, batch: int, *, drains: bool = False) -> bool:
         """Runs the epoch of a micro-batch; only commits where its checkpoint is complete already.
 
         Args:
@@ -301,7 +263,7 @@ class Epochs:
             return False
         if batch != done + 1:
             raise CheckpointError(
-                f"{self._storage.url}: Spark's log continues with micro-batch {batch}, but the "
+                f"{self.storage.url}: Spark's log continues with micro-batch {batch}, but the "
                 f"last complete checkpoint belongs to micro-batch {done}: files are missing; "
                 f"restore the folder as a whole"
             )
@@ -309,8 +271,8 @@ class Epochs:
         phases.begin_epoch()
         phases.ends(WAITING)
         checkpoint_id = 1 if latest is None else latest.epoch + 1
-        was_dropped = is_dropped(self._storage, checkpoint_id)
-        replaced = replaced_checkpoint(self._storage, checkpoint_id) if was_dropped else None
+        was_dropped = is_dropped(self.storage, checkpoint_id)
+        replaced = replaced_checkpoint(self.storage, checkpoint_id) if was_dropped else None
         now_ms = epoch_time_ms(time.time_ns() // 1_000_000, latest, replaced)
         epoch = Epoch(
             checkpoint_id,
@@ -336,13 +298,13 @@ class Epochs:
                 self._records.put(uid, list(outcome.collected(uid)))
         reach("committed", checkpoint_id)
         if was_dropped:
-            forget_replaced(self._storage, checkpoint_id)
+            forget_replaced(self.storage, checkpoint_id)
         positions = self._positions(batch)
         for _, source, read_to in positions:
             source.checkpoint_completed(read_to)
         phases.ends(COMMIT)
         self.outcome = outcome
-        self._live.begin(None, checkpoint_id + 1)
+        self.tasks.epoch_ended(checkpoint_id)
         outcome = with_waiting(job, outcome, sum(phases.durations_ms.values()))
         self._history.add(
             epoch_progress(
@@ -351,7 +313,7 @@ class Epochs:
                 epoch,
                 run_id=self._run_id,
                 batch=batch,
-                checkpoint=f"{self._storage.url}/{checkpoint_name(checkpoint_id)}",
+                checkpoint=f"{self.storage.url}/{checkpoint_name(checkpoint_id)}",
                 durations_ms=dict(phases.durations_ms),
                 splits={
                     operator_id: source.progress_of(read_to)
@@ -388,14 +350,14 @@ class Epochs:
         ]
         if batch < 0 or not any(source.follows_positions for _, source in sources):
             return []
-        offset = offset_of(f"{self._storage.url}/{OFFSETS}", batch, POSITIONS)
+        offset = offset_of(f"{self.storage.url}/{OFFSETS}", batch, POSITIONS)
         if offset is None:
             return []
         pairs = zip(sources, offset[POSITIONS], strict=True)
         return [(operator_id, source, read_to) for (operator_id, source), read_to in pairs]
 
     def _completed(
-        self, rows: DataFrame, epoch: Epoch, batch: int, replaced: CheckpointMetadata | None
+        self, rows: Any, epoch: Epoch, batch: int, replaced: CheckpointMetadata | None
     ) -> JobOutcome | None:
         """Runs an epoch up to its complete checkpoint; None where that failed and is to be tried again.
 
@@ -408,10 +370,10 @@ class Epochs:
         tasks = range(sum(vertex.parallelism for vertex in job.vertices))
         pending = self._coordinator.begin(checkpoint_id, tasks)
         reach("epoch-begun", checkpoint_id)
-        expiry = _Expiry(self._timeout_ms, self._cancel_stages)
+        expiry = _Expiry(self._timeout_ms, self.tasks.cancel)
         try:
             with expiry:
-                outcome = self._run_stages(rows, epoch)
+                outcome = self._run_tasks(rows, epoch)
         except BaseException as error:
             abort_epoch(job, checkpoint_id, error)
             if expiry.is_over:
@@ -447,7 +409,7 @@ class Epochs:
         except OSError as error:
             # Perhaps the metadata is there all the same: nothing that it refers to may go. Then the next
             # attempt finds it and fails, and a new run resumes from it.
-            where = f"checkpoint {checkpoint_id} could not be completed in {self._storage.url}"
+            where = f"checkpoint {checkpoint_id} could not be completed in {self.storage.url}"
             outcome.close()
             self._give_up(pending, DeclineReason.FINALIZE_CHECKPOINT_FAILURE, f"{where}: {error}")
             return None
@@ -459,59 +421,15 @@ class Epochs:
         _LOG.warning("%s (%s); retrying its epoch", details, reason.name)
 
     def _discard_orphans(self) -> None:
-        shipped = self._shipped
-        discard_orphans(
-            self._job, shipped.lineage, self._coordinator.lease.require, shipped.staging
-        )
+        discard_orphans(self._job, self._lineage, self._coordinator.lease.require, self._staging)
 
-    def _run_stages(self, rows: DataFrame, epoch: Epoch) -> JobOutcome:
-        from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
-        from pyspark.errors import PySparkException  # noqa: PLC0415
-
-        restored = restored_vertices(self._job, self._plan_of_restore())
-        shipped = replace(
-            self._shipped,
-            restarts=self.restarts,
-            live=self._live.begin(self._shipped.live, epoch.checkpoint_id),
-        )
-        last = self._line.last_stage(
-            self._delivered(rows),
-            lambda stage, following, vertices: EpochStageTasks(
-                shipped,
-                stage,
-                following,
-                tuple(map(self._writers.with_writers, vertices)),
-                run_id=f"{self._run_id}.{self.restarts}",
-                epoch=epoch,
-                storage=self._storage,
-                restored=restored,
-            ),
-        )
+    def _run_tasks(self, rows: Any, epoch: Epoch) -> JobOutcome:
         try:
-            return read_outcome(self._job, map(from_frame, collected(last)))
-        except (Py4JError, PySparkException) as error:
-            failure = failure_of(error, self._job, self._shipped.seal)
-            if isinstance(failure, CorruptCheckpointError) and self._latest is not None:
-                raise offering_earlier(self._storage, failure, self._latest.epoch) from failure
-            raise failure  # noqa: B904 - it has its cause
-
-    def _plan_of_restore(self) -> RestorePlan | None:
-        latest = self._latest
-        return None if latest is None else plan_restore(latest, operators_of(self._job))
-
-    def _delivered(self, rows: DataFrame) -> RDD[Any]:
-        first = self._job.stages[0]
-        session = rows.sparkSession
-        deliver = Deliver(
-            rows.schema.json(),
-            tuple((source.first_task, source.parallelism) for source in self.sources),
-            first,
-            has_large_types=has_large_types(session),
-            seal=self._shipped.seal,
-        )
-        delivered = arrow_batches(rows).mapPartitionsWithIndex(deliver)
-        delivered = written_raw(delivered).setName("deliveries")
-        return shuffled(delivered, len(first.slots), f"to {stage_name(self._job, first)}")
+            return self.tasks.run(rows, epoch, self._latest, self.sources)
+        except CorruptCheckpointError as failure:
+            if self._latest is None:
+                raise
+            raise offering_earlier(self.storage, failure, self._latest.epoch) from failure
 
     def _commit_again(self, metadata: CheckpointMetadata) -> None:
         """Commits what a checkpoint holds: a driver may have died before it did."""
@@ -532,7 +450,7 @@ class Epochs:
             place = places.get(committable.operator_id)
             if place is None:
                 what = (
-                    f"{self._storage.url}: checkpoint {metadata.epoch} holds what the sink "
+                    f"{self.storage.url}: checkpoint {metadata.epoch} holds what the sink "
                     f"{committable.operator_id} wrote and has perhaps not committed, and the program has no "
                     "such sink"
                 )

@@ -1,5 +1,7 @@
 """Spark's log of offsets: read, checked for lost files, and reset to an earlier checkpoint.
 
+A job in one process writes the same log, so that either engine can continue where the other stopped.
+
 - Sources learn from the driver how far an epoch has read. Before Spark 4.2 `latestOffset` has no argument, so a reader
   that is restarted needs the position of the last micro-batch.
 - The log knows sources by number. A checkpoint names them: see runtime/checkpoint/source_places.py.
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import json
 import logging
+import uuid
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.fall_back import fall_back
@@ -28,15 +31,16 @@ from opchain.runtime.errors import CheckpointError, StreamError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyspark.sql import SparkSession
-
     from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
     from opchain.runtime.checkpoint.restore_plan import ProgramOperator
     from opchain.runtime.checkpoint.storage import CheckpointStorage
-    from opchain.runtime.spark.streaming.delivered_sources import DeliveredSource
+    from opchain.runtime.epochs.delivered_sources import DeliveredSource
 
 _FOLDER = "offsets"
+_QUERY, _VERSION = "metadata", "v1"
+_KEPT_BATCHES = 100
+"""How many micro-batches the log keeps. Spark: `spark.sql.streaming.minBatchesToRetain`, by default."""
 
 
 def last_offset(log: str, key: str) -> dict[str, Any] | None:
@@ -65,6 +69,39 @@ def offset_of(log: str, batch: int, key: str) -> dict[str, Any] | None:
     return next((found for found in _objects(text) if key in found), None)
 
 
+def log_offset(log: str, batch: int, offset: dict[str, Any], now_ms: int) -> None:
+    """Says what a micro-batch reads, as Spark does: Spark can continue from there, and reads the same.
+
+    Args:
+        log: Path or URL of the query's checkpoint.
+        batch: The micro-batch.
+        offset: The offset of its one source.
+        now_ms: The time, in milliseconds since 1970.
+    """
+    storage = checkpoint_storage(log)
+    if _QUERY not in storage.children():
+        storage.write(_QUERY, json.dumps({"id": str(uuid.uuid4())}).encode())
+    of_batch = {"batchWatermarkMs": 0, "batchTimestampMs": now_ms, "conf": {}}
+    lines = (_VERSION, json.dumps(of_batch), json.dumps(offset))
+    storage.delete(f"{_FOLDER}/.{batch}.crc")  # that of what Spark wrote
+    storage.write(f"{_FOLDER}/{batch}", "\n".join(lines).encode())
+
+
+def is_noted(log: str, batch: int) -> bool:
+    """Whether a micro-batch is over: its epoch has its checkpoint, and the sinks have committed."""
+    return str(batch) in checkpoint_storage(log).children("commits")
+
+
+def note_batch(log: str, batch: int) -> None:
+    """Notes that a micro-batch is over, as Spark does, and removes what the log has of the 101st before it."""
+    storage = checkpoint_storage(log)
+    text = f"{_VERSION}\n{json.dumps({'nextBatchWatermarkMs': 0})}"
+    storage.write(f"commits/{batch}", text.encode())
+    for folder in (_FOLDER, "commits"):
+        storage.delete(f"{folder}/{batch - _KEPT_BATCHES}")
+        storage.delete(f"{folder}/.{batch - _KEPT_BATCHES}.crc")
+
+
 def _objects(text: str) -> Iterator[dict[str, Any]]:
     """The lines that are objects: behind the version and what the micro-batch was set to, an offset a line."""
     for line in text.splitlines():
@@ -76,11 +113,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
             yield found
 
 
-IGNORED = "spark.sql.files.ignoreMissingFiles"
-"""The setting by which Spark's users say that files may be missing."""
-
 _FILES = "logOffset"
-_SHOWN = 5
 
 
 def require_log(storage: CheckpointStorage, done: int) -> None:
@@ -104,31 +137,6 @@ def require_log(storage: CheckpointStorage, done: int) -> None:
             "with execution.state-recovery.path = this folder and another checkpoint directory, "
             "and allow non-restored state: sources are then read from their beginning"
         )
-
-
-def require_input(session: SparkSession, storage: CheckpointStorage, done: int) -> None:
-    """Makes sure that the files of all micro-batches that were begun are there.
-
-    Args:
-        session: Whose settings say how files are reached.
-        storage: The job's checkpoints, with Spark's log.
-        done: The micro-batch of the last checkpoint; -1 if there is none.
-
-    Raises:
-        CheckpointError: Files are gone; the message names them.
-    """
-    if str(session.conf.get(IGNORED, "false")).lower() == "true":
-        return
-    for batch, paths in files_to_read(storage, done):
-        gone = [path for path in paths if not _exists(session, path)]
-        if gone:
-            more = f" and {len(gone) - _SHOWN} more" if len(gone) > _SHOWN else ""
-            raise CheckpointError(
-                f"{storage.url}: micro-batch {batch} was started and must be retried, but "
-                f"{len(gone)} of its {len(paths)} files are gone: "
-                f"{', '.join(gone[:_SHOWN])}{more}; put them back, or set "
-                f"{IGNORED} to continue without their records"
-            )
 
 
 def files_to_read(storage: CheckpointStorage, done: int) -> Iterator[tuple[int, Sequence[str]]]:
@@ -175,13 +183,6 @@ def _parsed(line: str) -> Any:
         return json.loads(line)
     except ValueError:
         return None
-
-
-def _exists(session: SparkSession, url: str) -> bool:
-    jvm: Any = session._jvm  # noqa: SLF001 - Spark reaches whatever it reads
-    path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(url))
-    configuration = session.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
-    return bool(path.getFileSystem(configuration).exists(path))
 
 
 _COMMITS = f"{OFFSETS}/commits"

@@ -1,4 +1,4 @@
-"""The unbounded sources of a job, as one streaming DataFrame of deliveries: (source, subtask, data).
+"""The unbounded sources of a job, and what an epoch delivers to their tasks.
 
 A watched folder logs the files that it has found, beside Spark's log: numbered files of JSON lines, one per look that
 found some.
@@ -17,8 +17,7 @@ import copy
 import json
 import logging
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.runtime.checkpoint.metadata import BATCH, position
 from opchain.runtime.checkpoint.savepoint import OFFSETS
@@ -28,19 +27,14 @@ from opchain.runtime.connectors.fed_source import FedSource
 from opchain.runtime.connectors.socket_source import SocketTextStreamFunction
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.connectors.watched_files import WatchedFileSource
+from opchain.runtime.epochs.input_log import in_places, offset_of
+from opchain.runtime.epochs.source_positions import POSITIONS, SourcePositions
 from opchain.runtime.errors import CheckpointError, UnsupportedFeatureError
 from opchain.runtime.files.file_systems import FileStatus
 from opchain.runtime.program.operator_specs import LegacySourceSpec, SourceSpec
-from opchain.runtime.shipping.functions import ship
-from opchain.runtime.spark.dataframes import making_dataframe_of
-from opchain.runtime.spark.streaming.deliver import rows_column
-from opchain.runtime.spark.streaming.input_log import in_places, last_offset, offset_of
-from opchain.runtime.spark.worker_path import provide_modules_for_readers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark.sql import DataFrame, SparkSession
+    from collections.abc import Iterable, Iterator, Sequence
 
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
     from opchain.runtime.checkpoint.storage import CheckpointStorage
@@ -66,23 +60,17 @@ def unbounded_sources(job: JobProgram) -> tuple[DeliveredSource, ...]:
         UnsupportedFeatureError: A source has no positions, or runs inside another operator's task, or is a
             bounded DataFrame.
     """
+    for obstacle in _obstacles(job):
+        instead = f": {obstacle.instead}" if obstacle.instead else ""
+        raise UnsupportedFeatureError(
+            f"{obstacle.operator} can't be part of an unbounded job on Spark: it {obstacle.why}{instead}"
+        )
     found: dict[str, DeliveredSource] = {}
     for vertex in job.vertices:
-        for chained in vertex.chained_sources:
-            _refuse(
-                chained.operator,
-                "runs inside an operator with several inputs: call disable_chaining() on it",
-            )
-        for operator in vertex.operators:
-            sink = getattr(operator.spec, "sink", None)
-            if isinstance(sink, ArrowSink) and not getattr(sink, "has_stream_writer", False):
-                _refuse(
-                    operator,
-                    f"writes to {sink!r}, which only a bounded job can; an unbounded one has to_dataframe() and "
-                    "writeStream, or appends to the class of a Python Data Source with a streamWriter",
-                )
         head = vertex.operators[0]
-        source = _delivered(head)
+        source = getattr(head.spec, "source", None)
+        if not isinstance(source, (UnboundedSource, FedSource)) or source.is_bounded:
+            continue
         if isinstance(source, FedSource) and _is_aligned(head):
             _LOG.warning(
                 "'%s' (%s) asks for watermark alignment, which has no effect on it: Spark decides what each "
@@ -90,11 +78,79 @@ def unbounded_sources(job: JobProgram) -> tuple[DeliveredSource, ...]:
                 head.name,
                 head.call_site,
             )
-        if source is not None:
-            found[head.operator_id] = DeliveredSource(
-                source, head, vertex.first_task, vertex.parallelism
-            )
+        found[head.operator_id] = DeliveredSource(
+            source, head, vertex.first_task, vertex.parallelism
+        )
     return tuple(found[operator_id] for operator_id in sorted(found))
+
+
+def why_no_epochs(job: JobProgram) -> str | None:
+    """Why an unbounded job can't run epoch by epoch: the first operator that can't; None where all can."""
+    obstacle = next(_obstacles(job), None)
+    return None if obstacle is None else f"{obstacle.operator} {obstacle.why}"
+
+
+class _Obstacle(NamedTuple):
+    """An operator that keeps a job from running epoch by epoch: the reason, and what to do instead."""
+
+    operator: str
+    why: str
+    instead: str = ""
+
+
+def _obstacles(job: JobProgram) -> Iterator[_Obstacle]:
+    for vertex in job.vertices:
+        for chained in vertex.chained_sources:
+            yield _Obstacle(
+                _named(chained.operator),
+                "runs inside an operator with several inputs",
+                "call disable_chaining() on it",
+            )
+        for operator in vertex.operators:
+            sink = getattr(operator.spec, "sink", None)
+            if isinstance(sink, ArrowSink) and not getattr(sink, "has_stream_writer", False):
+                yield _Obstacle(
+                    _named(operator),
+                    f"writes to {sink!r}, which only a bounded job can; an unbounded one has to_dataframe() and "
+                    "writeStream, or appends to the class of a Python Data Source with a streamWriter",
+                )
+        yield from _source_obstacles(vertex.operators[0])
+
+
+def _source_obstacles(operator: OperatorProgram) -> Iterator[_Obstacle]:
+    spec = operator.spec
+    if isinstance(spec, LegacySourceSpec) and not spec.is_bounded:
+        # Spark gives a task to another process whenever it likes, and runs it again. A function that holds a
+        # connection, or a place in a loop, would begin again each time, and send other records than before.
+        yield _Obstacle(
+            _named(operator),
+            "is a SourceFunction, which runs on a thread of its own and which nothing can wind back after a "
+            "failure",
+            f"{_instead_of(spec.function)}, or run the job in one process, by execution.target = local",
+        )
+    if not isinstance(spec, SourceSpec):
+        return
+    source = spec.source
+    if not source.is_bounded and not isinstance(source, (UnboundedSource, FedSource)):
+        yield _Obstacle(
+            _named(operator), f"never ends, and {source!r} has no positions to resume from"
+        )
+    if source.is_bounded and isinstance(source, FedSource):
+        yield _Obstacle(
+            _named(operator), "reads a bounded DataFrame", "make it by spark.readStream"
+        )
+
+
+def _named(operator: OperatorProgram) -> str:
+    return f"'{operator.name}' ({operator.call_site})"
+
+
+def _instead_of(function: Any) -> str:
+    """What to use in place of a SourceFunction."""
+    if not isinstance(function, SocketTextStreamFunction):
+        return "let it be an UnboundedSource of opchain.spark, which says its position"
+    place = f"host={function.hostname!r}, port={function.port}"
+    return f"read it by SparkSource('socket', dict({place}), is_streaming=True) of opchain.spark"
 
 
 def _is_aligned(operator: OperatorProgram) -> bool:
@@ -102,74 +158,41 @@ def _is_aligned(operator: OperatorProgram) -> bool:
     return strategy is not None and strategy.alignment is not None
 
 
-def _delivered(operator: OperatorProgram) -> UnboundedSource[Any] | FedSource | None:
-    """The source of an operator, if it has one without end."""
-    spec = operator.spec
-    if isinstance(spec, LegacySourceSpec):
-        if not spec.is_bounded:
-            _refuse(operator, _why_no_function(spec.function))
-        return None
-    if not isinstance(spec, SourceSpec):
-        return None
-    source = spec.source
-    if source.is_bounded:
-        if isinstance(source, FedSource):
-            _refuse(operator, "reads a bounded DataFrame: make it by spark.readStream")
-        return None
-    if not isinstance(source, (UnboundedSource, FedSource)):
-        _refuse(operator, f"never ends, and {source!r} has no positions to resume from")
-    return source
+def positions_of(
+    sources: Sequence[DeliveredSource], log: str, target_epoch_ms: int | None = None
+) -> SourcePositions:
+    """The positions of the sources that have some.
 
-
-def delivered_rows(
-    session: SparkSession,
-    sources: Sequence[DeliveredSource],
-    folder: Path,
-    due: Path,
-    log: str,
-    target_epoch_ms: int | None = None,
-) -> DataFrame:
-    """The streaming DataFrame.
-
-    `folder` is where the reader finds the sources, `due` the next timer, and `log` Spark's log of offsets.
-    `target_epoch_ms` is how long an epoch should take, if the job says so. A delivery of a DataFrame is a row of it, in a column of its own (`rows_column`).
+    Args:
+        sources: All of the job, in the order of the log.
+        log: Path or URL of the log of offsets.
+        target_epoch_ms: How long an epoch should take; None leaves it to each source.
     """
-    from pyspark.sql import functions as sql  # noqa: PLC0415 - it may be missing
+    return SourcePositions(positioned(sources, log, target_epoch_ms))
 
-    from opchain.runtime.spark.streaming.clock_source import (  # noqa: PLC0415
-        NAME,
-        POSITIONS,
-        TELLS_WHERE,
-        ClockSource,
-    )
 
-    positioned = [
-        (number, of_this_run(item, log, target_epoch_ms), item.parallelism)
+def positioned(
+    sources: Sequence[DeliveredSource], log: str, target_epoch_ms: int | None = None
+) -> list[tuple[int, UnboundedSource[Any], int]]:
+    """The number, the source and the parallelism of the sources that have positions; see `positions_of`."""
+    return [
+        (number, _of_this_run(item, log, target_epoch_ms), item.parallelism)
         for number, item in enumerate(sources)
         if isinstance(item.source, UnboundedSource)
     ]
-    described = folder / "sources"
-    described.write_bytes(ship(positioned))
-    provide_modules_for_readers()
-    session.dataSource.register(ClockSource)
-    reader = session.readStream.format(NAME)
-    start = None if TELLS_WHERE else last_offset(log, POSITIONS)
-    if start is not None:
-        reader = reader.option("start", json.dumps(start))
-    rows = reader.option("sources", str(described)).option("due", str(due)).load()
-    for number, item in enumerate(sources):
-        if isinstance(item.source, FedSource):
-            with making_dataframe_of(item.operator):
-                fed = item.source.dataframe(session)
-            columns = [sql.col("`" + name.replace("`", "``") + "`") for name in fed.columns]
-            packed = fed.select(
-                sql.lit(number).alias("source"), sql.struct(*columns).alias(rows_column(number))
-            )
-            rows = rows.unionByName(packed, allowMissingColumns=True)
-    return rows
 
 
-def of_this_run(
+def deliveries_of(
+    sources: Sequence[DeliveredSource], splits: Iterable[tuple[int, int, bytes]]
+) -> dict[int, list[bytes]]:
+    """The splits of `SourcePositions.splits` by the task that reads them."""
+    found: dict[int, list[bytes]] = {}
+    for number, subtask, split in splits:
+        found.setdefault(sources[number].first_task + subtask, []).append(split)
+    return found
+
+
+def _of_this_run(
     item: DeliveredSource, log: str, target_epoch_ms: int | None
 ) -> UnboundedSource[Any]:
     """A source with what it needs to know of the run."""
@@ -191,7 +214,7 @@ def can_be_replayed(sources: Sequence[DeliveredSource]) -> bool:
 def begun_epoch(
     job: JobProgram, storage: CheckpointStorage, latest: CheckpointMetadata
 ) -> dict[int, list[bytes]]:
-    """The input of the epoch that failed after a checkpoint, by task, read again from Spark's log.
+    """The input of the epoch that failed after a checkpoint, by task, read again from the log of offsets.
 
     `opchain replay` runs the epoch on it without Spark's JVM. So only opchain's own sources can be read: Spark alone
     can read the rows of a DataFrame.
@@ -200,12 +223,6 @@ def begun_epoch(
         CheckpointError: No epoch began after the checkpoint, or the sources are not those of the checkpoint.
         UnsupportedFeatureError: A source is a DataFrame.
     """
-    from opchain.runtime.spark.streaming.clock_source import (  # noqa: PLC0415 - pyspark may be missing
-        POSITIONS,
-        ClockReader,
-        Deliveries,
-    )
-
     sources = in_places(unbounded_sources(job), latest)
     for item in sources:
         if not isinstance(item.source, UnboundedSource):
@@ -221,40 +238,8 @@ def begun_epoch(
         raise CheckpointError(
             f"{storage.url}: no epoch was begun after checkpoint {latest.epoch}, so there is none to replay"
         )
-    reader = ClockReader(
-        [
-            (number, of_this_run(item, log, None), item.parallelism)
-            for number, item in enumerate(sources)
-        ],
-        Path(),
-    )
-    found: dict[int, list[bytes]] = {}
-    for part in reader.partitions(start, end):
-        assert isinstance(part, Deliveries)
-        for number, subtask, split in part.rows:
-            found.setdefault(sources[number].first_task + subtask, []).append(split)
-    return found
-
-
-def _why_no_function(function: Any) -> str:
-    # Spark gives a task to another process whenever it likes, and runs it again. A function that holds a
-    # connection, or a place in a loop, would begin again each time, and send other records than before.
-    instead = "let it be an UnboundedSource of opchain.spark, which says its position"
-    if isinstance(function, SocketTextStreamFunction):
-        place = f"host={function.hostname!r}, port={function.port}"
-        instead = (
-            f"read it by SparkSource('socket', dict({place}), is_streaming=True) of opchain.spark"
-        )
-    return (
-        "is a SourceFunction, which runs on a thread of its own and which nothing can wind back after a "
-        f"failure: {instead}, or run the job in one process, by execution.target = local"
-    )
-
-
-def _refuse(operator: OperatorProgram, why: str) -> NoReturn:
-    raise UnsupportedFeatureError(
-        f"'{operator.name}' ({operator.call_site}) can't be part of an unbounded job on Spark: it {why}"
-    )
+    positions = positions_of(sources, log)
+    return deliveries_of(sources, positions.splits(start, end))
 
 
 _ALL = ".all"

@@ -1,0 +1,388 @@
+"""An unbounded job, epoch by epoch, on any engine.
+
+The engine says when an epoch begins, and what it reads, and logs that before it reads anything: after a failure it
+reads the same again. Everything else is done here. When all tasks of an epoch have acknowledged, its checkpoint is
+completed in one atomic step, and then the sinks commit. Only when that is done does the engine note that the
+micro-batch is over. So a micro-batch that runs again, and that has its checkpoint, only commits again.
+"""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import sys
+import tempfile
+import threading
+import uuid
+from abc import ABC, abstractmethod
+from collections import Counter
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.checkpoint.checkpoint_key import read_key
+from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
+from opchain.runtime.checkpoint.epoch_files import checkpoint_name
+from opchain.runtime.checkpoint.job_requests import FOLDER as REQUESTS
+from opchain.runtime.checkpoint.retention import lineage_of
+from opchain.runtime.checkpoint.run_lease import FOLDER as RUNS
+from opchain.runtime.checkpoint.savepoint import Located, adopt, empty_target, write_savepoint
+from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.epochs.delivered_sources import can_be_replayed, unbounded_sources
+from opchain.runtime.epochs.epoch_history import EpochHistory
+from opchain.runtime.epochs.epoch_progress import ProgressLog
+from opchain.runtime.epochs.input_log import InputRestoredError, SavedInput, go_back, require_log
+from opchain.runtime.errors import TaskFailedError, add_note
+from opchain.runtime.job.collected_records import CollectedRecords
+from opchain.runtime.job.epochs import Epochs
+from opchain.runtime.job.job_control import JobControl
+from opchain.runtime.job.restarts import Restarts
+from opchain.runtime.redaction import is_secret
+from opchain.runtime.shipping.outcome import JobOutcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
+    from opchain.runtime.epochs.epoch_history import EpochListener
+    from opchain.runtime.job.epochs import EpochTasks
+    from opchain.runtime.job.progress import JobProgress
+    from opchain.runtime.job.streaming_settings import StreamingSettings
+    from opchain.runtime.program.vertex_program import JobProgram
+
+_LOG = logging.getLogger("opchain.job")
+
+PATIENCE_S = 20.0
+"""How long a job that is cancelled may continue with its epoch."""
+
+_LOOK_EVERY_S = 0.2
+"""How often an epoch that waits for its turn checks whether the job is cancelled."""
+
+STAGING = "outbox"
+"""The folder of a job's checkpoints with what sinks have written and will send when it is committed."""
+
+NO_LIMIT = -1.0
+"""For as long as it takes."""
+
+
+class _Ended:
+    """Deletes the checkpoints of a job that has ended, where its retention says so.
+
+    What runs are known by stays, and so do answers to requests, which other processes wait for.
+    """
+
+    def __init__(self, job: UnboundedJob, storage: CheckpointStorage) -> None:
+        self.owns_checkpoints = False
+        self._job = job
+        self._storage = storage
+
+    def __call__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Called with the failure, if there was one, when the lease is closed."""
+        if self.owns_checkpoints and not self._job.keeps_checkpoints(has_failed=kind is not None):
+            for name in self._storage.children():
+                if name not in (RUNS, REQUESTS):
+                    # Spark misses its log where any file of it is left, a hidden or unfinished one too.
+                    self._storage.delete_folder(name)
+
+
+class UnboundedJob(ABC):
+    """One unbounded job. `run` may be called once, `cancel` at any time, from any thread.
+
+    Args:
+        job: The job.
+        settings: How it runs.
+        progress: Who knows what the tasks of the epoch that runs have counted so far.
+        plan: The job's plan, which its checkpoints keep.
+        listeners: Who hears of each epoch.
+
+    Attributes:
+        records: What its collecting sinks give.
+        history: Its epochs.
+        begins_with: What the run continues; None until that is known.
+        restarts: How often it has started again.
+        control: Takes its savepoints, and stops it.
+
+    Raises:
+        OSError: The progress log can't be written.
+        UnsupportedFeatureError: A source can't be read epoch by epoch.
+    """
+
+    def __init__(
+        self,
+        job: JobProgram,
+        settings: StreamingSettings,
+        progress: JobProgress,
+        plan: Mapping[str, Any] | None = None,
+        listeners: Iterable[EpochListener] = (),
+    ) -> None:
+        self.job = job
+        self.run_id = uuid.uuid4().hex
+        self.settings = settings
+        self.progress = progress
+        self._plan = plan
+        self._sources = unbounded_sources(job)
+        self.is_bounded = not self._sources
+        self.cancelled = threading.Event()
+        self._between_epochs = threading.Lock()
+        self._failure: BaseException | None = None
+        self.records = CollectedRecords()
+        self.control = JobControl(
+            self.run_id,
+            self._between_epochs,
+            stop_query=self._stop_epochs,
+            cancel=self.cancel,
+            wake=self._begin_epoch_soon,
+            default_directory=settings.savepoint_directory,
+        )
+        self.restarts = Restarts(settings.restarts, job.job_name, start="from its last checkpoint")
+        self.history = EpochHistory(job, listeners)
+        self.begins_with: str | None = None
+        if settings.progress_log is not None:
+            self.history.listen(ProgressLog(settings.progress_log))
+
+    # What an engine does
+
+    @abstractmethod
+    def _open_tasks(
+        self, storage: CheckpointStorage, lineage: str, staging: str, stack: ExitStack
+    ) -> EpochTasks:
+        """What runs the tasks of epochs.
+
+        Args:
+            storage: Where tasks write their state.
+            lineage: What hidden output of the job is known by.
+            staging: Where output may wait for its commit.
+            stack: Closes what is opened, when the run ends.
+        """
+
+    @abstractmethod
+    def _run_epochs(self, epochs: Epochs, kept: SavedInput, folder: Path) -> bool:
+        """Runs epochs until the job ends; whether to begin again, because the log of offsets was mended.
+
+        Args:
+            epochs: The epochs.
+            kept: The input of micro-batches that are run again from an earlier checkpoint.
+            folder: A temporary folder of the run.
+        """
+
+    @abstractmethod
+    def _cancel_epoch(self) -> None:
+        """Ends the epoch that runs, with an error; any thread may call it."""
+
+    @abstractmethod
+    def _stop_epochs(self) -> None:
+        """Has no other epoch begin; any thread may call it."""
+
+    @abstractmethod
+    def _begin_epoch_soon(self) -> None:
+        """Lets an epoch begin, though there may be nothing to do; any thread may call it."""
+
+    def _around_epoch(self) -> AbstractContextManager[object]:
+        """What an epoch runs in."""
+        return nullcontext()
+
+    def _require_input(self, storage: CheckpointStorage, last_batch: int) -> None:
+        """Makes sure that the input of all micro-batches that were begun is there.
+
+        Raises:
+            CheckpointError: It is gone.
+        """
+
+    # The run
+
+    def run(self) -> JobOutcome:
+        """Runs epochs until the job ends: forever, until it is cancelled, or until all is read.
+
+        Raises:
+            Exception: What a user's function raised, with notes that say where.
+            CheckpointError: The checkpoints are somebody else's, damaged, or do not fit the program.
+            StreamError: The job failed for another reason.
+        """
+        with ExitStack() as stack:
+            # From here on: whatever fails, readers of collected records hear that the job has ended.
+            stack.callback(self.records.end)
+            folder = tempfile.TemporaryDirectory(prefix="opchain-", ignore_cleanup_errors=True)
+            return self._run_in(Path(stack.enter_context(folder)), stack)
+
+    def _run_in(self, folder: Path, stack: ExitStack) -> JobOutcome:
+        """Runs epochs with a temporary folder; the stack closes what is opened."""
+        url = self.settings.checkpoints or str(folder / "checkpoints")
+        key_file = self.settings.key_file
+        storage = checkpoint_storage(url, None if key_file is None else read_key(key_file))
+        at_end = self.settings.savepoint_at_end
+        if at_end is not None:
+            empty_target(checkpoint_storage(at_end, storage.key))  # told before the job has run
+        ended = _Ended(self, storage)
+        stack.push(ended)
+        coordinator = CheckpointCoordinator.open(
+            storage,
+            self.job.job_name,
+            self.run_id,
+            # An epoch is run again from the checkpoint before its own.
+            retained=max(self.settings.retained, 2 if self.settings.records_epochs else 1),
+            tolerable_failures=self.settings.tolerable_failures,
+        )
+        stack.callback(coordinator.close)
+        lineage, staging = lineage_of(storage), f"{storage.url}/{STAGING}"
+        tasks = self._open_tasks(storage, lineage, staging, stack)
+        restore_from = self.settings.restore_from
+        if restore_from is not None:
+            go_back(storage, coordinator, restore_from)
+            if coordinator.latest() is None:
+                adopt(storage, restore_from, coordinator.lease)
+        epochs = Epochs(
+            self.job,
+            self.run_id,
+            tasks,
+            self._sources,
+            storage=storage,
+            coordinator=coordinator,
+            records=self.records,
+            history=self.history,
+            lineage=lineage,
+            staging=staging,
+            plan=self._plan,
+            allow_non_restored_state=self.settings.allow_non_restored_state,
+            records_epochs=self.settings.records_epochs,
+            accepts_duplicates=self.settings.accepts_duplicates,
+            timeout_ms=self.settings.timeout_ms,
+            keeps_event_time=at_end is not None,
+        )
+        self.begins_with = restored_text(epochs.latest, self.job)
+        ended.owns_checkpoints = True
+        self.control.begin(storage, epochs.latest)
+        stack.callback(self.control.end)
+        require_log(storage, epochs.last_batch)
+        self._require_input(storage, epochs.last_batch)
+        kept = SavedInput(storage)
+
+        def attempt(number: int) -> None:
+            self._failure = None
+            tasks.restarts = number
+            while not (self.control.is_stopped or epochs.are_over()) and self._run_epochs(
+                epochs, kept, folder
+            ):
+                pass
+
+        self.restarts.run(attempt, self.cancelled)
+        if at_end is not None and epochs.latest is not None:
+            write_savepoint(Located(storage, epochs.latest), at_end, holds_state_alone=True)
+            _LOG.info("state at the end of job '%s': %s", self.job.job_name, at_end)
+        outcome = epochs.outcome or JobOutcome()
+        outcome.metrics = self.history.totals()
+        return outcome
+
+    @property
+    def checkpoints(self) -> str | None:
+        """Where they stay when the job has ended; None if they don't."""
+        return self.settings.checkpoints
+
+    def keeps_checkpoints(self, *, has_failed: bool) -> bool:
+        """Whether they stay when the job ends now."""
+        is_cancelled = self.cancelled.is_set()
+        return self.settings.retention.keeps(is_cancelled=is_cancelled, has_failed=has_failed)
+
+    def cancel(self, patience_s: float = PATIENCE_S) -> None:
+        """Ends the job between two epochs; one that takes longer is aborted, and run again some day.
+
+        Args:
+            patience_s: How long the epoch that runs now may take; less than 0 forever.
+        """
+        self.cancelled.set()
+        self.records.end()
+        is_between = self._between_epochs.acquire(timeout=max(patience_s, NO_LIMIT))
+        try:
+            if not is_between:
+                self._cancel_epoch()
+            self._stop_epochs()
+        finally:
+            if is_between:
+                self._between_epochs.release()
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Holds `_between_epochs` for an epoch.
+
+        `cancel` holds it while it waits for the engine, which may wait for this thread. So a cancellation ends the
+        wait. A stop releases it first, and `require_going_on` refuses the epoch.
+        """
+        while not self._between_epochs.acquire(timeout=_LOOK_EVERY_S):
+            if self.cancelled.is_set():
+                raise TaskFailedError("the job was cancelled between two epochs")
+        try:
+            yield
+        finally:
+            self._between_epochs.release()
+
+    def _run_epoch(self, epochs: Epochs, kept: SavedInput, rows: Any, batch: int) -> None:
+        """Runs the epoch of a micro-batch, and serves a request to drain the job."""
+        with self._turn(), self._around_epoch():
+            self.control.require_going_on()
+            kept.require(batch)
+            drains = self.control.drains
+            ends = self.is_bounded and self.settings.savepoint_at_end is None
+            has_run = epochs.run(rows, batch, drains=drains or ends)
+            kept.forget(batch)
+            self.control.checkpointed(epochs.latest)
+            if drains and has_run:
+                self.control.drained()
+
+    @contextmanager
+    def _noting_failure(self, epochs: Epochs, batch: int) -> Iterator[None]:
+        """Within the block the epoch of a micro-batch runs: its error says where the job resumes."""
+        try:
+            yield
+        except BaseException as error:
+            self._failure = error
+            if isinstance(error, Exception) and not isinstance(error, InputRestoredError):
+                add_note(error, self._where_it_failed(epochs, batch))
+                command = self._replay_command(epochs, batch)
+                if command is not None:
+                    add_note(error, f"to run this epoch here, without Spark: {command}")
+            raise
+
+    def _next_due_ms(self, epochs: Epochs) -> int | None:
+        """When the next epoch begins, though there may be no input; None where no timer waits."""
+        return 0 if self.control.drains or self.is_bounded else epochs.next_timer_ms
+
+    def _where_it_failed(self, epochs: Epochs, batch: int) -> str:
+        """The epoch of a failure, and from where the job resumes."""
+        number, checkpoint = epochs.place_of(batch)
+        if self.checkpoints is None:
+            resumes = "begins again, since its checkpoints were temporary: set execution.checkpointing.dir"
+        elif batch <= epochs.last_batch:
+            resumes = f"commits this epoch, whose checkpoint is complete: {checkpoint}"
+        elif checkpoint is None:
+            resumes = "begins with this epoch, of which nothing was published"
+        else:
+            resumes = f"resumes from {checkpoint}; nothing of this epoch was published"
+        return f"in epoch {number}: started again, the job {resumes}"
+
+    def _replay_command(self, epochs: Epochs, batch: int) -> str | None:
+        """The command that runs a failed epoch again; None where it could not."""
+        number, checkpoint = epochs.place_of(batch)
+        is_next = batch == epochs.last_batch + 1
+        if self.checkpoints is None or checkpoint is None or not is_next:
+            return None
+        program = sys.argv[0] if sys.argv and sys.argv[0].endswith(".py") else None
+        if program is None or not can_be_replayed(self._sources):
+            return None
+        words = ["opchain", "replay", "--epoch", str(number), str(self.checkpoints), program]
+        arguments = sys.argv[1:]
+        named = any(is_secret(word) for word in arguments)
+        return shlex.join([*words, *arguments]) if not named else f"{shlex.join(words)} ARGUMENTS"
+
+
+def restored_text(latest: CheckpointMetadata | None, job: JobProgram) -> str:
+    """What a run continues, and which parallelisms are others now."""
+    if latest is None:
+        return "no checkpoint, it starts afresh"
+    before = Counter(task.vertex_id for task in latest.tasks)
+    changed = {
+        f"{before[vertex.vertex_id]} -> {vertex.parallelism}": None
+        for vertex in job.vertices
+        if before.get(vertex.vertex_id, vertex.parallelism) != vertex.parallelism
+    }
+    parallelism = f", parallelism {', '.join(changed)}" if changed else ""
+    return f"restored {checkpoint_name(latest.epoch)}{parallelism}"

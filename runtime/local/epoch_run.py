@@ -1,0 +1,307 @@
+"""Runs an unbounded job with checkpoints in this process: one epoch after the other, in one thread.
+
+Epochs, checkpoints, commits and savepoints are those of jobs on Spark, and so are the files: a job can start here from a
+checkpoint that was written on Spark, and the other way round. Only the loop is local: it asks the sources for their
+positions, logs what an epoch reads in the format of Spark's log of offsets, and runs the tasks of the epoch.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.checkpoint.savepoint import OFFSETS
+from opchain.runtime.epochs.delivered_sources import deliveries_of, positions_of
+from opchain.runtime.epochs.input_log import (
+    InputRestoredError,
+    is_noted,
+    log_offset,
+    note_batch,
+    offset_of,
+)
+from opchain.runtime.epochs.local_epochs import LocalEpochs
+from opchain.runtime.epochs.source_positions import POSITIONS
+from opchain.runtime.errors import TaskFailedError
+from opchain.runtime.job.dependencies import NO_DEPENDENCIES
+from opchain.runtime.job.streaming_settings import Trigger
+from opchain.runtime.job.unbounded_job import UnboundedJob
+from opchain.runtime.job.unbounded_run import UnboundedRun
+from opchain.runtime.local.job import local_files, warn_of_many_tasks
+from opchain.runtime.local.live_run import JobStoppedError, StopSwitch
+from opchain.runtime.mailbox.timer_service import wall_clock_ms
+from opchain.runtime.shipping.functions import ship_vertices
+from opchain.runtime.task.stream_task import TaskEnvironment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from contextlib import ExitStack
+    from pathlib import Path
+
+    from opchain.runtime.checkpoint.epoch import Epoch
+    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
+    from opchain.runtime.epochs.delivered_sources import DeliveredSource
+    from opchain.runtime.epochs.epoch_history import EpochListener
+    from opchain.runtime.epochs.epoch_task import EpochTask
+    from opchain.runtime.epochs.input_log import SavedInput
+    from opchain.runtime.epochs.source_positions import Offset, SourcePositions
+    from opchain.runtime.job.dependencies import JobDependencies
+    from opchain.runtime.job.epochs import Epochs
+    from opchain.runtime.job.progress import StageProgress
+    from opchain.runtime.job.streaming_settings import StreamingSettings
+    from opchain.runtime.measurements.task_metrics import TaskMetrics
+    from opchain.runtime.program.vertex_program import JobProgram
+    from opchain.runtime.shipping.outcome import JobOutcome
+
+_LOOK_EVERY_S = 0.01
+"""How often the sources are asked whether there is something to read. Spark: `spark.sql.streaming.pollingDelay`."""
+
+
+class EpochCounts:
+    """A `JobProgress`: what the tasks of the epoch that runs have counted so far."""
+
+    def __init__(self) -> None:
+        self.tasks: dict[int, Callable[[], TaskMetrics]] = {}
+
+    def stages(self) -> list[StageProgress]:
+        """None: epochs are counted, and not stages."""
+        return []
+
+    def finished_tasks(self) -> dict[int, TaskMetrics]:
+        """None: the history of epochs has them."""
+        return {}
+
+    def running_tasks(self) -> dict[int, TaskMetrics]:
+        """See JobProgress."""
+        return {task: measure() for task, measure in self.tasks.copy().items()}
+
+
+class LocalEpochTasks:
+    """The `EpochTasks` of a job in this process.
+
+    Args:
+        job: The job.
+        storage: Where its tasks write their state.
+        environment: What tasks get from outside.
+        counts: Takes what the tasks of the epoch that runs have counted so far.
+
+    Raises:
+        UnpicklableFunctionError: A function cannot be pickled.
+    """
+
+    def __init__(
+        self,
+        job: JobProgram,
+        storage: CheckpointStorage,
+        environment: TaskEnvironment,
+        counts: EpochCounts | None = None,
+    ) -> None:
+        self.restarts = 0
+        self._job = job
+        self._storage = storage
+        self._environment = environment
+        self._counts = counts or EpochCounts()
+        self._switch = StopSwitch()
+        self._epochs = self._of_attempt()
+
+    def run(
+        self,
+        rows: Iterable[tuple[int, int, bytes]],
+        epoch: Epoch,
+        latest: CheckpointMetadata | None,
+        sources: Sequence[DeliveredSource],
+    ) -> JobOutcome:
+        """See EpochTasks."""
+        if self.restarts != self._attempt:
+            self.close()
+            self._epochs = self._of_attempt()
+        self._switch = StopSwitch()
+        return self._epochs.run(epoch, deliveries_of(sources, rows), latest)
+
+    def cancel(self) -> None:
+        """See EpochTasks. A function that blocks is not interrupted."""
+        self._switch.stop()
+
+    def epoch_ended(self, checkpoint_id: int) -> None:  # noqa: ARG002 - the contract
+        """See EpochTasks."""
+        self._counts.tasks.clear()
+
+    def close(self) -> None:
+        """Closes the tasks; what fails is logged."""
+        self._epochs.close_quietly()
+
+    def _of_attempt(self) -> LocalEpochs:
+        self._attempt = self.restarts
+        environment = replace(self._environment, attempt=self.restarts)
+        return LocalEpochs(self._job, self._storage, environment=environment, prepare=self._watch)
+
+    def _watch(self, task: EpochTask) -> None:
+        self._switch.watch(task)
+        self._counts.tasks[task.info.task] = task.counts_now
+
+
+class LocalEpochJob(UnboundedJob):
+    """One unbounded job in this process; see UnboundedJob.
+
+    Raises:
+        UnpicklableFunctionError: A function cannot be pickled.
+    """
+
+    def __init__(
+        self,
+        job: JobProgram,
+        settings: StreamingSettings,
+        dependencies: JobDependencies = NO_DEPENDENCIES,
+        plan: Mapping[str, Any] | None = None,
+        listeners: Iterable[EpochListener] = (),
+    ) -> None:
+        ship_vertices(job)  # what can't be pickled is told before the job starts
+        self._counts = EpochCounts()
+        super().__init__(job, settings, self._counts, plan, listeners)
+        self._dependencies = dependencies
+        self._tasks: LocalEpochTasks | None = None
+        self._woken = threading.Event()
+        self._next_begin_ms = 0
+
+    def _open_tasks(
+        self, storage: CheckpointStorage, lineage: str, staging: str, stack: ExitStack
+    ) -> LocalEpochTasks:
+        """See UnboundedJob."""
+        environment = TaskEnvironment(
+            files=stack.enter_context(local_files(self._dependencies)),
+            prints_on_driver=True,
+            lineage=lineage,
+            staging=staging,
+        )
+        self._tasks = LocalEpochTasks(self.job, storage, environment, self._counts)
+        stack.callback(self._tasks.close)
+        return self._tasks
+
+    def _cancel_epoch(self) -> None:
+        """See UnboundedJob."""
+        if self._tasks is not None:
+            self._tasks.cancel()
+
+    def _stop_epochs(self) -> None:
+        """See UnboundedJob."""
+        self._woken.set()
+
+    def _begin_epoch_soon(self) -> None:
+        """See UnboundedJob."""
+        self._woken.set()
+
+    def _run_epochs(self, epochs: Epochs, kept: SavedInput, folder: Path) -> bool:  # noqa: ARG002
+        """See UnboundedJob."""
+        log = f"{epochs.storage.url}/{OFFSETS}"
+        positions = positions_of(epochs.sources, log, self.settings.target_epoch_ms)
+        reads_all = self.settings.trigger is Trigger.AVAILABLE_NOW
+        until_ms = wall_clock_ms() if reads_all else None
+        done = epochs.last_batch
+        if done >= 0 and not is_noted(log, done):
+            self._run_one(epochs, kept, log, done, ())  # a commit may have failed
+        start = offset_of(log, done, POSITIONS) if done >= 0 else None
+        start = positions.initial(wall_clock_ms()) if start is None else start
+        mended = None
+        while not (self._is_over() or epochs.are_over()):
+            batch = epochs.last_batch + 1
+            # What was begun reads the same again. Of the first epoch nothing was published: it may begin elsewhere.
+            end = offset_of(log, batch, POSITIONS) if batch > 0 or batch == mended else None
+            if end is None:
+                end = self._next_offset(epochs, positions, start, until_ms)
+                if end is None:
+                    break
+                log_offset(log, batch, end, wall_clock_ms())
+            try:
+                self._run_one(epochs, kept, log, batch, list(positions.splits(start, end)))
+            except InputRestoredError:
+                mended = batch
+                continue
+            start = end
+            if self.settings.trigger is Trigger.ONCE:
+                break
+            if self.settings.trigger is Trigger.PROCESSING_TIME:
+                self.cancelled.wait(self.settings.min_pause_ms / 1000)
+        if self.cancelled.is_set():
+            raise TaskFailedError("the job was cancelled between two epochs")
+        return False
+
+    def _is_over(self) -> bool:
+        return self.cancelled.is_set() or self.control.is_stopped
+
+    def _run_one(self, epochs: Epochs, kept: SavedInput, log: str, batch: int, rows: Any) -> None:
+        """Runs the epoch of a micro-batch, and notes that it is over."""
+        try:
+            with self._noting_failure(epochs, batch):
+                self._run_epoch(epochs, kept, rows, batch)
+        except JobStoppedError as error:
+            if not self.cancelled.is_set():
+                raise
+            raise TaskFailedError("the job was cancelled within an epoch") from error
+        except TaskFailedError:
+            if not self.control.is_stopped:
+                raise
+            return  # stopped while this epoch waited for its turn: it is run when the job starts again
+        note_batch(log, batch)
+
+    def _next_offset(
+        self, epochs: Epochs, positions: SourcePositions, start: Offset, until_ms: int | None
+    ) -> Offset | None:
+        """Waits until an epoch is to begin; gives up to where it reads, None where none is to follow.
+
+        The first epoch of a job begins at once: it opens the functions and reads bounded sources. An interval ends at
+        a multiple of itself, as in Spark; a request to drain the job does not wait for it.
+        """
+        waits = self.settings.trigger is Trigger.PROCESSING_TIME
+        interval_ms = self.settings.interval_ms if waits else 0
+        while not self._is_over():
+            if interval_ms:
+                self._wait((self._next_begin_ms - wall_clock_ms()) / 1000)
+            now_ms = wall_clock_ms()
+            if interval_ms:
+                self._next_begin_ms = (now_ms // interval_ms + 1) * interval_ms
+            end = positions.latest(
+                start,
+                until_ms or now_ms,
+                self._next_due_ms(epochs),
+                epochs.waiting_sources(),
+                reads_all=until_ms is not None,
+            )
+            if epochs.last_batch < 0 or end != start:
+                return end
+            if not waits:
+                return None
+            if not interval_ms:
+                self._wait(_LOOK_EVERY_S)
+        return None
+
+    def _wait(self, longest_s: float) -> None:
+        """Waits until something is asked of the job, at most so long."""
+        if longest_s > 0 and not self.control.drains:
+            self._woken.wait(longest_s)
+        self._woken.clear()
+
+
+def local_epoch_run(
+    job: JobProgram,
+    settings: StreamingSettings,
+    dependencies: JobDependencies = NO_DEPENDENCIES,
+    listeners: Iterable[EpochListener] = (),
+    plan: Mapping[str, Any] | None = None,
+) -> UnboundedRun:
+    """The run of an unbounded job in this process, with checkpoints.
+
+    Args:
+        job: The job.
+        settings: How it runs.
+        dependencies: The files that it needs.
+        listeners: Who hears of each epoch.
+        plan: The job's plan, which its checkpoints keep.
+
+    Raises:
+        UnpicklableFunctionError: A function cannot be pickled.
+        UnsupportedFeatureError: A source can't be read epoch by epoch.
+        OSError: The progress log can't be written.
+    """
+    warn_of_many_tasks(job)
+    return UnboundedRun(LocalEpochJob(job, settings, dependencies, plan, listeners))

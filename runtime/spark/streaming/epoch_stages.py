@@ -1,0 +1,176 @@
+"""The tasks of an epoch as one Spark job: the compiled stages over the rows of a micro-batch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.checkpoint.restore_plan import operators_of, plan_restore
+from opchain.runtime.epochs.live_tasks import live_tasks, restored_vertices
+from opchain.runtime.shipping.outcome import JobOutcome, read_outcome
+from opchain.runtime.spark.dataframes import arrow_batches, has_large_types
+from opchain.runtime.spark.exchange import collected, from_frame, shuffled, written_raw
+from opchain.runtime.spark.job_failure import failure_of
+from opchain.runtime.spark.stage_line import stage_name
+from opchain.runtime.spark.stage_progress import sending_counts
+from opchain.runtime.spark.stage_tasks import StageTasks
+from opchain.runtime.spark.streaming.deliver import Deliver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from pyspark import RDD
+    from pyspark.sql import DataFrame
+
+    from opchain.runtime.checkpoint.epoch import Epoch
+    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
+    from opchain.runtime.epochs.delivered_sources import DeliveredSource
+    from opchain.runtime.epochs.live_tasks import RestoredVertex
+    from opchain.runtime.program.vertex_program import JobProgram, StageProgram
+    from opchain.runtime.records.elements import Buffer
+    from opchain.runtime.spark.stage_line import StageLine
+    from opchain.runtime.spark.stage_progress import LiveCounts
+    from opchain.runtime.spark.stage_tasks import ShippedJob, ShippedVertex
+    from opchain.runtime.spark.streaming.stream_writers import StreamWriters
+
+
+class EpochStageTasks(StageTasks):
+    """The function of a stage in one epoch.
+
+    `restored` has what each vertex of the stage continues with, by the first task of the vertex.
+    """
+
+    def __init__(
+        self,
+        job: ShippedJob,
+        stage: StageProgram,
+        following: StageProgram | None,
+        vertices: tuple[ShippedVertex, ...],
+        *,
+        run_id: str,
+        epoch: Epoch,
+        storage: CheckpointStorage,
+        restored: dict[int, RestoredVertex | None],
+    ) -> None:
+        super().__init__(job, stage, following, vertices)
+        self.run_id = run_id
+        self.epoch = epoch
+        self.storage = storage
+        self.restored = restored
+
+    def _run_task(
+        self,
+        task: int,
+        buffers: Iterator[Buffer],
+        frames: Iterable[bytes],  # noqa: ARG002 - all input of an epoch comes as buffers
+    ) -> Iterator[Buffer]:
+        """Runs the epoch of a task."""
+        vertex = self._vertex_of(task)
+        environment = replace(self._environment(), sink_writers=vertex.sink_writers)
+        tasks = live_tasks(self.run_id)
+        running = tasks.take(
+            task,
+            self.restored[vertex.first_task],
+            self.storage,
+            lambda: (self._load(task), environment),
+            self.epoch.timestamp_ms,
+        )
+        with sending_counts(self.job.live, task, running.counts_now):
+            yield from running.run_epoch(self.epoch, buffers, self.storage, environment.attempt_id)
+        if self.epoch.drains:
+            running.close()
+        else:
+            tasks.keep(running)
+        self.job.count(running)
+
+
+class EpochStages:
+    """The `EpochTasks` of a job on Spark.
+
+    Args:
+        job: The job.
+        run_id: What tells this run from all others.
+        line: Draws its stages.
+        shipped: What its tasks share.
+        storage: Where tasks write their state.
+        writers: Its sinks that are stream writers of Spark's.
+        live: Takes what the tasks of the epoch that runs have counted so far.
+        cancel_stages: Ends Spark's jobs of the epoch that runs.
+    """
+
+    def __init__(
+        self,
+        job: JobProgram,
+        run_id: str,
+        line: StageLine,
+        shipped: ShippedJob,
+        *,
+        storage: CheckpointStorage,
+        writers: StreamWriters,
+        live: LiveCounts,
+        cancel_stages: Callable[[], None],
+    ) -> None:
+        self.restarts = 0
+        self._job = job
+        self._run_id = run_id
+        self._line = line
+        self._shipped = shipped
+        self._storage = storage
+        self._writers = writers
+        self._live = live
+        self.cancel = cancel_stages
+
+    def run(
+        self,
+        rows: DataFrame,
+        epoch: Epoch,
+        latest: CheckpointMetadata | None,
+        sources: Sequence[DeliveredSource],
+    ) -> JobOutcome:
+        """See EpochTasks."""
+        from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
+        from pyspark.errors import PySparkException  # noqa: PLC0415
+
+        job = self._job
+        plan = None if latest is None else plan_restore(latest, operators_of(job))
+        restored = restored_vertices(job, plan)
+        shipped = replace(
+            self._shipped,
+            restarts=self.restarts,
+            live=self._live.begin(self._shipped.live, epoch.checkpoint_id),
+        )
+        last = self._line.last_stage(
+            self._delivered(rows, sources),
+            lambda stage, following, vertices: EpochStageTasks(
+                shipped,
+                stage,
+                following,
+                tuple(map(self._writers.with_writers, vertices)),
+                run_id=f"{self._run_id}.{self.restarts}",
+                epoch=epoch,
+                storage=self._storage,
+                restored=restored,
+            ),
+        )
+        try:
+            return read_outcome(job, map(from_frame, collected(last)))
+        except (Py4JError, PySparkException) as error:
+            raise failure_of(error, job, self._shipped.seal)  # noqa: B904 - it has its cause
+
+    def epoch_ended(self, checkpoint_id: int) -> None:
+        """See EpochTasks."""
+        self._live.begin(None, checkpoint_id + 1)
+
+    def _delivered(self, rows: DataFrame, sources: Sequence[DeliveredSource]) -> RDD[Any]:
+        first = self._job.stages[0]
+        deliver = Deliver(
+            rows.schema.json(),
+            tuple((source.first_task, source.parallelism) for source in sources),
+            first,
+            has_large_types=has_large_types(rows.sparkSession),
+            seal=self._shipped.seal,
+        )
+        delivered = arrow_batches(rows).mapPartitionsWithIndex(deliver)
+        delivered = written_raw(delivered).setName("deliveries")
+        return shuffled(delivered, len(first.slots), f"to {stage_name(self._job, first)}")

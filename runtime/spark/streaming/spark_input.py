@@ -1,0 +1,109 @@
+"""What Spark reads for the epochs of a job: one streaming DataFrame of deliveries, (source, subtask, data).
+
+Spark's file streams log the files of a micro-batch. Spark reads those that still exist when the micro-batch is run again,
+so the files are looked for before the query starts.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from opchain.runtime.connectors.fed_source import FedSource
+from opchain.runtime.epochs.delivered_sources import positioned
+from opchain.runtime.epochs.input_log import files_to_read, last_offset
+from opchain.runtime.epochs.source_positions import POSITIONS
+from opchain.runtime.errors import CheckpointError
+from opchain.runtime.shipping.functions import ship
+from opchain.runtime.spark.dataframes import making_dataframe_of
+from opchain.runtime.spark.streaming.deliver import rows_column
+from opchain.runtime.spark.worker_path import provide_modules_for_readers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from opchain.runtime.checkpoint.storage import CheckpointStorage
+    from opchain.runtime.epochs.delivered_sources import DeliveredSource
+
+
+def delivered_rows(
+    session: SparkSession,
+    sources: Sequence[DeliveredSource],
+    folder: Path,
+    due: Path,
+    log: str,
+    target_epoch_ms: int | None = None,
+) -> DataFrame:
+    """The streaming DataFrame.
+
+    `folder` is where the reader finds the sources, `due` the next timer, and `log` Spark's log of offsets.
+    `target_epoch_ms` is how long an epoch should take, if the job says so. A delivery of a DataFrame is a row of it, in a column of its own (`rows_column`).
+    """
+    from pyspark.sql import functions as sql  # noqa: PLC0415 - it may be missing
+
+    from opchain.runtime.spark.streaming.clock_source import (  # noqa: PLC0415
+        NAME,
+        TELLS_WHERE,
+        ClockSource,
+    )
+
+    described = folder / "sources"
+    described.write_bytes(ship(positioned(sources, log, target_epoch_ms)))
+    provide_modules_for_readers()
+    session.dataSource.register(ClockSource)
+    reader = session.readStream.format(NAME)
+    start = None if TELLS_WHERE else last_offset(log, POSITIONS)
+    if start is not None:
+        reader = reader.option("start", json.dumps(start))
+    rows = reader.option("sources", str(described)).option("due", str(due)).load()
+    for number, item in enumerate(sources):
+        if isinstance(item.source, FedSource):
+            with making_dataframe_of(item.operator):
+                fed = item.source.dataframe(session)
+            columns = [sql.col("`" + name.replace("`", "``") + "`") for name in fed.columns]
+            packed = fed.select(
+                sql.lit(number).alias("source"), sql.struct(*columns).alias(rows_column(number))
+            )
+            rows = rows.unionByName(packed, allowMissingColumns=True)
+    return rows
+
+
+IGNORED = "spark.sql.files.ignoreMissingFiles"
+"""The setting by which Spark's users say that files may be missing."""
+
+_SHOWN = 5
+
+
+def require_input(session: SparkSession, storage: CheckpointStorage, done: int) -> None:
+    """Makes sure that the files of all micro-batches that were begun are there.
+
+    Args:
+        session: Whose settings say how files are reached.
+        storage: The job's checkpoints, with Spark's log.
+        done: The micro-batch of the last checkpoint; -1 if there is none.
+
+    Raises:
+        CheckpointError: Files are gone; the message names them.
+    """
+    if str(session.conf.get(IGNORED, "false")).lower() == "true":
+        return
+    for batch, paths in files_to_read(storage, done):
+        gone = [path for path in paths if not _exists(session, path)]
+        if gone:
+            more = f" and {len(gone) - _SHOWN} more" if len(gone) > _SHOWN else ""
+            raise CheckpointError(
+                f"{storage.url}: micro-batch {batch} was started and must be retried, but "
+                f"{len(gone)} of its {len(paths)} files are gone: "
+                f"{', '.join(gone[:_SHOWN])}{more}; put them back, or set "
+                f"{IGNORED} to continue without their records"
+            )
+
+
+def _exists(session: SparkSession, url: str) -> bool:
+    jvm: Any = session._jvm  # noqa: SLF001 - Spark reaches whatever it reads
+    path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(url))
+    configuration = session.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
+    return bool(path.getFileSystem(configuration).exists(path))
