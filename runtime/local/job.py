@@ -215,13 +215,13 @@ def _collected_records(job: JobProgram) -> CollectedRecords:
 
 
 class _LiveJobRun(JobRun):
-    """The run of an unbounded job in this process, which has no checkpoints."""
+    """The run of an unbounded job in this process without checkpoints."""
 
     def why_no_savepoint(self) -> str:
-        """There is nothing to make one of."""
+        """Nobody asked for checkpoints, or a source has no positions."""
         return (
-            "an unbounded job that runs in this process (execution.target = local) has no checkpoints; run "
-            "it on Spark"
+            "this unbounded job runs in this process (execution.target = local) without checkpoints; set "
+            "execution.checkpointing.interval, and read from sources that have positions"
         )
 
 

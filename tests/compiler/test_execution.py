@@ -75,10 +75,13 @@ def test_without_resources_there_is_nothing_to_place() -> None:
     assert slot_resources(compile_program(env.program())) == ()
 
 
-def test_a_bounded_job_in_this_process_starts_from_no_checkpoint() -> None:
+def test_a_bounded_job_in_batch_mode_starts_from_no_checkpoint() -> None:
     env = environment()
     env.get_configuration().set_string("execution.state-recovery.path", "checkpoints/chk-3")
+    env.get_configuration().set_string("execution.runtime-mode", "BATCH")
     env.from_collection([1]).print()
-    refused = r"bounded job 'once' runs in this process .*chk-3 can't be done: run it on Spark"
+    refused = (
+        r"bounded job 'once' runs in batch mode.*chk-3 can't be done: set execution.runtime-mode"
+    )
     with pytest.raises(UnsupportedFeatureError, match=refused):
         env.execute("once")

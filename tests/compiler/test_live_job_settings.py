@@ -1,74 +1,111 @@
+"""Unbounded jobs in this process: which settings bring epochs, and what is said where a source has no positions."""
+
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from opchain.common import Configuration, WatermarkStrategy
-from opchain.compiler.execution import check_live_job_settings, submit
+from opchain.compiler.execution import runs_in_epochs, submit
+from opchain.compiler.graph.plan import made
+from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
+from opchain.datastream.connectors.base import Source
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.client import JobStatus
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 PATIENCE_S = 60
 
 
-def endless(settings: dict[str, str]) -> StreamExecutionEnvironment:
+class Forever(Source[int]):
+    """Never ends, and has no positions."""
+
+    is_bounded = False
+
+    def splits(self, parallelism: int) -> list[list[int]]:
+        return [[subtask] for subtask in range(parallelism)]
+
+    def read(self, split: int, batch_size: int) -> Iterator[list[int]]:
+        while True:
+            yield []
+
+
+def endless(settings: dict[str, str], source: Any = None) -> StreamExecutionEnvironment:
     configuration = Configuration()
     for key, value in ({"execution.target": "local"} | settings).items():
         configuration.set_string(key, value)
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
-    numbers: DataGeneratorSource[int] = DataGeneratorSource(lambda n: n, records_per_second=1)
+    numbers: Any = source or DataGeneratorSource(lambda n: n, records_per_second=1)
     env.from_source(numbers, WatermarkStrategy.no_watermarks(), "numbers").print()
     return env
 
 
+def has_epochs(env: StreamExecutionEnvironment) -> bool:
+    program = env.program("numbers")
+    return runs_in_epochs(program, made(compile_program(program).job_program))
+
+
+CHANGE_THE_JOB = [
+    ("execution.state-recovery.path", "checkpoints/chk-3"),
+    ("execution.state-recovery.ignore-unclaimed-state", "True"),
+    ("opchain.streaming.trigger", "available-now"),
+]
+OF_EPOCHS = [
+    ("execution.checkpointing.dir", "checkpoints", "checkpoints"),
+    ("execution.checkpointing.interval", "10 s", "10000"),
+    ("execution.checkpointing.min-pause", "1 s", "1000"),
+    ("execution.checkpointing.num-retained", "3", "3"),
+    ("execution.checkpointing.tolerable-failed-checkpoints", "2", "2"),
+    ("opchain.streaming.record-epochs", "true", "True"),
+    ("opchain.streaming.progress-log", "epochs.jsonl", "epochs.jsonl"),
+]
+
+
 @pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("execution.state-recovery.path", "checkpoints/chk-3"),
-        ("execution.state-recovery.ignore-unclaimed-state", "True"),
-        ("opchain.streaming.trigger", "available-now"),
-    ],
+    ("key", "value"), [*CHANGE_THE_JOB, *((key, value) for key, value, _ in OF_EPOCHS)]
 )
-def test_what_would_change_the_job_is_refused(key: str, value: str) -> None:
+def test_whatever_asks_for_checkpoints_or_epochs_brings_them(
+    caplog: pytest.LogCaptureFixture, key: str, value: str
+) -> None:
+    with caplog.at_level(logging.WARNING, "opchain.job"):
+        assert has_epochs(endless({key: value}))
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize(("key", "value"), CHANGE_THE_JOB)
+def test_what_would_change_a_job_without_positions_is_refused(key: str, value: str) -> None:
     with pytest.raises(UnsupportedFeatureError) as caught:
-        submit(endless({key: value}).program("numbers"))
-    assert str(caught.value) == (
-        "job 'numbers' never ends and runs in this process (execution.target = local), where there are neither "
-        f"checkpoints nor epochs, and {key} = {value} asks for them: run it on Spark (execution.target = spark), "
-        "or leave that out"
+        submit(endless({key: value}, Forever()).program("numbers"))
+    told = str(caught.value)
+    assert told.startswith(
+        "job 'numbers' runs in this process without checkpoints: 'Source: numbers' ("
+    )
+    assert "never ends" in told
+    assert "has no positions to resume from" in told
+    assert told.endswith(
+        f". {key} = {value} can't be done: read from a source that has positions, or leave that out"
     )
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "shown"),
-    [
-        ("execution.checkpointing.dir", "checkpoints", "checkpoints"),
-        ("execution.checkpointing.interval", "10 s", "10000"),
-        ("execution.checkpointing.min-pause", "1 s", "1000"),
-        ("execution.checkpointing.num-retained", "3", "3"),
-        ("execution.checkpointing.tolerable-failed-checkpoints", "2", "2"),
-        ("opchain.streaming.record-epochs", "true", "True"),
-        ("opchain.streaming.progress-log", "epochs.jsonl", "epochs.jsonl"),
-    ],
-)
-def test_what_does_nothing_is_named_in_a_warning(
+@pytest.mark.parametrize(("key", "value", "shown"), OF_EPOCHS)
+def test_what_does_nothing_without_positions_is_named_in_a_warning(
     caplog: pytest.LogCaptureFixture, key: str, value: str, shown: str
 ) -> None:
-    env = endless({key: value})
     with caplog.at_level(logging.WARNING, "opchain.job"):
-        check_live_job_settings(env.program("numbers"), "numbers")
+        assert not has_epochs(endless({key: value}, Forever()))
     (message,) = caplog.messages
-    assert message == (
-        "job 'numbers' never ends and runs in this process (execution.target = local), without checkpoints: its "
-        f"state ends with it, and {key} = {shown} will do nothing; on Spark it has them"
-    )
+    assert message.startswith("job 'numbers' runs in this process without checkpoints: ")
+    assert message.endswith(f". Its state ends with it, and {key} = {shown} will do nothing")
 
 
 def test_all_of_it_is_one_warning_and_the_job_runs(caplog: pytest.LogCaptureFixture) -> None:
-    env = endless({})
+    env = endless({}, Forever())
     env.enable_checkpointing(5_000)
     env.add_epoch_listener(print)
     with caplog.at_level(logging.WARNING, "opchain.job"):
@@ -77,12 +114,11 @@ def test_all_of_it_is_one_warning_and_the_job_runs(caplog: pytest.LogCaptureFixt
     assert run.get_job_status().result() is JobStatus.CANCELED
     (message,) = caplog.messages
     assert "execution.checkpointing.interval = 5000, add_epoch_listener will do nothing" in message
-    with pytest.raises(
-        UnsupportedFeatureError, match=r"trigger_savepoint: an unbounded job that runs in"
-    ):
+    with pytest.raises(UnsupportedFeatureError, match=r"trigger_savepoint: .* without checkpoints"):
         run.trigger_savepoint()
 
 
 def test_nothing_is_said_where_nothing_was_asked_for(caplog: pytest.LogCaptureFixture) -> None:
-    check_live_job_settings(endless({}).program("numbers"), "numbers")
+    assert not has_epochs(endless({}))
+    assert not has_epochs(endless({}, Forever()))
     assert caplog.messages == []

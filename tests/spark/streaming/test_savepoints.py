@@ -310,10 +310,6 @@ def test_a_bounded_job_leaves_its_state_for_bounded_and_unbounded_jobs(tmp_path:
 
 def test_state_at_the_end_is_refused_where_there_is_none(tmp_path: Path) -> None:
     setting = {"opchain.savepoint-at-end": str(tmp_path / "saved")}
-    with pytest.raises(
-        UnsupportedFeatureError, match=r"bounded job 'bounded' runs in this process"
-    ):
-        bounded_counts([1], 1, **setting, **{"execution.target": "local"})
     with pytest.raises(UnsupportedFeatureError, match=r"set execution.runtime-mode = STREAMING"):
         bounded_counts([1], 1, **setting, **{"execution.runtime-mode": "BATCH"})
     with pytest.raises(UnsupportedFeatureError, match=r"never ends.*opchain stop"):

@@ -1,0 +1,491 @@
+"""Unbounded jobs with checkpoints in this process: exactly once over failures, savepoints, other parallelisms, cancels."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from forms import job_of
+
+from opchain.common import (
+    Configuration,
+    Duration,
+    Encoder,
+    Time,
+    TimestampAssigner,
+    Types,
+    WatermarkStrategy,
+)
+from opchain.datastream import StreamExecutionEnvironment
+from opchain.datastream.connectors.file_system import (
+    BucketAssigner,
+    FileSink,
+    FileSource,
+    StreamFormat,
+)
+from opchain.datastream.functions import KeyedProcessFunction
+from opchain.datastream.state import ValueStateDescriptor
+from opchain.datastream.window import TumblingEventTimeWindows
+from opchain.runtime.checkpoint.metadata import latest_checkpoint
+from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.connectors.data_generator import DataGeneratorSource
+from opchain.runtime.errors import CorruptCheckpointError, TaskFailedError
+from opchain.runtime.functions.sink import Committer, Sink, SinkWriter
+from opchain.runtime.job.client import JobStatus
+from opchain.runtime.job.run import CancelledError
+from opchain.runtime.job.streaming_settings import StreamingSettings
+from opchain.runtime.job.unbounded_run import UnboundedRun
+from opchain.runtime.local.epoch_run import LocalEpochJob
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from opchain.spark import EpochProgress
+
+LONGEST_S = 120
+KEYS = 5
+NONE = WatermarkStrategy.no_watermarks()
+
+
+class ValueAsTime(TimestampAssigner):
+    def extract_timestamp(self, value: int, record_timestamp: int) -> int:
+        return value
+
+
+class Count(KeyedProcessFunction[int, int, str]):
+    """Counts records by key; `before` is called with each record, and may raise."""
+
+    def __init__(self, before: Callable[[int], None] = lambda value: None) -> None:
+        self.before = before
+
+    def open(self, runtime_context: Any) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+        self.attempt = runtime_context.get_attempt_number()
+
+    def process_element(self, value: int, ctx: Any) -> Iterator[tuple[int, int, int]]:
+        self.before(value)
+        self.count.update((self.count.value() or 0) + 1)
+        yield value, self.count.value(), self.attempt
+
+
+class FailsAtMost:
+    """Fails at the records 40, 80, 120 and so on, so many times; each failure leaves a file."""
+
+    def __init__(self, folder: Path, most: int) -> None:
+        self.folder = folder
+        self.most = most
+
+    def __call__(self, value: int) -> None:
+        number = len(list(self.folder.glob("failure *")))
+        if value >= 40 * (number + 1) and number < self.most:
+            (self.folder / f"failure {number}").touch()
+            raise ValueError(f"failure {number}")
+
+
+def environment(
+    folder: Path, settings: dict[str, Any] | None = None, parallelism: int = 1
+) -> StreamExecutionEnvironment:
+    configuration = Configuration()
+    configuration.set_string("execution.target", "local")
+    configuration.set_string("execution.checkpointing.dir", str(folder / "checkpoints"))
+    for key, value in (settings or {}).items():
+        configuration.set_string(key, str(value))
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.set_parallelism(parallelism)
+    env.set_max_parallelism(16)
+    return env
+
+
+RESTARTS = {
+    "restart-strategy.type": "fixed-delay",
+    "restart-strategy.fixed-delay.attempts": "3",
+    "restart-strategy.fixed-delay.delay": "10 ms",
+}
+
+
+def never_fails(value: int) -> None:
+    pass
+
+
+def counts(env: StreamExecutionEnvironment, before: Callable[[int], None] = never_fails) -> Any:
+    numbers: DataGeneratorSource[int] = DataGeneratorSource(lambda n: n, records_per_second=400)
+    stream = env.from_source(numbers, NONE, "numbers").uid("numbers")
+    return stream.key_by(lambda n: n % KEYS).process(Count(before)).uid("counts")
+
+
+def into_files(stream: Any, folder: Path) -> None:
+    rows = FileSink.for_row_format(str(folder / "out"), Encoder.simple_string_encoder())
+    sink = rows.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
+    stream.map(lambda found: " ".join(map(str, found))).sink_to(sink).uid("files")
+
+
+def written(folder: Path) -> list[tuple[int, ...]]:
+    """The records in committed files, sorted."""
+    return sorted(
+        tuple(map(int, line.split()))
+        for file in (folder / "out").rglob("*")
+        if file.is_file() and not file.name.startswith(".")
+        for line in file.read_text("utf-8").splitlines()
+    )
+
+
+def require_exact(found: list[tuple[int, ...]]) -> None:
+    """Each number came once, and each key was counted without a gap."""
+    assert [value for value, *_ in found] == list(range(len(found)))
+    for key in range(KEYS):
+        of_key = sorted(count for value, count, *_ in found if value % KEYS == key)
+        assert of_key == list(range(1, len(of_key) + 1))
+
+
+class Reached:
+    """An epoch listener that lets a test wait until a job has read so many records."""
+
+    def __init__(self, env: StreamExecutionEnvironment, records: int) -> None:
+        self.left = records
+        self.epochs: list[EpochProgress] = []
+        self._is_there = threading.Event()
+        env.add_epoch_listener(self)
+
+    def __call__(self, epoch: EpochProgress) -> None:
+        self.epochs.append(epoch)
+        self.left -= epoch.records_in
+        if self.left <= 0:
+            self._is_there.set()
+
+    def wait(self, client: Any = None) -> None:
+        """Waits; raises what the job raised, if it has failed."""
+        if client is not None:
+            client.get_job_execution_result().add_done_callback(lambda _: self._is_there.set())
+        assert self._is_there.wait(LONGEST_S)
+        if client is not None and self.left > 0:
+            client.get_job_execution_result().result()
+
+
+def stop(client: Any, folder: Path, *, drain: bool = False) -> Any:
+    """Stops a job with a savepoint; gives the savepoint when the job has ended."""
+    savepoint = client.stop_with_savepoint(drain, str(folder / "saved")).result(LONGEST_S)
+    client.get_job_execution_result().result(LONGEST_S)
+    return savepoint
+
+
+def test_a_job_that_fails_three_times_gives_each_record_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    env = environment(tmp_path, RESTARTS, parallelism=2)
+    reached = Reached(env, 200)
+    into_files(counts(env, FailsAtMost(tmp_path, 3)), tmp_path)
+    client = env.execute_async("fails three times")
+    reached.wait()
+    stop(client, tmp_path)
+    found = written(tmp_path)
+    assert len(found) >= 200
+    require_exact(found)
+    assert max(attempt for _, _, attempt in found) == 3  # so often it started again
+    assert len(re.findall(r"restart \d follows .*from its last checkpoint", caplog.text)) == 3
+
+
+def test_without_a_restart_strategy_the_next_run_of_the_program_goes_on(tmp_path: Path) -> None:
+    env = environment(tmp_path)
+    into_files(counts(env, FailsAtMost(tmp_path, 1)), tmp_path)
+    client = env.execute_async("fails")
+    with pytest.raises(ValueError, match="failure 0") as raised:
+        client.get_job_execution_result().result(LONGEST_S)
+    assert "started again, the job " in " ".join(raised.value.__notes__)
+    last = latest_checkpoint(checkpoint_storage(str(tmp_path / "checkpoints")))
+    begun = len(list((tmp_path / "checkpoints" / "spark" / "offsets").glob("[0-9]*"))) - 1
+    assert begun == (0 if last is None else last.epoch)
+    logged = (tmp_path / "checkpoints" / "spark" / "offsets" / str(begun)).read_text("utf-8")
+    env = environment(tmp_path)
+    reached = Reached(env, 100)
+    into_files(counts(env), tmp_path)
+    client = env.execute_async("fails")
+    reached.wait()
+    stop(client, tmp_path)
+    require_exact(written(tmp_path))
+    again = (tmp_path / "checkpoints" / "spark" / "offsets" / str(begun)).read_text("utf-8")
+    assert last is None or again == logged  # the epoch that failed has read the same
+
+
+@pytest.mark.parametrize("parallelism", [1, 3])
+def test_a_savepoint_that_is_taken_while_records_flow_resumes_at_another_parallelism(
+    tmp_path: Path, parallelism: int
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    env = environment(first, parallelism=2)
+    reached = Reached(env, 50)
+    into_files(counts(env), tmp_path / "lost")
+    client = env.execute_async("first")
+    reached.wait()
+    savepoint = client.trigger_savepoint(str(tmp_path / "saved")).result(LONGEST_S)
+    stop(client, first)
+    env = environment(second, {"execution.state-recovery.path": savepoint}, parallelism)
+    reached = Reached(env, 100)
+    into_files(counts(env), second)
+    client = env.execute_async("second")
+    reached.wait()
+    stop(client, second)
+    resumed = written(second)
+    before = resumed[0][0]
+    assert before >= 50  # it goes on, and its source too
+    assert [value for value, *_ in resumed] == list(range(before, before + len(resumed)))
+    for key in range(KEYS):
+        seen = len(range(key, before, KEYS))
+        of_key = sorted(count for value, count, _ in resumed if value % KEYS == key)
+        assert of_key == list(range(seen + 1, seen + 1 + len(of_key)))
+
+
+def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """The command line in a process of its own, which knows the job's folder and nothing else."""
+    return subprocess.run(
+        [sys.executable, "-m", "opchain", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=LONGEST_S,
+    )
+
+
+@pytest.mark.slow
+def test_another_process_takes_savepoints_and_cancels(tmp_path: Path) -> None:
+    env = environment(tmp_path)
+    into_files(counts(env), tmp_path)
+    client = env.execute_async("asked")
+    taken = command("savepoint", tmp_path / "checkpoints", tmp_path / "taken")
+    assert (taken.stdout, taken.returncode) == (f"savepoint {tmp_path / 'taken'}\n", 0)
+    cancelled = command("cancel", tmp_path / "checkpoints")
+    assert (cancelled.stdout, cancelled.returncode) == ("cancelled\n", 0)
+    assert isinstance(client.get_job_execution_result().exception(), CancelledError)
+    assert client.get_job_status().result() is JobStatus.CANCELED
+    found = written(tmp_path)
+    require_exact(found)
+    env = environment(tmp_path)
+    reached = Reached(env, 20)
+    into_files(counts(env), tmp_path)
+    client = env.execute_async("asked")
+    reached.wait()
+    stop(client, tmp_path)
+    assert len(written(tmp_path)) > len(found)
+    require_exact(written(tmp_path))
+
+
+def test_a_drained_job_fires_its_windows(tmp_path: Path) -> None:
+    env = environment(tmp_path, {"execution.checkpointing.interval": "1 h"})
+    reached = Reached(env, 0)
+    numbers: DataGeneratorSource[int] = DataGeneratorSource(lambda n: n, records_per_second=1000)
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(ValueAsTime())
+    stream = env.from_source(numbers, strategy, "numbers")
+    windows = stream.key_by(lambda n: 0).window(TumblingEventTimeWindows.of(Time.days(1)))
+    into_files(windows.reduce(max).map(lambda n: (n,)), tmp_path)
+    client = env.execute_async("drained")
+    reached.wait()
+    assert written(tmp_path) == []
+    stop(client, tmp_path, drain=True)  # long before the interval ends
+    assert len(written(tmp_path)) == 1
+    assert client.get_job_status().result() is JobStatus.FINISHED
+    assert client.last_progress.watermark == "end"
+
+
+class EverySecond(KeyedProcessFunction[int, int, tuple[int]]):
+    """Sets a timer of processing time, again and again, and counts how often it came."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.fired = runtime_context.get_state(ValueStateDescriptor("fired", Types.LONG()))
+
+    def process_element(self, value: int, ctx: Any) -> Iterator[tuple[int]]:
+        timers = ctx.timer_service()
+        timers.register_processing_time_timer(timers.current_processing_time() + 20)
+        return iter(())
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Iterator[tuple[int]]:
+        self.fired.update((self.fired.value() or 0) + 1)
+        ctx.timer_service().register_processing_time_timer(timestamp + 20)
+        yield (self.fired.value(),)
+
+
+def test_timers_of_processing_time_begin_epochs_without_input(tmp_path: Path) -> None:
+    env = environment(tmp_path)
+    numbers: DataGeneratorSource[int] = DataGeneratorSource(lambda n: n, records_per_second=20)
+    stream = env.from_source(numbers, NONE, "numbers").filter(lambda n: n == 0)
+    with stream.key_by(lambda n: 0).process(EverySecond()).execute_and_collect("timers") as records:
+        found = [next(records) for _ in range(10)]
+    assert found == [(number,) for number in range(1, 11)]
+
+
+def test_available_files_are_read_once_over_runs(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+
+    def run() -> None:
+        env = environment(tmp_path, {"opchain.streaming.trigger": "available-now"})
+        lines = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(folder))
+        watched = lines.monitor_continuously(Duration.of_seconds(1)).build()
+        numbers = env.from_source(watched, NONE, "files").uid("watched").map(int)
+        into_files(numbers.key_by(lambda n: n % KEYS).process(Count()).uid("counts"), tmp_path)
+        env.execute("files")
+
+    for number in range(3):
+        lines = "".join(f"{value}\n" for value in range(20 * number, 20 * number + 20))
+        (folder / f"{number}").write_text(lines, "utf-8")
+        run()
+        found = written(tmp_path)
+        assert len(found) == 20 * (number + 1)
+        require_exact(found)
+
+
+def test_an_epoch_that_is_cancelled_leaves_nothing_and_runs_again(tmp_path: Path) -> None:
+    entered, released = threading.Event(), threading.Event()
+    hooks[str(tmp_path)] = (entered, released)
+
+    def draw(env: Any) -> None:
+        env.set_max_parallelism(16)
+        into_files(counts(env, Blocks(str(tmp_path))), tmp_path)
+
+    settings = StreamingSettings(checkpoints=str(tmp_path / "checkpoints"))
+    unbounded = LocalEpochJob(job_of(draw), settings)
+    run = UnboundedRun(unbounded).start()
+    assert entered.wait(LONGEST_S)
+    before = written(tmp_path)
+    unbounded.cancel(0.0)
+    released.set()
+    with pytest.raises(TaskFailedError, match="cancelled within an epoch"):
+        run.get_job_execution_result().result(LONGEST_S)
+    assert written(tmp_path) == before
+    env = environment(tmp_path)
+    reached = Reached(env, 50)
+    into_files(counts(env), tmp_path)
+    client = env.execute_async("blocks")
+    reached.wait()
+    stop(client, tmp_path)
+    require_exact(written(tmp_path))
+
+
+hooks: dict[str, tuple[threading.Event, threading.Event]] = {}
+
+
+class Blocks:
+    """Does not return from the first record behind the tenth before the test lets it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, value: int) -> None:
+        entered, released = hooks[self.name]
+        if value >= 10:
+            entered.set()
+            assert released.wait(LONGEST_S)
+
+
+class Lines(SinkWriter[Any]):
+    """Gathers lines; those of an epoch are one committable."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def write(self, value: Any, timestamp: int | None) -> None:
+        self.lines.append(" ".join(map(str, value)))
+
+    def prepare_commit_of(self, checkpoint_id: int | None) -> Any:
+        lines, self.lines = self.lines, []
+        return [(checkpoint_id, lines)]
+
+
+class FailsOnce(Committer):
+    """Writes a file per epoch; the commit of the second one fails, once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def commit(self, committables: Any) -> None:
+        (self.folder / "out").mkdir(exist_ok=True)
+        for checkpoint_id, lines in committables:
+            if checkpoint_id == 2 and not (self.folder / "failed").exists():
+                (self.folder / "failed").touch()
+                raise OSError("the disk is full")
+            text = "".join(f"{line}\n" for line in lines)
+            (self.folder / "out" / str(checkpoint_id)).write_text(text, "utf-8")
+
+
+class FailingSink(Sink[Any]):
+    has_committer = True
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def create_writer(self, context: Any) -> Lines:
+        return Lines()
+
+    def create_committer(self) -> FailsOnce:
+        return FailsOnce(self.folder)
+
+
+def test_a_commit_that_fails_is_done_again_without_its_epoch(tmp_path: Path) -> None:
+    env = environment(tmp_path, RESTARTS)
+    reached = Reached(env, 100)
+    counts(env).sink_to(FailingSink(tmp_path))
+    client = env.execute_async("commits")
+    reached.wait()
+    stop(client, tmp_path)
+    assert (tmp_path / "failed").exists()
+    require_exact(written(tmp_path))
+    assert 2 not in [epoch.epoch for epoch in reached.epochs]  # it was not run a second time
+
+
+def test_from_an_earlier_checkpoint_the_later_epochs_read_the_same_again(tmp_path: Path) -> None:
+    def run(records: int, settings: dict[str, Any] | None = None) -> Reached:
+        retained = {"execution.checkpointing.num-retained": 3}
+        env = environment(tmp_path, retained | (settings or {}))
+        reached = Reached(env, records)
+        into_files(counts(env), tmp_path)
+        client = env.execute_async("goes back")
+        try:
+            reached.wait(client)
+            stop(client, tmp_path)
+        finally:
+            client.cancel().result(LONGEST_S)
+        return reached
+
+    run(100)
+    before = written(tmp_path)
+    storage = checkpoint_storage(str(tmp_path / "checkpoints"))
+    last = latest_checkpoint(storage)
+    assert last is not None
+    own = [name for name in last.files if name.startswith(f"shared/{last.epoch}/")]
+    assert own
+    for name in own:
+        storage.write(name, b"")
+    with pytest.raises(CorruptCheckpointError, match=f"checkpoint {last.epoch - 1} is whole"):
+        run(1)
+    earlier = f"{storage.url}/chk-{last.epoch - 1}"
+    reached = run(100, {"execution.state-recovery.path": earlier})
+    assert reached.epochs[0].epoch == last.epoch
+    found = written(tmp_path)
+    require_exact(found)
+    assert set(before) < set(found)
+
+
+def bounded_counts(
+    folder: Path, values: list[int], parallelism: int, settings: dict[str, Any]
+) -> list[tuple[int, ...]]:
+    env = environment(folder, settings, parallelism)
+    numbers = env.from_collection(values)
+    counted = numbers.key_by(lambda n: n % KEYS).process(Count()).uid("counts")
+    with counted.execute_and_collect("bounded") as records:
+        return sorted(records)
+
+
+def test_a_bounded_job_leaves_its_state_for_another(tmp_path: Path) -> None:
+    saved = str(tmp_path / "saved")
+    first = bounded_counts(
+        tmp_path / "first", list(range(10)), 1, {"opchain.savepoint-at-end": saved}
+    )
+    assert first == [(n, n // KEYS + 1, 0) for n in range(10)]
+    second = bounded_counts(
+        tmp_path / "second", list(range(10, 15)), 3, {"execution.state-recovery.path": saved}
+    )
+    assert second == [(n, 3, 0) for n in range(10, 15)]
