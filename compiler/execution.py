@@ -49,6 +49,12 @@ _OF_EPOCHS = (
 )
 
 
+def asks_for_epochs(program: Program) -> bool:
+    """Whether anything was set that needs checkpoints or epochs."""
+    names = (*_OF_EPOCHS, *_CHANGE_WHAT_IT_DOES)
+    return bool(program.epoch_listeners or _set(program.settings, names))
+
+
 def runs_in_epochs(program: Program, job: JobProgram) -> bool:
     """Whether an unbounded job in this process runs epoch by epoch, with checkpoints.
 
@@ -64,7 +70,7 @@ def runs_in_epochs(program: Program, job: JobProgram) -> bool:
     asked = _set(program.settings, _OF_EPOCHS)
     if program.epoch_listeners:
         asked.append("add_epoch_listener")
-    if not (asked or refused):
+    if not asks_for_epochs(program):
         return False
     why = why_no_epochs(job)
     if why is None:

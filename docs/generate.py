@@ -138,7 +138,7 @@ def support_page() -> str:
 
 Every public name of PyFlink 2.3's DataStream API is there, with its parameters. A feature that is not supported raises an
 `UnsupportedFeatureError` that names it. Bounded jobs run in BATCH and STREAMING mode, on Spark and in process. Unbounded jobs
-run on Structured Streaming with checkpoints, and in process without.
+run on Structured Streaming and in process, with checkpoints.
 
 Not supported: the Table API beyond [tables as connectors and scalar SQL](../how-to/tables.md); queryable state; `SourceFunction`s and sources
 inside multi-input operators in unbounded jobs on Spark.

@@ -21,13 +21,14 @@ from opchain.compiler.commands.program_command import (
     read_saved_plan,
     takes_program,
 )
-from opchain.compiler.execution import restart_strategy
+from opchain.compiler.execution import asks_for_epochs, restart_strategy
 from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.diff import diff_plans, diff_text
 from opchain.compiler.plan.explain import FORMATS, STAGES, Form, explain, print_saved
 from opchain.compiler.plan.layout import DEFAULT_WIDTH, Row, set_lines
 from opchain.compiler.plan.text import edges_text, remarks_text
+from opchain.runtime.epochs.delivered_sources import why_no_epochs
 from opchain.runtime.program.operator_specs import SourceSpec
 
 if TYPE_CHECKING:
@@ -113,27 +114,37 @@ def run_text(program: Program) -> str:
         isinstance(node.spec, SourceSpec) and not node.spec.is_bounded
         for node in made(compile_program(program, "stream-graph").stream_graph).nodes()
     )
+    why_none = _why_no_checkpoints(program, is_unbounded=is_unbounded)
+    is_live = is_unbounded and why_none is not None
     rows = [
         ("runs", "in this process" if is_local else "on Spark"),
-        ("checkpoints", _checkpoints_text(settings, is_unbounded=is_unbounded, is_local=is_local)),
+        ("checkpoints", _checkpoints_text(settings, why_none)),
         ("state backend", settings.state_backend),
-        ("buffer timeout", _timeout_text(settings, is_live=is_unbounded and is_local)),
+        ("buffer timeout", _timeout_text(settings, is_live=is_live)),
         ("restarts", str(restart_strategy(settings))),
         (
             "exchanges",
             "pipelined: all tasks run at once"
-            if is_unbounded and is_local
+            if is_live
             else f"blocking{' within an epoch' * is_unbounded}: stages run one after another",
         ),
     ]
     return "\n" + set_lines([Row(row) for row in rows])
 
 
-def _checkpoints_text(settings: JobSettings, *, is_unbounded: bool, is_local: bool) -> str:
+def _why_no_checkpoints(program: Program, *, is_unbounded: bool) -> str | None:
     if not is_unbounded:
-        return "none: the job ends by itself"
-    if is_local:
-        return "none: the job runs in this process"
+        return "the job ends by itself"
+    if program.settings.target != "local":
+        return None
+    if not asks_for_epochs(program):
+        return "the job runs in this process, and sets no execution.checkpointing.interval"
+    return why_no_epochs(made(compile_program(program).job_program))
+
+
+def _checkpoints_text(settings: JobSettings, why_none: str | None) -> str:
+    if why_none is not None:
+        return f"none: {why_none}"
     every = f"{settings.checkpoint_interval_ms} ms" if settings.checkpoint_interval_ms else "epoch"
     where = settings.checkpoint_dir or "a temporary directory, deleted when the job ends"
     return f"every {every}, exactly once, in {where}"

@@ -181,7 +181,11 @@ def test_the_plan_says_how_the_job_will_run(write: Any, run: Any) -> None:
     assert "fixed delay: 1 restarts, 1000 ms apart" in shown
     assert "blocking within an epoch: stages run one after another" in shown
     local = run("plan", "clicks.py:build", "-Dexecution.target=local").stdout
+    assert "none: the job runs in this process, and sets no" in local
     assert "pipelined: all tasks run at once" in local
+    local = run("plan", "clicks.py:build", "-Dexecution.target=local", settings[0]).stdout
+    assert "every 10000 ms, exactly once, in a temporary directory" in local
+    assert "blocking within an epoch: stages run one after another" in local
 
 
 def test_every_edge_is_explained(write: Any, run: Any) -> None:
