@@ -85,6 +85,17 @@ def test_links_between_pages_lead_to_files() -> None:
                 assert (page.parent / target).exists(), f"{page.relative_to(ROOT)}: {target}"
 
 
+def test_the_tests_that_the_fault_model_names_exist() -> None:
+    page = (DOCS / "faults.md").read_text("utf-8")
+    files = set(re.findall(r"\btests/[\w/]+\.py", page))
+    assert len(files) > 40
+    assert not {name for name in files if not (ROOT / name).exists()}
+    defined = "\n".join((ROOT / name).read_text("utf-8") for name in sorted(files))
+    named = set(re.findall(r"`(test_\w+)", page))
+    assert len(named) > 40
+    assert not {name for name in named if f"def {name}" not in defined}
+
+
 @pytest.mark.parametrize(
     ("printed", "expected", "same"),
     [
