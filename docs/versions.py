@@ -31,7 +31,7 @@ opchain needs Python 3.10 to 3.13, and pyspark 4.0 to 4.3 with Java 17 or 21. py
 Python 3.10, pip installs an earlier pyspark.
 
 `python docs/versions.py` writes this table. It runs a selection of the tests for each combination; `.ci/run` runs all tests for one
-combination. An empty cell was not run.
+combination. An empty cell, or a Python without a row, was not run.
 
 """
 
@@ -98,7 +98,8 @@ def table(cells: dict[tuple[str, str], str], tests: list[str]) -> str:
     ]
     for python in PYTHONS:
         row = [cells.get((python, pyspark), "") for pyspark in PYSPARKS]
-        lines.append(f"| {python} | " + " | ".join(row) + " |")
+        if any(row):
+            lines.append(f"| {python} | " + " | ".join(row) + " |")
     selection = ", ".join(f"`{test}`" for test in tests)
     return f"{HEAD}The selection: {selection}.\n\n" + "\n".join(lines) + "\n"
 

@@ -8,6 +8,7 @@ functions return is converted elsewhere, see `crossing`.
 
 from __future__ import annotations
 
+import copyreg
 import datetime as dt
 import math
 import operator
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     Converter = Callable[[Any], Any]
 
 _FLOAT32 = struct.Struct("f")
+_NEW_OBJECT = copyreg.__newobj__  # type: ignore[attr-defined]  # how pickle makes objects of most classes
 
 
 def converter_to(record_type: TypeInformation[Any] | None) -> Converter | None:
@@ -183,11 +185,24 @@ def _to_map(record_type: MapTypeInfo[Any, Any]) -> Converter | None:
         return None
 
     def convert(value: Any) -> Any:
-        if not isinstance(value, Mapping):
+        found = value if isinstance(value, Mapping) else _attributes(value)
+        if found is None:
             raise _wrong(value, "a dict", "MAP")
-        return {key: item(each) for key, each in value.items()}
+        return {key: item(each) for key, each in found.items()}
 
     return _unless_none(convert)
+
+
+def _attributes(value: object) -> dict[str, Any] | None:
+    """What Java reads from a pickled object of a user's class: its attributes and its class; None for other objects."""
+    kind = type(value)
+    pickled: Any = value.__reduce_ex__(2)
+    if isinstance(pickled, str) or pickled[:2] != (_NEW_OBJECT, (kind,)):
+        return None
+    attributes, *items = pickled[2:]
+    if not isinstance(attributes, dict | None) or any(item is not None for item in items):
+        return None
+    return {**(attributes or {}), "__class__": f"{kind.__module__}.{kind.__name__}"}
 
 
 def _fields_converter(types: Sequence[TypeInformation[Any]]) -> Converter:

@@ -8,6 +8,23 @@ import pytest
 from opchain.common import Row, RowKind, Types
 from opchain.runtime.types.declared_form import converter_to
 
+
+class Sensor:
+    """Of a user; Java reads its pickled attributes as a map."""
+
+    def __init__(self, **attributes: Any) -> None:
+        vars(self).update(attributes)
+
+
+class Slotted:
+    __slots__ = ("name",)
+
+    def __init__(self) -> None:
+        self.name = "a"
+
+
+SENSOR = {"id": "s1", "vc": "2", "__class__": f"{__name__}.Sensor"}
+TEXTS = Types.MAP(Types.STRING(), Types.STRING())
 NAMED = Types.ROW_NAMED(["word", "count"], [Types.STRING(), Types.INT()])
 DELETED = Row.of_kind(RowKind.DELETE, "a", 1)
 
@@ -58,6 +75,9 @@ def test_some_types_keep_their_records_as_they_are(record_type: Any) -> None:
         (Types.ROW([NAMED]), [("a", 1)], Row(f0=Row(word="a", count=1))),
         (Types.LIST(NAMED), [("a", 1), None], [Row(word="a", count=1), None]),
         (Types.MAP(Types.STRING(), NAMED), {"k": ("a", 1)}, {"k": Row(word="a", count=1)}),
+        (TEXTS, Sensor(id="s1", vc=2), SENSOR),
+        (TEXTS, Sensor(), {"__class__": f"{__name__}.Sensor"}),
+        (Types.MAP(Types.STRING(), TEXTS), {"k": Sensor(id="s1", vc=2)}, {"k": SENSOR}),
     ],
 )
 def test_a_record_gets_the_form_of_its_type(record_type: Any, record: Any, expected: Any) -> None:
@@ -106,6 +126,8 @@ def test_a_number_that_is_too_large_is_refused(record_type: Any, record: Any) ->
         (Types.SQL_TIMESTAMP(), 5, "a datetime"),
         (Types.LIST(Types.STRING()), "ab", "a list"),
         (Types.MAP(Types.STRING(), Types.INT()), [1], "a dict"),
+        (TEXTS, Slotted(), "a dict"),
+        (TEXTS, dt.date(2024, 5, 6), "a dict"),
         (Types.TUPLE([Types.INT()]), 5, "a tuple"),
         (Types.TUPLE([Types.INT(), Types.STRING()]), ("1", "a"), "a whole number"),
     ],
