@@ -10,7 +10,7 @@ from opchain.compiler.interception import job_started
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.settings.job_settings import JobSettings
 from opchain.runtime.connectors.arrow_sink import ArrowSink
-from opchain.runtime.connectors.fed_source import FedSource
+from opchain.runtime.connectors.dataframe_source import SparkRowSource
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.dependencies import CachedFile, JobDependencies, PythonArchive
 from opchain.runtime.job.restarts import RestartStrategy
@@ -119,7 +119,7 @@ def refuse_dataframes(job: JobProgram, why: str) -> None:
     for vertex in job.vertices:
         for operator in vertex.all_operators:
             end = getattr(operator.spec, "source", None) or getattr(operator.spec, "sink", None)
-            if isinstance(end, (FedSource, ArrowSink)):
+            if isinstance(end, (SparkRowSource, ArrowSink)):
                 raise UnsupportedFeatureError(
                     f"'{operator.name}' ({operator.call_site}) is {end!r}, which only a job on Spark can "
                     f"have, and {why}"

@@ -1,4 +1,4 @@
-"""Looks into a program from outside: what `opchain plan FILE` and `opchain run FILE` stand on.
+"""Captures the jobs of a program instead of running them (`opchain plan FILE`), or watches them run (`opchain run FILE`).
 
 The environment reports itself when it is made, and every job when the user executes it. Nobody
 listens in a normal run, and both calls cost one look at a module variable. Inside `capturing()`

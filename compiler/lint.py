@@ -50,8 +50,8 @@ from opchain.runtime.program.operator_specs import (
     WindowSpec,
 )
 from opchain.runtime.state.keys.key_groups import default_max_parallelism
+from opchain.runtime.state.keys.key_hashers import hasher_of_type
 from opchain.runtime.state.keys.key_router import KeyRouter
-from opchain.runtime.state.keys.own_keys import hasher_of_type
 from opchain.runtime.state.keys.pyflink_keys import pyflink_hasher
 from opchain.runtime.watermarks.strategy import NoWatermarks
 

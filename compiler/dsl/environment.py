@@ -23,7 +23,7 @@ from opchain.compiler.settings import pipeline_options
 from opchain.compiler.settings.old_spellings import OldEnvironmentCalls, warn_of_old_spelling
 from opchain.runtime.configuration.configuration import Configuration
 from opchain.runtime.connectors.collection import CollectionSource, NumberSequenceSource
-from opchain.runtime.connectors.fed_source import DataFrameSource
+from opchain.runtime.connectors.dataframe_source import DataFrameSource
 from opchain.runtime.connectors.file_source import TextLineSource
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.functions.source import Source
@@ -91,7 +91,7 @@ def _records(collection: Any, record_type: TypeInformation[Any] | None, call: st
         ) from error
     if record_type is None:
         return records
-    from opchain.runtime.types.declared_form import converter_to
+    from opchain.runtime.types.collection_values import converter_to
 
     convert = converter_to(record_type)
     return records if convert is None else [convert(record) for record in records]

@@ -28,7 +28,7 @@ from opchain.runtime.program.vertex_program import (
 from opchain.runtime.state.disk.rocksdb import RocksDBBackend
 from opchain.runtime.state.keyed.hash_map_backend import HashMapBackend
 from opchain.runtime.state.keyed.keyed_backend import StateBackendSpec
-from opchain.runtime.state.keys.own_keys import hasher_of_type
+from opchain.runtime.state.keys.key_hashers import hasher_of_type
 from opchain.runtime.state.keys.pyflink_keys import TypedSelector, pyflink_hasher
 from opchain.runtime.types.crossing import crossing_converter
 from opchain.runtime.types.record_types import RowTypeInfo

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from opchain.compiler.graph.partitioner import ExchangeMode, PartitionerKind
 from opchain.compiler.graph.transformation import UNSET, ChainingStrategy
-from opchain.runtime.connectors.fed_source import FedSource
+from opchain.runtime.connectors.dataframe_source import SparkRowSource
 from opchain.runtime.program.operator_specs import LegacySourceSpec, SourceSpec
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Link(NamedTuple):
     @property
     def up_is_fed(self) -> bool:
         """Whether Spark brings the records of `up`, which it does to the first operator of a task alone."""
-        return isinstance(getattr(self.up.spec, "source", None), FedSource)
+        return isinstance(getattr(self.up.spec, "source", None), SparkRowSource)
 
 
 def down_has_one_input(link: Link) -> str | None:

@@ -24,7 +24,7 @@ import networkx as nx
 
 from opchain.compiler.graph.execution_plan import Exchange, ExecutionPlan, PlacedVertex, Stage
 from opchain.compiler.graph.plan import made
-from opchain.runtime.connectors.fed_source import FedSource
+from opchain.runtime.connectors.dataframe_source import SparkRowSource
 from opchain.runtime.errors import InternalError
 from opchain.runtime.state.keys.key_groups import default_max_parallelism
 
@@ -59,7 +59,7 @@ def _group(placed: PlacedVertex) -> str | int:
 
 def _reads_partitions(vertex: JobVertex) -> bool:
     source = getattr(vertex.head.node.spec, "source", None)
-    return isinstance(source, FedSource) and source.is_bounded
+    return isinstance(source, SparkRowSource) and source.is_bounded
 
 
 def place_stages(plan: Plan) -> Plan:
@@ -118,7 +118,7 @@ def _stages(job_graph: JobGraph) -> dict[str, int]:
 
 def _is_fed(vertex: JobVertex) -> bool:
     """Whether Spark feeds its source: a DataFrame is the input of the first stage, and of no other."""
-    return isinstance(getattr(vertex.head.node.spec, "source", None), FedSource)
+    return isinstance(getattr(vertex.head.node.spec, "source", None), SparkRowSource)
 
 
 def _sizes(plan: Plan, vertex: JobVertex) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opchain.reexports import reexports
-from opchain.runtime.operators.guarded import FailedRecord
+from opchain.runtime.operators.on_error import FailedRecord
 from opchain.runtime.types.output_tag import OutputTag
 
 __all__ = [

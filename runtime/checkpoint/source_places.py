@@ -20,7 +20,7 @@ from opchain.runtime.checkpoint.metadata import (
     position,
 )
 from opchain.runtime.checkpoint.savepoint import OFFSETS
-from opchain.runtime.connectors.fed_source import FedSource
+from opchain.runtime.connectors.dataframe_source import SparkRowSource
 from opchain.runtime.program.operator_specs import LegacySourceSpec, SourceSpec
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def source_kind(spec: OperatorSpec) -> SourceKind | None:
         return None
     if spec.is_bounded:
         return "bounded"
-    return "DataFrame" if isinstance(spec.source, FedSource) else "positions"
+    return "DataFrame" if isinstance(spec.source, SparkRowSource) else "positions"
 
 
 def bounded_sources(job: JobProgram) -> SourcePosition:

@@ -42,9 +42,9 @@ from opchain.runtime.state.keyed.keyed_snapshot import WHOLE, pickled
 from opchain.runtime.state.keyed.state_table import RAW
 from opchain.runtime.state.keyed.ttl_states import unstamped
 from opchain.runtime.state.keys.key_groups import KeyGroupRange, key_group
+from opchain.runtime.state.keys.key_hashers import hasher_of_type
 from opchain.runtime.state.keys.key_identity import key_of, state_key
 from opchain.runtime.state.keys.key_router import KeyRouter
-from opchain.runtime.state.keys.own_keys import hasher_of_type
 from opchain.runtime.state.keys.pyflink_keys import hash_pickled, pyflink_hasher
 from opchain.runtime.state.operator_snapshot import (
     ListMode,

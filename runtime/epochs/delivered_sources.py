@@ -23,7 +23,7 @@ from opchain.runtime.checkpoint.metadata import BATCH, position
 from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.connectors.arrow_sink import ArrowSink
-from opchain.runtime.connectors.fed_source import FedSource
+from opchain.runtime.connectors.dataframe_source import SparkRowSource
 from opchain.runtime.connectors.socket_source import SocketTextStreamFunction
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.connectors.watched_files import WatchedFileSource
@@ -47,7 +47,7 @@ _LOG = logging.getLogger("opchain.epochs")
 class DeliveredSource:
     """An unbounded source, its operator, and the tasks that read it."""
 
-    source: UnboundedSource[Any] | FedSource
+    source: UnboundedSource[Any] | SparkRowSource
     operator: OperatorProgram
     first_task: int
     parallelism: int
@@ -69,9 +69,9 @@ def unbounded_sources(job: JobProgram) -> tuple[DeliveredSource, ...]:
     for vertex in job.vertices:
         head = vertex.operators[0]
         source = getattr(head.spec, "source", None)
-        if not isinstance(source, (UnboundedSource, FedSource)) or source.is_bounded:
+        if not isinstance(source, (UnboundedSource, SparkRowSource)) or source.is_bounded:
             continue
-        if isinstance(source, FedSource) and _is_aligned(head):
+        if isinstance(source, SparkRowSource) and _is_aligned(head):
             _LOG.warning(
                 "'%s' (%s) asks for watermark alignment, which has no effect on it: Spark decides what each "
                 "epoch reads of a DataFrame. Limit it by the options of its format",
@@ -131,11 +131,11 @@ def _source_obstacles(operator: OperatorProgram) -> Iterator[_Obstacle]:
     if not isinstance(spec, SourceSpec):
         return
     source = spec.source
-    if not source.is_bounded and not isinstance(source, (UnboundedSource, FedSource)):
+    if not source.is_bounded and not isinstance(source, (UnboundedSource, SparkRowSource)):
         yield _Obstacle(
             _named(operator), f"never ends, and {source!r} has no positions to resume from"
         )
-    if source.is_bounded and isinstance(source, FedSource):
+    if source.is_bounded and isinstance(source, SparkRowSource):
         yield _Obstacle(
             _named(operator), "reads a bounded DataFrame", "make it by spark.readStream"
         )

@@ -56,7 +56,7 @@ class OperatorContext:
         operator_state: State of the subtask.
         keyed_state: The operator's KeyedStateBackend; None for an operator without key.
         timers: Its TimerServices; None for an operator without key.
-        feed: The records that the engine brings to a fed source.
+        feed: The records that the engine reads for a DataFrame source.
         schema: The schema of an Arrow sink as JSON.
         send_batch: Takes the batches of an Arrow sink, as bytes.
         make_writer: `make_writer(where)` gives the writer of a sink whose writer the engine brings.

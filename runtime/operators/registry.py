@@ -11,7 +11,6 @@ from opchain.runtime.operators.broadcast_process import (
     BroadcastProcessOperator,
     KeyedBroadcastProcessOperator,
 )
-from opchain.runtime.operators.guarded import guarded
 from opchain.runtime.operators.interval_join import IntervalJoinOperator
 from opchain.runtime.operators.keyed_process import KeyedCoProcessOperator, KeyedProcessOperator
 from opchain.runtime.operators.map_batches import (
@@ -24,6 +23,7 @@ from opchain.runtime.operators.multiple_inputs import (
     CoMapOperator,
     MultiInputOperator,
 )
+from opchain.runtime.operators.on_error import guarded
 from opchain.runtime.operators.process import (
     CoProcessOperator,
     FilterOperator,

@@ -13,7 +13,7 @@ from itertools import groupby
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.connectors.fed_source import FedSource
+from opchain.runtime.connectors.dataframe_source import SparkRowSource
 from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.functions.source import SourceReaderContext
 from opchain.runtime.operators.timestamps_watermarks import TimestampsWatermarksOperator
@@ -230,7 +230,7 @@ class SourceOperator(TimestampsWatermarksOperator):
         """The records of this subtask's splits."""
         task, source = self.context.task, self.source
         batch_size = task.vertex.batch_size
-        if isinstance(source, FedSource):
+        if isinstance(source, SparkRowSource):
             yield from source.read(self.context.feed, batch_size)
             return
         splits = source.splits(task.vertex.parallelism)[task.subtask]

@@ -27,14 +27,14 @@ from opchain.runtime.spark.job_failure import failure_of, naming_a_lost_jvm
 from opchain.runtime.spark.job_files import provide_files, provide_imports
 from opchain.runtime.spark.remote_error import ErrorSeal
 from opchain.runtime.spark.session import active_or_new_session
-from opchain.runtime.spark.stage_line import (
+from opchain.runtime.spark.stage_progress import SparkProgress
+from opchain.runtime.spark.stage_rdds import (
     SCHEDULER_POOL,
-    StageLine,
+    StageRdds,
     job_group,
     stage_label,
     stage_name,
 )
-from opchain.runtime.spark.stage_progress import SparkProgress
 from opchain.runtime.spark.stage_tasks import ShippedJob, ShippedVertex, StageTasks
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class BoundedJob:
         from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
         from pyspark.errors import PySparkException  # noqa: PLC0415
 
-        line = StageLine(self._context, self.job, self._shipped, self._resources)
+        line = StageRdds(self._context, self.job, self._shipped, self._resources)
         ends = DataFrameEnds(self.job, self._session)
         try:
             last = self.last_stage(line, ends)
@@ -203,7 +203,7 @@ class BoundedJob:
         return outcome
 
     def last_stage(
-        self, line: StageLine, ends: DataFrameEnds, *, gives_rows: bool = False
+        self, line: StageRdds, ends: DataFrameEnds, *, gives_rows: bool = False
     ) -> RDD[bytes]:
         """The RDD of the last stage, on those of the stages before.
 

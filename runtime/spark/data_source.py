@@ -12,7 +12,7 @@ from opchain.runtime.columnar.encode import RecordEncoder
 from opchain.runtime.columnar.spark_types import SparkType
 from opchain.runtime.columnar.type_mapping import columns_of, spark_type_of
 from opchain.runtime.connectors.collection import NumberSequenceSource
-from opchain.runtime.connectors.fed_source import FedSource
+from opchain.runtime.connectors.dataframe_source import SparkRowSource
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.functions.source import SourceReaderContext
 from opchain.runtime.metrics.metric_group import MetricGroup
@@ -73,7 +73,7 @@ def data_source(
                     "least 1"
                 )
             source = make(options, columns)
-            if isinstance(source, FedSource):
+            if isinstance(source, SparkRowSource):
                 raise UnsupportedFeatureError(f"{source!r} is a Spark format: use spark.read")
             if not source.is_bounded:
                 raise UnsupportedFeatureError(

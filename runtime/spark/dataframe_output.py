@@ -18,7 +18,7 @@ from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.spark.bounded_job import BoundedJob
 from opchain.runtime.spark.dataframes import DataFrameEnds, dataframe_of, schema_text
 from opchain.runtime.spark.session import active_or_new_session
-from opchain.runtime.spark.stage_line import StageLine
+from opchain.runtime.spark.stage_rdds import StageRdds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ def stream_dataframe(
     session = active_or_new_session()
     ends = DataFrameEnds(job, session)
     (end,) = ends.sinks
-    line = StageLine(session.sparkContext, job, shipped, resources)
+    line = StageRdds(session.sparkContext, job, shipped, resources)
     # What the line has broadcast is Spark's to drop, when nobody has the DataFrame any more.
     batches = BoundedJob(session, job, shipped, dependencies, resources).last_stage(
         line, ends, gives_rows=True

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.columnar.spark_types import SparkType
 from opchain.runtime.connectors.arrow_sink import ArrowSink
 from opchain.runtime.connectors.collection import contiguous_parts
-from opchain.runtime.connectors.fed_source import FedSource
+from opchain.runtime.connectors.dataframe_source import SparkRowSource
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError, add_note
 from opchain.runtime.program.operator_specs import SinkWriterSpec, SourceSpec
 
@@ -67,7 +67,7 @@ class DataFrameEnds:
         self._read = {
             vertex.vertex_id: _dataframe(vertex.operators[0], source, session)
             for vertex in job.vertices
-            if (source := fed_source(vertex)) is not None
+            if (source := row_source(vertex)) is not None
         }
         self.sinks = [
             ArrowSinkEnd(vertex, operator, sink, schema_of_sink(operator, sink, session))
@@ -106,10 +106,10 @@ class DataFrameEnds:
         return vertex_id if vertex_id in self._read else None
 
 
-def fed_source(vertex: VertexProgram) -> FedSource | None:
+def row_source(vertex: VertexProgram) -> SparkRowSource | None:
     """The source of a vertex, if Spark feeds it."""
     spec = vertex.operators[0].spec
-    if isinstance(spec, SourceSpec) and isinstance(spec.source, FedSource):
+    if isinstance(spec, SourceSpec) and isinstance(spec.source, SparkRowSource):
         return spec.source
     return None
 
@@ -134,7 +134,9 @@ def making_dataframe_of(operator: OperatorProgram) -> Iterator[None]:
         raise
 
 
-def _dataframe(operator: OperatorProgram, source: FedSource, session: SparkSession) -> DataFrame:
+def _dataframe(
+    operator: OperatorProgram, source: SparkRowSource, session: SparkSession
+) -> DataFrame:
     with making_dataframe_of(operator):
         dataframe: DataFrame = source.dataframe(session)
         SparkType.read(dataframe.schema.jsonValue())  # raises where records cannot hold a column

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.columnar.spark_types import SparkType
 from opchain.runtime.columnar.type_mapping import type_info_of
 from opchain.runtime.connectors.arrow_sink import WrittenSink
-from opchain.runtime.connectors.fed_source import FedSource
+from opchain.runtime.connectors.dataframe_source import SparkRowSource
 from opchain.runtime.errors import add_note
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from opchain.runtime.types.type_information import TypeInformation
 
 
-class SparkSource(FedSource):
+class SparkSource(SparkRowSource):
     """The rows of what `spark.read.format(...).options(...).load()` gives; read when the job starts.
 
     The rows are spread over the subtasks as Spark cuts them: set the source's parallelism.

@@ -177,9 +177,9 @@ class StageTasks:
         vertex = self._vertex_of(task)
         feed = None
         if vertex.feed_schema is not None:
-            from opchain.runtime.connectors.fed_source import Feed  # noqa: PLC0415 - few jobs have one
+            from opchain.runtime.connectors.dataframe_source import SparkRows  # noqa: PLC0415 - few jobs have one
 
-            feed = Feed(vertex.feed_schema, chunks, vertex.has_large_types)
+            feed = SparkRows(vertex.feed_schema, chunks, vertex.has_large_types)
         return replace(self._environment(), feed=feed, schemas=vertex.sink_schemas)
 
     def _environment(self) -> TaskEnvironment:

@@ -14,8 +14,7 @@ from opchain.runtime.metrics.metric_group import MetricGroup
 from opchain.runtime.operators.context import OperatorContext
 from opchain.runtime.state.keyed.keyed_backend import KeyedSubtask
 from opchain.runtime.state.keys.key_groups import key_group_range
-from opchain.runtime.state.keys.key_identity import key_identity
-from opchain.runtime.state.keys.own_keys import OwnKeys
+from opchain.runtime.state.keys.key_identity import SubtaskKeyCheck, key_identity
 from opchain.runtime.state.operator_state import SubtaskStateStore
 from opchain.runtime.state.timers.timer_services import TimerServices
 
@@ -261,8 +260,8 @@ def _keyed_state(
     groups = key_group_range(vertex.max_parallelism, vertex.parallelism, task.subtask)
     identity = key_identity(key.hasher)
     if vertex.parallelism > 1 and _comes_without_exchange(program, vertex):
-        own_keys = OwnKeys(identity, groups, vertex.max_parallelism, key.hasher, where)
-        identity = own_keys.identity
+        check = SubtaskKeyCheck(identity, groups, vertex.max_parallelism, key.hasher, where)
+        identity = check.identity
     return vertex.state_backend.create(
         KeyedSubtask(
             task.subtask,

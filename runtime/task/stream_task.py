@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from opchain.runtime.connectors.fed_source import Feed
+    from opchain.runtime.connectors.dataframe_source import SparkRows
     from opchain.runtime.functions.sink import SinkWriter
     from opchain.runtime.mailbox.mail import TaskActionExecutor
     from opchain.runtime.mailbox.timer_service import TimerService
@@ -67,7 +67,7 @@ class TaskEnvironment:
 
     `attempt_id` is unique to the attempt in the whole application; `timers` is None for the machine's
     clock. With `prints_on_driver`, lines of print sinks are sent there: nobody looks at this process.
-    `feed` is what a fed source reads, `schemas` are those of Arrow sinks, by operator. `lineage` is what
+    `feed` is what a DataFrame source reads, `schemas` are those of Arrow sinks, by operator. `lineage` is what
     the job's hidden output is known by, `staging` where it may wait (see SinkOrigin). `sink_writers` make
     those that the engine brings, by operator. `alignment` has the groups of sources that wait for each other, by name.
     In a live run records of a SourceFunction go on after `flush_after_ms`; None for when a batch is full. There
@@ -79,7 +79,7 @@ class TaskEnvironment:
     timers: TimerService | None = None
     files: Mapping[str, Path] = field(default_factory=dict)
     prints_on_driver: bool = False
-    feed: Feed | None = None
+    feed: SparkRows | None = None
     schemas: Mapping[int, str] = field(default_factory=dict)
     lineage: str = NO_LINEAGE
     staging: str | None = None

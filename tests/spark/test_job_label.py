@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, cast
 
 from forms import job_of
 
-from opchain.runtime.spark.stage_line import job_group, stage_label, stage_name
+from opchain.runtime.spark.stage_rdds import job_group, stage_label, stage_name
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -7,9 +7,9 @@ import pytest
 from forms import Ran, job_of, seen
 
 from opchain.runtime.program.vertex_program import SlotResources
-from opchain.runtime.spark import stage_line as stage_resources
+from opchain.runtime.spark import stage_rdds as stage_resources
 from opchain.runtime.spark.bounded_job import spark_run
-from opchain.runtime.spark.stage_line import resource_profile, with_resources
+from opchain.runtime.spark.stage_rdds import resource_profile, with_resources
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -51,29 +51,6 @@ class KafkaPartitioner(ABC):
         """The partition, from 0 to before `partitions`."""
 
 
-class FixedPartitioner(KafkaPartitioner):
-    """Sends all records of a subtask to one partition. Flink: FlinkFixedPartitioner."""
-
-    def __init__(self) -> None:
-        self._subtask = 0
-
-    def open(self, parallel_instance_id: int, parallel_instances: int) -> None:  # noqa: ARG002 - the contract
-        """Takes the subtask's number."""
-        self._subtask = parallel_instance_id
-
-    def partition(
-        self,
-        record: Any,
-        key: bytes | None,
-        value: bytes | None,
-        target_topic: str,
-        partitions: int,
-    ) -> int:
-        """The subtask's number, modulo the number of partitions."""
-        del record, key, value, target_topic
-        return self._subtask % partitions
-
-
 class _FunctionPartitioner(KafkaPartitioner):
     def __init__(self, function: Callable[..., int]) -> None:
         self._function = function

@@ -11,8 +11,8 @@ from opchain.runtime.shipping.outcome import JobOutcome, read_outcome
 from opchain.runtime.spark.dataframes import arrow_batches, has_large_types
 from opchain.runtime.spark.exchange import collected, from_frame, shuffled, written_raw
 from opchain.runtime.spark.job_failure import failure_of
-from opchain.runtime.spark.stage_line import stage_name
 from opchain.runtime.spark.stage_progress import sending_counts
+from opchain.runtime.spark.stage_rdds import stage_name
 from opchain.runtime.spark.stage_tasks import StageTasks
 from opchain.runtime.spark.streaming.deliver import Deliver
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from opchain.runtime.epochs.live_tasks import RestoredVertex
     from opchain.runtime.program.vertex_program import JobProgram, StageProgram
     from opchain.runtime.records.elements import Buffer
-    from opchain.runtime.spark.stage_line import StageLine
     from opchain.runtime.spark.stage_progress import LiveCounts
+    from opchain.runtime.spark.stage_rdds import StageRdds
     from opchain.runtime.spark.stage_tasks import ShippedJob, ShippedVertex
     from opchain.runtime.spark.streaming.stream_writers import StreamWriters
 
@@ -103,7 +103,7 @@ class EpochStages:
         self,
         job: JobProgram,
         run_id: str,
-        line: StageLine,
+        line: StageRdds,
         shipped: ShippedJob,
         *,
         storage: CheckpointStorage,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.connectors.fed_source import FedSource
+from opchain.runtime.connectors.dataframe_source import SparkRowSource
 from opchain.runtime.epochs.delivered_sources import positioned
 from opchain.runtime.epochs.input_log import files_to_read, last_offset
 from opchain.runtime.epochs.source_positions import POSITIONS
@@ -60,7 +60,7 @@ def delivered_rows(
         reader = reader.option("start", json.dumps(start))
     rows = reader.option("sources", str(described)).option("due", str(due)).load()
     for number, item in enumerate(sources):
-        if isinstance(item.source, FedSource):
+        if isinstance(item.source, SparkRowSource):
             with making_dataframe_of(item.operator):
                 fed = item.source.dataframe(session)
             columns = [sql.col("`" + name.replace("`", "``") + "`") for name in fed.columns]

@@ -26,8 +26,8 @@ from opchain.runtime.spark.job_failure import failure_of, naming_a_lost_jvm
 from opchain.runtime.spark.job_files import provide_files, provide_imports
 from opchain.runtime.spark.remote_error import ErrorSeal
 from opchain.runtime.spark.session import active_or_new_session
-from opchain.runtime.spark.stage_line import SCHEDULER_POOL, StageLine, job_group, stage_name
 from opchain.runtime.spark.stage_progress import LiveCounts
+from opchain.runtime.spark.stage_rdds import SCHEDULER_POOL, StageRdds, job_group, stage_name
 from opchain.runtime.spark.stage_tasks import ShippedJob
 from opchain.runtime.spark.streaming.clock_source import write_due
 from opchain.runtime.spark.streaming.epoch_stages import EpochStages
@@ -100,7 +100,7 @@ class StreamingJob(UnboundedJob):
         self, storage: CheckpointStorage, lineage: str, staging: str, stack: ExitStack
     ) -> EpochStages:
         """See UnboundedJob."""
-        line = StageLine(self._context, self.job, self._shipped, self._resources)
+        line = StageRdds(self._context, self.job, self._shipped, self._resources)
         stack.callback(line.close)
         shipped = ShippedJob(
             self.job.job_name,

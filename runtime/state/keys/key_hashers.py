@@ -263,6 +263,26 @@ def row_of(*fields: Hasher) -> RowType:
     return RowType(fields)
 
 
+def hasher_of_type(key_type: Any) -> Hasher | None:
+    """The hasher that a key type asks for, None where the key's own value decides.
+
+    `Types.INT()` hashes as Java's Integer, `Types.TUPLE([Types.STRING(), Types.SHORT()])` field by
+    field. Types without a hash code of their own (PICKLED, arrays of numbers) are hashed by value.
+    """
+    java_class = getattr(key_type, "java_class", "Object")
+    if java_class == "Tuple":
+        return tuple_of(*map(_field_hasher, key_type.get_field_types()))
+    if java_class == "Row":
+        return row_of(*map(_field_hasher, key_type.get_field_types()))
+    if java_class == "List":
+        return list_of(_field_hasher(key_type.element_type))
+    return None if java_class == "Object" else NAMED_HASHERS.get(java_class)
+
+
+def _field_hasher(field_type: Any) -> Hasher:
+    return hasher_of_type(field_type) or hasher_named("Object")
+
+
 def _nested(hasher: Hasher, value: object) -> int:
     return 0 if value is None else hasher(value)
 

@@ -24,12 +24,15 @@ import struct
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.errors import StateError, short_repr
 from opchain.runtime.state.keys.java_hash import (
     compared_fields,
     compared_values,
     hasher_of_class,
+    java_hash_code,
     plain_scalar,
 )
+from opchain.runtime.state.keys.key_groups import key_group
 from opchain.runtime.state.keys.key_hashers import (
     IntegerType,
     hash_declared_big_integer,
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     from opchain.runtime.state.keys.java_hash import Hasher
+    from opchain.runtime.state.keys.key_groups import KeyGroupRange
 
 PLAIN_CLASSES: frozenset[type] = frozenset({str, int, bytes, dt.date, dt.timedelta, uuid.UUID})
 """Classes whose instances are equal to instances of no other class in this set, and as Java says."""
@@ -135,6 +139,67 @@ def key_identity(hasher: Hasher | None = None) -> KeyIdentity:
 
 
 _BY_PYTHON_CLASS = KeyIdentity(PLAIN_CLASSES, state_key)
+
+
+_MOST_CHECKED_KEYS = 1 << 16
+
+
+class SubtaskKeyCheck:
+    """Identifies keys as another identity does, and refuses keys of other subtasks.
+
+    A stream that is reinterpreted as keyed must be partitioned as `key_by` would have done it. Otherwise the records of
+    a key are spread over subtasks, each with its own state, and the state is lost at the next change of parallelism.
+    Flink finds that out when state is used: `StateTable.getMapForKeyGroup`.
+
+    Args:
+        identity: How keys are told apart.
+        key_groups: Those of this subtask.
+        max_parallelism: The number of all key groups.
+        hasher: The hash code of keys, where their type declares another than their class's.
+        where: The operator and its call site, for messages.
+    """
+
+    def __init__(
+        self,
+        identity: KeyIdentity,
+        key_groups: KeyGroupRange,
+        max_parallelism: int,
+        hasher: Hasher | None,
+        where: str,
+    ) -> None:
+        self._identify = identity.of
+        self._key_groups = key_groups
+        self._max_parallelism = max_parallelism
+        self._hasher = hasher or java_hash_code
+        self._where = where
+        self._known: set[Any] = set()
+
+    @property
+    def identity(self) -> KeyIdentity:
+        """The identity that checks: every key comes by, also a plain one."""
+        return KeyIdentity(frozenset(), self)
+
+    def __call__(self, key: Any) -> Any:
+        """The state key of a key.
+
+        Raises:
+            StateError: The key belongs to another subtask.
+        """
+        state_key = self._identify(key)
+        if state_key in self._known:
+            return state_key
+        group = key_group(key, self._max_parallelism, self._hasher)
+        if group not in self._key_groups:
+            first, last = self._key_groups.first, self._key_groups.last
+            raise StateError(
+                f"{self._where} gets the key {short_repr(key)}, which belongs to key group {group}, in "
+                f"the subtask of the key groups {first} to {last}; reinterpret_as_keyed_stream() "
+                f"needs a stream that is already partitioned by this key; otherwise use key_by()"
+            )
+        if len(self._known) >= _MOST_CHECKED_KEYS:
+            self._known.clear()
+        self._known.add(state_key)
+        return state_key
 
 
 def _as_integer(key: Any) -> Any:

@@ -14,7 +14,7 @@ from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.passes.place_stages import shared_slots
 from opchain.datastream import StreamExecutionEnvironment
-from opchain.runtime.connectors.fed_source import DataFrameSource
+from opchain.runtime.connectors.dataframe_source import DataFrameSource
 
 
 def dataframe(*, never_ends: bool = False) -> Any:

@@ -6,7 +6,7 @@ import pytest
 
 from opchain.common import Row, Types
 from opchain.runtime.state.keys.java_hash import java_hash_code
-from opchain.runtime.state.keys.own_keys import hasher_of_type
+from opchain.runtime.state.keys.key_hashers import hasher_of_type
 
 
 @pytest.mark.parametrize(

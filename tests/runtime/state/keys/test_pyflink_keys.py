@@ -9,8 +9,8 @@ import pytest
 
 from opchain.common import Row, Types
 from opchain.runtime.state.keys.key_groups import key_group, operator_index
+from opchain.runtime.state.keys.key_hashers import hasher_of_type
 from opchain.runtime.state.keys.key_router import KeyRouter
-from opchain.runtime.state.keys.own_keys import hasher_of_type
 from opchain.runtime.state.keys.pyflink_keys import TypedSelector, hash_pickled, pyflink_hasher
 
 PAIR = Types.TUPLE([Types.STRING(), Types.INT()])

@@ -1,4 +1,4 @@
-"""Sources whose records Spark brings: partitions of a DataFrame, as Arrow's batches."""
+"""Sources whose rows Spark reads: partitions of a DataFrame, as Arrow's batches."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
-    """What a subtask of a fed source reads.
+class SparkRows:
+    """What a subtask of a DataFrame source reads.
 
     `schema` is Spark's schema as JSON text, `chunks` are record batches as Arrow writes them in streams.
     """
@@ -31,10 +31,10 @@ class Feed:
     has_large_types: bool = False
 
 
-class FedSource(Source[Row]):
-    """A source that the engine feeds: its vertex is in the first stage, whose input is the DataFrame.
+class SparkRowSource(Source[Row]):
+    """A source whose rows Spark reads: its vertex is in the first stage, whose input is the DataFrame.
 
-    The only split of a subtask is its Feed. A source of a DataFrame that never ends says so by `is_bounded`; in
+    The only split of a subtask is its SparkRows. A source of a DataFrame that never ends says so by `is_bounded`; in
     each epoch its subtasks get the rows of a micro-batch, as streams of Arrow's.
     """
 
@@ -52,7 +52,7 @@ class FedSource(Source[Row]):
             f"{self!r} does not create splits: the driver feeds its {parallelism} tasks"
         )
 
-    def read(self, split: Feed, batch_size: int) -> Iterator[Sequence[Row]]:
+    def read(self, split: SparkRows, batch_size: int) -> Iterator[Sequence[Row]]:
         """The rows of the feed."""
         arrow = pyarrow()
         columns = SparkType.parse(split.schema)
@@ -69,7 +69,7 @@ class FedSource(Source[Row]):
                 yield records_of(batch.slice(first, batch_size))
 
 
-class DataFrameSource(FedSource):
+class DataFrameSource(SparkRowSource):
     """The rows of a DataFrame.
 
     The DataFrame stays on the driver: a copy of the source that is sent has none.

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from opchain.common import Row, Types
-from opchain.runtime.connectors.fed_source import DataFrameSource, Feed
+from opchain.runtime.connectors.dataframe_source import DataFrameSource, SparkRows
 from opchain.runtime.errors import GraphError, InternalError, UnsupportedFeatureError
 
 SCHEMA = {
@@ -38,7 +38,7 @@ def chunk(words: list[str | None], of: Any) -> bytes:
 @pytest.mark.parametrize(("of", "is_large"), [(pa.string(), False), (pa.large_string(), True)])
 def test_chunks_become_rows_in_batches(of: Any, is_large: bool) -> None:
     source = pickle.loads(pickle.dumps(DataFrameSource(dataframe())))
-    feed = Feed(json.dumps(SCHEMA), [chunk(["a", None, "c"], of), chunk(["d"], of)], is_large)
+    feed = SparkRows(json.dumps(SCHEMA), [chunk(["a", None, "c"], of), chunk(["d"], of)], is_large)
     batches = list(source.read(feed, 2))
     assert batches == [
         [Row(word="a"), Row(word=None)],

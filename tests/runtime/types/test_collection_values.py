@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from opchain.common import Row, RowKind, Types
-from opchain.runtime.types.declared_form import converter_to
+from opchain.runtime.types.collection_values import converter_to
 
 
 class Sensor:

@@ -3,7 +3,7 @@
 PyFlink hands a collection to Java: a FLOAT has 32 bits there, and a tuple that is declared as a row is a Row with the
 row's field names. A value of another class fails in Java, usually by a NullPointerException; here it is refused by
 name. Of a number that is too large, PyFlink keeps the low bits, so 2**40 becomes the INT 0; here it is refused. What
-functions return is converted elsewhere, see `crossing`.
+functions return is converted elsewhere, see crossing.py.
 """
 
 from __future__ import annotations

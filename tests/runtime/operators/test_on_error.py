@@ -85,7 +85,7 @@ def test_a_failing_record_goes_to_the_side_output(form: str, shape: str) -> None
         assert isinstance(record, FailedRecord)
         assert (record.value, record.operator) == ("x", "parse")
         assert record.error == "ValueError: invalid literal for int() with base 10: 'x'"
-        assert "test_guarded.py:" in record.place
+        assert "test_on_error.py:" in record.place
     assert "numRecordsInErrors" in str(ran.outcome.metrics)
 
 

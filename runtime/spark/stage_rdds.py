@@ -168,7 +168,7 @@ INLINE_BYTES = 64 * 1024
 """A shorter vertex rides along with each task of its stage: a broadcast takes the driver 10 ms."""
 
 
-class StageLine:
+class StageRdds:
     """Draws a job's stages, as often as they are to run.
 
     Args:

@@ -9,12 +9,11 @@ from opchain.compiler.dsl.keyed_stream import DataStreamUtils
 from opchain.datastream import KeyedProcessFunction
 from opchain.runtime.errors import StateError
 from opchain.runtime.state.keys.key_groups import KeyGroupRange, key_group
-from opchain.runtime.state.keys.key_identity import key_identity, state_key
-from opchain.runtime.state.keys.own_keys import OwnKeys
+from opchain.runtime.state.keys.key_identity import SubtaskKeyCheck, key_identity, state_key
 
 
 def test_own_keys_are_identified_and_others_refused() -> None:
-    own = OwnKeys(key_identity(), KeyGroupRange(0, 63), 128, None, "'sum' (job.py:3)")
+    own = SubtaskKeyCheck(key_identity(), KeyGroupRange(0, 63), 128, None, "'sum' (job.py:3)")
     assert own.identity.plain == frozenset()
     for key in [*range(50), "a", 1.0, True, ("a", 1.0)]:
         for _ in range(2):

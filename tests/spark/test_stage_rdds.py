@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from forms import Ran, job_of, seen
 
 from opchain.runtime.shipping.functions import ship_vertices
-from opchain.runtime.spark import stage_line
+from opchain.runtime.spark import stage_rdds
 from opchain.runtime.spark.bounded_job import BoundedJob
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def test_a_long_vertex_is_broadcast_and_dropped_at_the_end(
     monkeypatch: pytest.MonkeyPatch, session: SparkSession
 ) -> None:
-    monkeypatch.setattr(stage_line, "INLINE_BYTES", 10)
+    monkeypatch.setattr(stage_rdds, "INLINE_BYTES", 10)
     dropped: list[object] = []
     made = session.sparkContext.broadcast(b"").__class__
     monkeypatch.setattr(made, "destroy", lambda self, blocking=False: dropped.append(self))
