@@ -18,7 +18,7 @@ from opchain.runtime.functions.window import Window
 from opchain.runtime.time import millis_of
 from opchain.runtime.types.type_variables import T
 from opchain.runtime.types.types import Types
-from opchain.runtime.windows.triggers import Trigger, TriggerResult
+from opchain.runtime.windows.triggers import Trigger, TriggerResult, TriggerWithoutTimers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from opchain.runtime.types.type_information import TypeInformation
 
 
-class CountTrigger(Trigger[Any, Window]):
+class CountTrigger(TriggerWithoutTimers[Any, Window]):
     """Fires with every so many elements, and counts from 0 again.
 
     Args:
@@ -58,18 +58,6 @@ class CountTrigger(Trigger[Any, Window]):
         count.clear()
         return TriggerResult.FIRE
 
-    def on_processing_time(
-        self, time: int, window: Window, ctx: Trigger.TriggerContext
-    ) -> TriggerResult:
-        """Goes on."""
-        return TriggerResult.CONTINUE
-
-    def on_event_time(
-        self, time: int, window: Window, ctx: Trigger.TriggerContext
-    ) -> TriggerResult:
-        """Goes on."""
-        return TriggerResult.CONTINUE
-
     def can_merge(self) -> bool:
         """It can."""
         return True
@@ -83,7 +71,7 @@ class CountTrigger(Trigger[Any, Window]):
         ctx.get_partitioned_state(self._count).clear()
 
 
-class DeltaTrigger(Trigger[T, Window]):
+class DeltaTrigger(TriggerWithoutTimers[T, Window]):
     """Fires with an element that is further than a threshold from the last one that fired.
 
     The first element of a window fires nothing; it is what the next ones are measured from. Windows
@@ -131,18 +119,6 @@ class DeltaTrigger(Trigger[T, Window]):
             return TriggerResult.CONTINUE
         state.update(element)
         return TriggerResult.FIRE
-
-    def on_processing_time(
-        self, time: int, window: Window, ctx: Trigger.TriggerContext
-    ) -> TriggerResult:
-        """Goes on."""
-        return TriggerResult.CONTINUE
-
-    def on_event_time(
-        self, time: int, window: Window, ctx: Trigger.TriggerContext
-    ) -> TriggerResult:
-        """Goes on."""
-        return TriggerResult.CONTINUE
 
     def clear(self, window: Window, ctx: Trigger.TriggerContext) -> None:
         """Forgets the last element."""

@@ -22,26 +22,14 @@ from opchain.runtime.functions.window import (
 from opchain.runtime.types.types import Types
 from opchain.runtime.windows.assigners import WindowAssigner
 from opchain.runtime.windows.data_triggers import CountTrigger, PurgingTrigger
-from opchain.runtime.windows.triggers import Trigger, TriggerResult
+from opchain.runtime.windows.triggers import Trigger, TriggerResult, TriggerWithoutTimers
 
 
-class NeverTrigger(Trigger[Any, Window]):
+class NeverTrigger(TriggerWithoutTimers[Any, Window]):
     """Never fires."""
 
     def on_element(
         self, element: Any, timestamp: int, window: Window, ctx: Trigger.TriggerContext
-    ) -> TriggerResult:
-        """Goes on."""
-        return TriggerResult.CONTINUE
-
-    def on_processing_time(
-        self, time: int, window: Window, ctx: Trigger.TriggerContext
-    ) -> TriggerResult:
-        """Goes on."""
-        return TriggerResult.CONTINUE
-
-    def on_event_time(
-        self, time: int, window: Window, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
         """Goes on."""
         return TriggerResult.CONTINUE

@@ -141,6 +141,22 @@ class Trigger(ABC, Generic[T_contra, W_contra]):
         return f"{type(self).__name__}()"
 
 
+class TriggerWithoutTimers(Trigger[T_contra, W_contra]):
+    """A trigger that registers no timers: it continues when one of other code in the window fires."""
+
+    def on_processing_time(
+        self, time: int, window: W_contra, ctx: Trigger.TriggerContext
+    ) -> TriggerResult:
+        """Continues."""
+        return TriggerResult.CONTINUE
+
+    def on_event_time(
+        self, time: int, window: W_contra, ctx: Trigger.TriggerContext
+    ) -> TriggerResult:
+        """Continues."""
+        return TriggerResult.CONTINUE
+
+
 class EventTimeTrigger(Trigger[Any, Window]):
     """Fires when the watermark passes the end of the window, and then for each late element."""
 
