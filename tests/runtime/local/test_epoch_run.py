@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 import threading
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -43,7 +45,6 @@ from opchain.runtime.local.epoch_run import LocalEpochJob
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from opchain.spark import EpochProgress
 
@@ -129,7 +130,7 @@ def written(folder: Path) -> list[tuple[int, ...]]:
     return sorted(
         tuple(map(int, line.split()))
         for file in (folder / "out").rglob("*")
-        if file.is_file() and not file.name.startswith(".")
+        if file.is_file() and not any(part[0] == "." for part in file.relative_to(folder).parts)
         for line in file.read_text("utf-8").splitlines()
     )
 
@@ -237,6 +238,42 @@ def test_a_savepoint_that_is_taken_while_records_flow_resumes_at_another_paralle
         seen = len(range(key, before, KEYS))
         of_key = sorted(count for value, count, _ in resumed if value % KEYS == key)
         assert of_key == list(range(seen + 1, seen + 1 + len(of_key)))
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+sys.path[:0] = {tests!r}
+from test_epoch_run import counts, environment, into_files
+folder = Path({folder!r})
+env = environment(folder, parallelism={parallelism})
+into_files(counts(env), folder)
+env.execute("killed")
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_again_and_again_gives_each_record_once(tmp_path: Path) -> None:
+    folder, here = tmp_path / "job", Path(__file__).parent
+    offsets = folder / "checkpoints" / "spark" / "offsets"
+    for parallelism in (2, 1, 3):
+        before = len(written(folder)) if folder.exists() else 0
+        text = PROGRAM.format(
+            tests=[str(here), str(here.parents[1])], folder=str(folder), parallelism=parallelism
+        )
+        with subprocess.Popen([sys.executable, "-c", text]) as process:
+            deadline = time.monotonic() + LONGEST_S
+            while not offsets.exists() or len(written(folder)) <= before + 50:
+                assert process.poll() is None
+                assert time.monotonic() < deadline
+            process.kill()
+    env = environment(folder)
+    reached = Reached(env, 50)
+    into_files(counts(env), folder)
+    client = env.execute_async("killed")
+    reached.wait(client)
+    stop(client, folder)
+    require_exact(written(folder))
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -379,6 +416,55 @@ class Blocks:
         if value >= 10:
             entered.set()
             assert released.wait(LONGEST_S)
+
+
+class GivenTimer:
+    """Stands for threading.Timer: the time is over when a test says so."""
+
+    last: GivenTimer
+
+    def __init__(self, after_s: float, function: Callable[[], None]) -> None:
+        self.after_s = after_s
+        self.function = function
+        self.daemon = False
+
+    def start(self) -> None:
+        GivenTimer.last = self
+
+    def cancel(self) -> None:
+        """Nothing runs."""
+
+
+class ExpiresOnce:
+    """Lets the time of the epoch's checkpoint be over at the first record behind the tenth, once."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __call__(self, value: int) -> None:
+        if value > 10 and not self.marker.exists():
+            self.marker.touch()
+            GivenTimer.last.function()
+
+
+def test_a_checkpoint_that_takes_too_long_fails_and_its_epoch_is_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("opchain.runtime.job.epochs.Timer", GivenTimer)
+    settings = {
+        "execution.checkpointing.timeout": "7 s",
+        "execution.checkpointing.tolerable-failed-checkpoints": "1",
+    }
+    env = environment(tmp_path, settings, parallelism=2)
+    reached = Reached(env, 100)
+    into_files(counts(env, ExpiresOnce(tmp_path / "marker")), tmp_path)
+    client = env.execute_async("expires")
+    reached.wait(client)
+    stop(client, tmp_path)
+    require_exact(written(tmp_path))
+    assert GivenTimer.last.after_s == 7
+    declined = [reason for epoch in reached.epochs for reason in epoch.declined]
+    assert declined == ["CHECKPOINT_EXPIRED"]
 
 
 class Lines(SinkWriter[Any]):

@@ -68,7 +68,7 @@ def written(folder: Path) -> list[tuple[int, int]]:
     lines = [
         line.split()
         for file in (folder / "out").rglob("*")
-        if file.is_file() and not file.name.startswith(".")
+        if file.is_file() and not any(part[0] == "." for part in file.relative_to(folder).parts)
         for line in file.read_text("utf-8").splitlines()
     ]
     return sorted((int(value), int(count)) for value, count in lines)
