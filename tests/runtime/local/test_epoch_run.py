@@ -22,12 +22,20 @@ from opchain.common import (
     Types,
     WatermarkStrategy,
 )
+from opchain.common.serialization import SimpleStringSchema
 from opchain.datastream import StreamExecutionEnvironment
+from opchain.datastream.connectors.base import DeliveryGuarantee
 from opchain.datastream.connectors.file_system import (
     BucketAssigner,
     FileSink,
     FileSource,
     StreamFormat,
+)
+from opchain.datastream.connectors.kafka import (
+    KafkaOffsetsInitializer,
+    KafkaRecordSerializationSchema,
+    KafkaSink,
+    KafkaSource,
 )
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
@@ -45,6 +53,8 @@ from opchain.runtime.local.epoch_run import LocalEpochJob
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from kafka_broker import Kafka
 
     from opchain.spark import EpochProgress
 
@@ -575,3 +585,38 @@ def test_a_bounded_job_leaves_its_state_for_another(tmp_path: Path) -> None:
         tmp_path / "second", list(range(10, 15)), 3, {"execution.state-recovery.path": saved}
     )
     assert second == [(n, 3, 0) for n in range(10, 15)]
+
+
+def test_messages_go_from_kafka_to_kafka_once_though_the_job_fails(
+    tmp_path: Path, kafka: Kafka
+) -> None:
+    here, there = kafka.topic(partitions=2), kafka.topic()
+    for partition in range(2):
+        kafka.produce(here, list(range(partition, 150, 2)), partition=partition)
+    started = KafkaSource.builder().set_bootstrap_servers(kafka.servers).set_topics(here)
+    source = (
+        started.set_starting_offsets(KafkaOffsetsInitializer.earliest())
+        .set_value_only_deserializer(SimpleStringSchema())
+        .build()
+    )
+    schema = KafkaRecordSerializationSchema.builder().set_topic(there)
+    schema.set_value_serialization_schema(SimpleStringSchema())
+    sink = KafkaSink.builder().set_bootstrap_servers(kafka.servers)
+    sink.set_record_serializer(schema.build()).set_transactional_id_prefix("in process")
+    sink.set_delivery_guarantee(DeliveryGuarantee.EXACTLY_ONCE)
+    env = environment(tmp_path, RESTARTS, parallelism=2)
+    halfway, reached = Reached(env, 150), Reached(env, 200)
+    numbers = env.from_source(source, NONE, "kafka").uid("kafka").map(int)
+    counted = numbers.key_by(lambda n: n % KEYS).process(Count(FailsAtMost(tmp_path, 3)))
+    lines = counted.uid("counts").map(lambda found: f"{found[0]} {found[1]}", Types.STRING())
+    lines.sink_to(sink.build()).uid("sink")
+    client = env.execute_async("from Kafka to Kafka")
+    halfway.wait(client)
+    for partition in range(2):
+        kafka.produce(here, list(range(150 + partition, 200, 2)), partition=partition)
+    reached.wait(client)
+    stop(client, tmp_path)
+    assert len(list(tmp_path.glob("failure *"))) == 3
+    found = sorted(tuple(map(int, message.value().split())) for message in kafka.messages(there))
+    assert len(found) == 200
+    require_exact(found)
