@@ -174,7 +174,21 @@ def _complex_type(
     return _type_of(kind, named)
 
 
-class AvroRowDeserializationSchema(DeserializationSchema["Row"]):
+class _AvroMessages:
+    """The schema of messages. It is parsed at the first message, in each process."""
+
+    def __init__(
+        self, record_class: str | None = None, avro_schema_string: str | None = None
+    ) -> None:
+        self.schema = _schema_of(record_class, avro_schema_string)
+        self._row_type = self.schema.row_type()
+        self._parsed: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_parsed": None}
+
+
+class AvroRowDeserializationSchema(_AvroMessages, DeserializationSchema["Row"]):
     """A row from each message: one record of the schema, without a header.
 
     Flink: AvroRowDeserializationSchema.
@@ -187,16 +201,6 @@ class AvroRowDeserializationSchema(DeserializationSchema["Row"]):
         TypeError: There is no schema.
         UnsupportedFeatureError: A class of Java is named, or the schema has unions of several types.
     """
-
-    def __init__(
-        self, record_class: str | None = None, avro_schema_string: str | None = None
-    ) -> None:
-        self.schema = _schema_of(record_class, avro_schema_string)
-        self._row_type = self.schema.row_type()
-        self._parsed: Any = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_parsed": None}
 
     def deserialize(self, message: bytes) -> Row:
         """The row.
@@ -223,21 +227,11 @@ class AvroRowDeserializationSchema(DeserializationSchema["Row"]):
         return self._row_type
 
 
-class AvroRowSerializationSchema(SerializationSchema["Row"]):
+class AvroRowSerializationSchema(_AvroMessages, SerializationSchema["Row"]):
     """A message from each row: one record of the schema, without a header.
 
     Flink: AvroRowSerializationSchema. Arguments and errors are those of AvroRowDeserializationSchema.
     """
-
-    def __init__(
-        self, record_class: str | None = None, avro_schema_string: str | None = None
-    ) -> None:
-        self.schema = _schema_of(record_class, avro_schema_string)
-        self._row_type = self.schema.row_type()
-        self._parsed: Any = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_parsed": None}
 
     def serialize(self, element: Row) -> bytes:
         """The message."""

@@ -43,6 +43,48 @@ class _SessionWindows(MergingWindowAssigner[T_contra, TimeWindow]):
         """Flink's."""
         return TimeWindowSerializer()
 
+    @abstractmethod
+    def _gap_of(self, element: T_contra) -> int:
+        """How long a session waits after a record, in milliseconds."""
+
+
+class _EventTimeSessions(_SessionWindows[T_contra]):
+    def assign_windows(
+        self, element: T_contra, timestamp: int, context: WindowAssigner.WindowAssignerContext
+    ) -> list[TimeWindow]:
+        """The session that the record alone would make.
+
+        Flink lets a record without timestamp into a session at the beginning of time; here it is an
+        error, as with the other event-time windows.
+        """
+        check_timestamp(element, timestamp, self)
+        return [TimeWindow(timestamp, timestamp + self._gap_of(element))]
+
+    def get_default_trigger(self, env: Any = None) -> EventTimeTrigger:
+        """Fires at the end of the session."""
+        return EventTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        """True."""
+        return True
+
+
+class _ProcessingTimeSessions(_SessionWindows[T_contra]):
+    def assign_windows(
+        self, element: T_contra, timestamp: int, context: WindowAssigner.WindowAssignerContext
+    ) -> list[TimeWindow]:
+        """The session that the record alone would make."""
+        now = context.get_current_processing_time()
+        return [TimeWindow(now, now + self._gap_of(element))]
+
+    def get_default_trigger(self, env: Any = None) -> ProcessingTimeTrigger:
+        """Fires at the end of the session."""
+        return ProcessingTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        """False."""
+        return False
+
 
 class _FixedGap(_SessionWindows[Any]):
     def __init__(self, session_gap: int) -> None:
@@ -51,6 +93,9 @@ class _FixedGap(_SessionWindows[Any]):
                 f"{type(self).__name__}: the gap is {session_gap} ms; it must be positive"
             )
         self._session_gap = session_gap
+
+    def _gap_of(self, element: Any) -> int:
+        return self._session_gap
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._session_gap})"
@@ -85,7 +130,7 @@ class _DynamicGap(_SessionWindows[T]):
         return f"{type(self).__name__}()"
 
 
-class EventTimeSessionWindows(_FixedGap):
+class EventTimeSessionWindows(_FixedGap, _EventTimeSessions[Any]):
     """Sessions by the records' timestamps; a session ends a fixed gap after its last record."""
 
     @staticmethod
@@ -107,27 +152,8 @@ class EventTimeSessionWindows(_FixedGap):
         """An assigner whose gap depends on the record."""
         return DynamicEventTimeSessionWindows(extractor)
 
-    def assign_windows(
-        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
-    ) -> list[TimeWindow]:
-        """The session that the record alone would make.
 
-        Flink lets a record without timestamp into a session at the beginning of time; here it is an
-        error, as with the other event-time windows.
-        """
-        check_timestamp(element, timestamp, self)
-        return [TimeWindow(timestamp, timestamp + self._session_gap)]
-
-    def get_default_trigger(self, env: Any = None) -> EventTimeTrigger:
-        """Fires at the end of the session."""
-        return EventTimeTrigger()
-
-    def is_event_time(self) -> bool:
-        """It is."""
-        return True
-
-
-class ProcessingTimeSessionWindows(_FixedGap):
+class ProcessingTimeSessionWindows(_FixedGap, _ProcessingTimeSessions[Any]):
     """Sessions by the machine's time; a session ends a fixed gap after its last record came."""
 
     @staticmethod
@@ -142,23 +168,8 @@ class ProcessingTimeSessionWindows(_FixedGap):
         """An assigner whose gap depends on the record."""
         return DynamicProcessingTimeSessionWindows(extractor)
 
-    def assign_windows(
-        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
-    ) -> list[TimeWindow]:
-        """The session that the record alone would make."""
-        now = context.get_current_processing_time()
-        return [TimeWindow(now, now + self._session_gap)]
 
-    def get_default_trigger(self, env: Any = None) -> ProcessingTimeTrigger:
-        """Fires at the end of the session."""
-        return ProcessingTimeTrigger()
-
-    def is_event_time(self) -> bool:
-        """It is not."""
-        return False
-
-
-class DynamicEventTimeSessionWindows(_DynamicGap[T]):
+class DynamicEventTimeSessionWindows(_DynamicGap[T], _EventTimeSessions[T]):
     """Sessions by the records' timestamps, with a gap that depends on the record."""
 
     @staticmethod
@@ -175,23 +186,8 @@ class DynamicEventTimeSessionWindows(_DynamicGap[T]):
         """
         return DynamicEventTimeSessionWindows(extractor)
 
-    def assign_windows(
-        self, element: T, timestamp: int, context: WindowAssigner.WindowAssignerContext
-    ) -> list[TimeWindow]:
-        """The session that the record alone would make."""
-        check_timestamp(element, timestamp, self)
-        return [TimeWindow(timestamp, timestamp + self._gap_of(element))]
 
-    def get_default_trigger(self, env: Any = None) -> EventTimeTrigger:
-        """Fires at the end of the session."""
-        return EventTimeTrigger()
-
-    def is_event_time(self) -> bool:
-        """It is."""
-        return True
-
-
-class DynamicProcessingTimeSessionWindows(_DynamicGap[T]):
+class DynamicProcessingTimeSessionWindows(_DynamicGap[T], _ProcessingTimeSessions[T]):
     """Sessions by the machine's time, with a gap that depends on the record."""
 
     @staticmethod
@@ -200,18 +196,3 @@ class DynamicProcessingTimeSessionWindows(_DynamicGap[T]):
     ) -> DynamicProcessingTimeSessionWindows[T]:
         """The assigner; see DynamicEventTimeSessionWindows.with_dynamic_gap."""
         return DynamicProcessingTimeSessionWindows(extractor)
-
-    def assign_windows(
-        self, element: T, timestamp: int, context: WindowAssigner.WindowAssignerContext
-    ) -> list[TimeWindow]:
-        """The session that the record alone would make."""
-        now = context.get_current_processing_time()
-        return [TimeWindow(now, now + self._gap_of(element))]
-
-    def get_default_trigger(self, env: Any = None) -> ProcessingTimeTrigger:
-        """Fires at the end of the session."""
-        return ProcessingTimeTrigger()
-
-    def is_event_time(self) -> bool:
-        """It is not."""
-        return False
