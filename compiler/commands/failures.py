@@ -53,7 +53,7 @@ _LIBRARIES = tuple(
 )
 
 
-class Whose(Enum):
+class FileOwner(Enum):
     """Who wrote a file that a traceback names."""
 
     USER = "user"
@@ -144,21 +144,21 @@ def place_of(trace: TracebackType | None, program: Path) -> str | None:
     """
     place = None
     for frame in traceback.extract_tb(trace):
-        if whose_file(frame.filename, program) is Whose.USER:
+        if file_owner(frame.filename, program) is FileOwner.USER:
             place = f"{Path(frame.filename).name}:{frame.lineno}"
     return place
 
 
-def whose_file(name: str, program: Path) -> Whose:
+def file_owner(name: str, program: Path) -> FileOwner:
     """Who wrote a file; what is none, as `<string>`, counts as a library, generated code as opchain's."""
     path = os.path.realpath(name)
     if path == os.path.realpath(program):
-        return Whose.USER
+        return FileOwner.USER
     if path.startswith(_OPCHAINS) or name.startswith(GENERATED):
-        return Whose.OPCHAIN
+        return FileOwner.OPCHAIN
     if path.startswith(_LIBRARIES) or not Path(path).exists():
-        return Whose.LIBRARY
-    return Whose.USER
+        return FileOwner.LIBRARY
+    return FileOwner.USER
 
 
 def _at(place: str | None) -> str:
@@ -198,7 +198,7 @@ def user_traceback(error: BaseException, program: Path, *, whole: bool = False) 
 
 def _of_a_task(error: BaseException, program: Path) -> str:
     """The line that executed the job, the innermost lines of what failed in its task, and where that was."""
-    kept = _kept(traceback.extract_tb(_from_file_on(error, program)), program)[-1:]
+    kept = _shown_frames(traceback.extract_tb(_from_file_on(error, program)), program)[-1:]
     called = [
         line for frame in StackSummary.from_list(kept).format() for line in frame.splitlines()
     ]
@@ -217,7 +217,7 @@ def _from_file_on(error: BaseException, program: Path) -> TracebackType | None:
 
 def _shorten(summary: TracebackException, program: Path) -> bool:
     """Leaves frames out, of the causes too; says whether there were any."""
-    kept = _kept(summary.stack, program)
+    kept = _shown_frames(summary.stack, program)
     is_shortened = len(kept) < len(summary.stack)
     summary.stack = kept
     for other in (
@@ -230,7 +230,7 @@ def _shorten(summary: TracebackException, program: Path) -> bool:
     return is_shortened
 
 
-def _kept(stack: StackSummary, program: Path) -> StackSummary:
+def _shown_frames(stack: StackSummary, program: Path) -> StackSummary:
     """The user's frames, and those of libraries that the user has called; else the innermost one.
 
     Generated code is shown where it fails itself, not where it calls what fails.
@@ -239,10 +239,12 @@ def _kept(stack: StackSummary, program: Path) -> StackSummary:
     is_called_by_user = False
     generated = None
     for frame in stack:
-        owner = whose_file(frame.filename, program)
+        owner = file_owner(frame.filename, program)
         if frame.filename.startswith(GENERATED):
             generated = frame
-        is_called_by_user = owner is Whose.USER or (is_called_by_user and owner is Whose.LIBRARY)
+        is_called_by_user = owner is FileOwner.USER or (
+            is_called_by_user and owner is FileOwner.LIBRARY
+        )
         if is_called_by_user:
             kept.append(frame)
             generated = None

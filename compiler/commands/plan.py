@@ -16,7 +16,7 @@ from opchain.compiler.commands.program_command import (
     Request,
     captured_program,
     is_saved_plan,
-    note_what_is_not_used,
+    note_unused_options,
     planned,
     read_saved_plan,
     takes_program,
@@ -82,7 +82,7 @@ def plan(
     if form == "html" and output is None and is_terminal():
         raise CommandError("an HTML page cannot be shown in a terminal; add -o PAGE.html")
     text = Form(width=output_width() if output is None else DEFAULT_WIDTH, call_sites=call_sites)
-    note_what_is_not_used(file, request)
+    note_unused_options(file, request)
     if is_saved_plan(file):
         try:
             _hand_over(print_saved(read_saved_plan(file), stage, form, text), output)
@@ -199,7 +199,7 @@ def explain_edges(file: str, request: Request, *, code: bool) -> None:
         if captured.failure is not None:
             raise captured.failure
         return
-    note_what_is_not_used(file, request)
+    note_unused_options(file, request)
     plan, failure = planned(file, request)
     answer(edges_text(plan, width=output_width()))
     if failure is not None:

@@ -132,7 +132,7 @@ def is_saved_plan(file: str) -> bool:
     return file.lower().endswith(SAVED_PLAN)
 
 
-def note_what_is_not_used(file: str, request: Request) -> None:
+def note_unused_options(file: str, request: Request) -> None:
     """Tells the user that a saved plan takes nothing of what a program takes."""
     if is_saved_plan(file) and (request.arguments or request.settings or request.job is not None):
         note(

@@ -292,7 +292,7 @@ def run(
             sys.exit(PROGRAM_FAILED)
         else:
             if not quiet:
-                _note_what_did_not_run(path, drawn)
+                _note_unexecuted(path, drawn)
         finally:
             if not quiet:
                 show_finished(jobs)
@@ -300,7 +300,7 @@ def run(
                 write_pages(jobs, page)
 
 
-def _note_what_did_not_run(path: Path, drawn: Capture) -> None:
+def _note_unexecuted(path: Path, drawn: Capture) -> None:
     for left in drawn.never_executed():
         note(
             f"{path} never executes what its environment ({left.call_site}) holds now; call execute()"

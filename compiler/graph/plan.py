@@ -73,7 +73,7 @@ class Plan:
 
 
 def made(field_of_plan: T | None) -> T:
-    """A field of the plan that an earlier pass has filled."""
+    """A field of the plan, which an earlier pass made."""
     if field_of_plan is None:
         raise InternalError("a compiler pass ran before the pass that produces its input")
     return field_of_plan

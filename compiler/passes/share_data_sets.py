@@ -96,7 +96,7 @@ def _share(plan: Plan, chain: Chain) -> tuple[DataSet, ...]:
         if kind is _PIPELINED:
             outputs.append(_Output(kind, [edge]))
             continue
-        key = _what_sharers_agree_on(plan, edge, kind)
+        key = _sharing_key(plan, edge, kind)
         output = shareable.get(key)
         if output is None:
             outputs.append(_Output(kind, [edge]))
@@ -108,7 +108,7 @@ def _share(plan: Plan, chain: Chain) -> tuple[DataSet, ...]:
     return tuple(DataSet(output.result_partition_type, tuple(output.edges)) for output in outputs)
 
 
-def _what_sharers_agree_on(plan: Plan, edge: StreamEdge, kind: ResultPartitionType) -> Hashable:
+def _sharing_key(plan: Plan, edge: StreamEdge, kind: ResultPartitionType) -> Hashable:
     partitioner = plan.partitioner(edge.index)
     return (
         edge.source,  # data sets belong to operators; those of one vertex do not mix

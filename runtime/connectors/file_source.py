@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.runtime.connectors.data_generator import FileAdmission
 from opchain.runtime.errors import add_note
-from opchain.runtime.files.file_range import FileRange, deal_out, deal_out_whole, list_files
+from opchain.runtime.files.file_range import FileRange, assign_whole_files, divide_files, list_files
 from opchain.runtime.files.file_systems import dataset_of, qualified_path
 from opchain.runtime.files.line_blocks import line_blocks
 from opchain.runtime.files.malformed import MalformedRecords, checked_policy
@@ -123,8 +123,8 @@ class FileSource(Source[T]):
         if self._planned is not None and len(self._planned) == parallelism:
             return self._planned
         if self.deals_whole_files:
-            return deal_out_whole(self.files(), parallelism, self._can_be_cut)
-        return deal_out(self.files(), parallelism, self._can_be_cut)
+            return assign_whole_files(self.files(), parallelism, self._can_be_cut)
+        return divide_files(self.files(), parallelism, self._can_be_cut)
 
     def uncut(self) -> FileSource[T]:
         """The same source with whole files, which each subtask reads one after the other, as in Flink."""

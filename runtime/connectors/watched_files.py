@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from opchain.runtime.connectors.data_generator import EpochPace, FileAdmission
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.errors import InternalError
-from opchain.runtime.files.file_range import FileRange, deal_out_whole, is_pattern, list_files
+from opchain.runtime.files.file_range import FileRange, assign_whole_files, is_pattern, list_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -126,7 +126,7 @@ class WatchedFileSource(UnboundedSource[Any]):
 
     def splits_between(self, start: int, end: int, parallelism: int) -> list[list[FileRange]]:
         """The files of each subtask, about as many bytes each."""
-        return deal_out_whole(self._look(None)[start:end], parallelism, lambda _: False)
+        return assign_whole_files(self._look(None)[start:end], parallelism, lambda _: False)
 
     def splits(self, parallelism: int) -> Sequence[Sequence[Any]]:
         """None: a watched folder is read between positions.

@@ -1,4 +1,4 @@
-"""Files below paths, parts of files, and how they are dealt out to subtasks."""
+"""Files below paths, parts of files, and which subtask reads which."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FileRange(NamedTuple):
         return self._replace(skip=self.skip + records)
 
 
-def deal_out(
+def divide_files(
     files: Sequence[FileStatus], parallelism: int, can_be_cut: Callable[[str], bool]
 ) -> list[list[FileRange]]:
     """The bytes of all files in contiguous parts of equal size, one for each subtask.
@@ -61,7 +61,7 @@ def deal_out(
     return parts
 
 
-def deal_out_whole(
+def assign_whole_files(
     files: Sequence[FileStatus], parallelism: int, can_be_cut: Callable[[str], bool]
 ) -> list[list[FileRange]]:
     """Whole files, one after the other, each to the subtask that has the fewest bytes to read so far.

@@ -59,7 +59,7 @@ class BatchesOfSink:
 
 
 @contextmanager
-def kept(last_stage: RDD[bytes]) -> Iterator[RDD[bytes]]:
+def persisted(last_stage: RDD[bytes]) -> Iterator[RDD[bytes]]:
     """The frames of a job's last stage; within the block they are computed once."""
     from pyspark import RDD, StorageLevel  # noqa: PLC0415 - the module is loaded on executors
     from pyspark.serializers import NoOpSerializer  # noqa: PLC0415

@@ -20,7 +20,7 @@ from opchain.runtime.job.run import JobRun
 from opchain.runtime.measurements.late_records import LateRecordWarnings
 from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.shipping.outcome import commit, print_lines, read_outcome
-from opchain.runtime.spark.arrow_frames import frames_for_driver, kept, write_dataframes
+from opchain.runtime.spark.arrow_frames import frames_for_driver, persisted, write_dataframes
 from opchain.runtime.spark.dataframes import DataFrameEnds
 from opchain.runtime.spark.exchange import collected, from_frame
 from opchain.runtime.spark.job_failure import failure_of, naming_a_lost_jvm
@@ -192,7 +192,7 @@ class BoundedJob:
 
     def _outcome_with_dataframes(self, last: RDD[bytes], ends: DataFrameEnds) -> JobOutcome:
         """Runs the stages once, and keeps what they gave until it is written."""
-        with kept(last) as frames:
+        with persisted(last) as frames:
             outcome = read_outcome(self.job, map(from_frame, frames_for_driver(frames)))
             try:
                 if not self.cancelled.is_set():

@@ -196,7 +196,7 @@ def _make_tables(connection: Any, table: StagingTable, where: str) -> None:
                 connection.execute(command)
     except library.errors.InsufficientPrivilege as error:
         raise SinkError(
-            f"{where} lacks the privilege to create its staging tables ({_said(error)}): grant "
+            f"{where} lacks the privilege to create its staging tables ({_error_text(error)}): grant "
             f"CREATE on the schema to the user, or let the owner of the schema run once: "
             f"{' '.join(tables.split())}"
         ) from error
@@ -217,7 +217,7 @@ def _parameter_types(connection: Any, statement: Statement, where: str) -> tuple
             raise library.errors.error_from_result(prepared, encoding="utf-8")
     except library.Error as error:
         raise SinkError(
-            f"{where}: the server refuses the statement {numbered!r}: {_said(error)}"
+            f"{where}: the server refuses the statement {numbered!r}: {_error_text(error)}"
         ) from error
     described = connection.pgconn.describe_prepared(b"opchain")
     connection.execute("DEALLOCATE opchain")
@@ -229,5 +229,5 @@ def _parameter_types(connection: Any, statement: Statement, where: str) -> tuple
     return tuple(name for (name,) in found.fetchall())
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return " ".join(str(error).split())

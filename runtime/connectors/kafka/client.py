@@ -178,12 +178,12 @@ def make_client(
             for name, value in sorted(properties.items())
         )
         raise KafkaConnectorError(
-            f"{where}: the Kafka client refuses a property: {said(error)}. It was given {shown}; the names and "
+            f"{where}: the Kafka client refuses a property: {error_text(error)}. It was given {shown}; the names and "
             "values are those of librdkafka's CONFIGURATION.md"
         ) from error
 
 
-def said(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """The text of an error of the library, without its wrapping."""
     inner = error.args[0] if error.args else error
     text = inner.str() if hasattr(inner, "str") else str(inner)
@@ -345,7 +345,7 @@ class Brokers:
     ) -> KafkaConnectorError:
         heard = heard or self._heard
         return KafkaConnectorError(
-            f"{self._where} can't {what} (bootstrap.servers={self._servers}): {said(error)}"
+            f"{self._where} can't {what} (bootstrap.servers={self._servers}): {error_text(error)}"
             f"{heard.reason()}{advice(error, heard)}"
         )
 

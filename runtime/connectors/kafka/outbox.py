@@ -27,8 +27,8 @@ from opchain.runtime.connectors.kafka.client import (
     advice,
     confluent_kafka,
     connection_properties,
+    error_text,
     make_client,
-    said,
 )
 from opchain.runtime.connectors.kafka.producer import Failures, producer_settings, send, size_of
 from opchain.runtime.connectors.outbox import OutboxFile as StagedFile
@@ -351,7 +351,7 @@ class _Sender:
                 "job has its checkpoints, this run must stop. If not, start the job again: it sends what is missing"
             )
         return KafkaConnectorError(
-            f"{self._where} can't send in a transaction ({self._name}): {said(error)}{self._heard.reason()}"
+            f"{self._where} can't send in a transaction ({self._name}): {error_text(error)}{self._heard.reason()}"
             f"{advice(error, self._heard)}"
         )
 

@@ -9,8 +9,8 @@ from opchain.runtime.connectors.kafka.client import (
     KafkaConnectorError,
     advice,
     confluent_kafka,
+    error_text,
     make_client,
-    said,
 )
 from opchain.runtime.errors import add_note, short_repr
 from opchain.runtime.functions.sink import SinkOrigin, SinkWriter
@@ -165,7 +165,7 @@ class Serializer:
                 found = len(described[topic].result().partitions)
             except library.KafkaException as error:
                 raise KafkaConnectorError(
-                    f"{self._where} can't ask for the partitions of topic {topic}: {said(error)}{advice(error)}"
+                    f"{self._where} can't ask for the partitions of topic {topic}: {error_text(error)}{advice(error)}"
                 ) from error
             self._partitions[topic] = found
         return found

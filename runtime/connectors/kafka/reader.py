@@ -65,8 +65,8 @@ class _Open:
             messages = [message for message in messages if message.offset() < behind]
         self.held += messages
 
-    def given(self, count: int) -> list[Any]:
-        """The first messages that are held."""
+    def pop_first(self, count: int) -> list[Any]:
+        """Removes and returns the first messages that are held."""
         messages = self.held[:count]
         del self.held[:count]
         return messages
@@ -133,7 +133,7 @@ class RangeReader:
                         is_alive = len(opened.held) > count
                         heard_at = self._require_life(item, heard_at, is_alive=is_alive)
                         continue
-                yield opened.given(batch_size)
+                yield opened.pop_first(batch_size)
                 heard_at = time.monotonic()
         finally:
             self._drop(item)

@@ -20,9 +20,9 @@ from opchain.runtime.connectors.kafka.client import (
     GROUP,
     KafkaConnectorError,
     confluent_kafka,
+    error_text,
     kafka_datasets,
     make_client,
-    said,
 )
 from opchain.runtime.connectors.kafka.enumerator import (
     KafkaEnumerator,
@@ -378,7 +378,7 @@ class KafkaSource(UnboundedSource[T]):
                 "%r: the offsets of group %s could not be committed: %s; the job itself goes by its checkpoints",
                 self,
                 group,
-                said(error),
+                error_text(error),
             )
 
     # In tasks

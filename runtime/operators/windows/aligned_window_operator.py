@@ -67,7 +67,7 @@ def is_aligned(spec: WindowSpec, *, is_batch: bool) -> bool:
     )
 
 
-class _KeptPane:
+class _FiredPane:
     """A window that has fired, and waits for late records until it is over for good.
 
     `pending` has the keys that are to fire when the watermark reaches the window's end, which is
@@ -99,7 +99,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
         self.size, self.slide, self.offset = assigner.pace
         self.contents = contents_of(self.spec)
         self.panes: dict[int, MutableMapping[Any, Any]] = {}
-        self._kept: dict[int, _KeptPane] = {}
+        self._kept: dict[int, _FiredPane] = {}
         # Starts of windows that are to fire, and of those that are kept, the earliest first.
         self._starts: list[int] = []
         self._retained_starts: list[int] = []
@@ -205,12 +205,12 @@ class AlignedWindowOperator(KeyedWindowOperator):
         self.panes[start] = pane
         heapq.heappush(self._starts, start)
 
-    def _keep(self, start: int, pane: MutableMapping[Any, Any]) -> _KeptPane:
-        kept = self._kept[start] = _KeptPane(pane)
+    def _keep(self, start: int, pane: MutableMapping[Any, Any]) -> _FiredPane:
+        kept = self._kept[start] = _FiredPane(pane)
         heapq.heappush(self._retained_starts, start)
         return kept
 
-    def _await(self, start: int, kept: _KeptPane, key: Any) -> None:
+    def _await(self, start: int, kept: _FiredPane, key: Any) -> None:
         if not kept.pending:
             heapq.heappush(self._starts, start)
         kept.pending[key] = None

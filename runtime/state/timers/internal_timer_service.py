@@ -158,8 +158,8 @@ class InternalTimerService:
         self._target.on_processing_time(time, namespace)
         return True
 
-    def await_anew(self) -> None:
-        """Asks the clock for the first of the timers that wait now."""
+    def register_first_timer(self) -> None:
+        """Registers the first of all timers with the clock, in place of the one registered before."""
         if self._call is not None:
             self._call.cancel()
             self._call = None

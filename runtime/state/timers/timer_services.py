@@ -189,7 +189,7 @@ class TimerServices:
         """Takes in what `snapshot_changes` gave, on top of what was restored from before it."""
         self.restore([changes])
         for service in self._services.values():
-            service.await_anew()
+            service.register_first_timer()
 
     def _restore_whole(self, frames: Sequence[tuple[int, Any]]) -> None:
         found: dict[tuple[str, int], list[tuple[int, int, int, Any, Any]]] = {}

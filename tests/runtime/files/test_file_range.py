@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.files.file_range import FileRange, deal_out
+from opchain.runtime.files.file_range import FileRange, divide_files
 from opchain.runtime.files.file_systems import FileStatus
 
 
@@ -21,7 +21,7 @@ def test_every_byte_is_dealt_out_once_and_in_order(
     sizes: list[int], whole: set[int], parallelism: int
 ) -> None:
     files = [FileStatus(str(number), size) for number, size in enumerate(sizes)]
-    parts = deal_out(files, parallelism, lambda path: int(path) not in whole)
+    parts = divide_files(files, parallelism, lambda path: int(path) not in whole)
     assert len(parts) == parallelism
     found = [
         (path, byte)
