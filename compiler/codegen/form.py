@@ -148,6 +148,11 @@ class Function:
     types: dict[str, StaticType | None] = field(default_factory=dict)
     fresh: set[str] = field(default_factory=set)
 
+    @property
+    def suffix(self) -> str:
+        """What tells names that belong to this function from those of others: "0" for `process_0`."""
+        return self.name.removeprefix("process_")
+
 
 @dataclass(slots=True)
 class Form:
@@ -190,7 +195,7 @@ def add_fallback(
     It is `plain`, or a copy of the function as it is, for records of other types.
     """
     plain = plain or copy.deepcopy(function)
-    plain.name = f"fallback_{function.name.rpartition('_')[2]}"
+    plain.name = f"fallback_{function.suffix}"
     plain.guards, plain.fallback = [], None
     if types is not None:
         plain.types = types

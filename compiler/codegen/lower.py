@@ -13,7 +13,8 @@ Every function of the user's is called, every record counted, every key selected
 
 An operator that emits outside record processing (timers, watermarks, end of input) is called as an object. What
 is downstream of it becomes a function `emit_I`, so each operator's code stands in one place. The same happens to
-the rest of a chain, as a function `run_I`, where blocks nest too deeply for CPython.
+the rest of a chain, as a function `run_I`, where blocks nest too deeply for CPython. A function `fire_I` runs the
+user's function on the keys of a window that fires.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from opchain.compiler.codegen.static_types import (
 from opchain.runtime.errors import one_line_name
 from opchain.runtime.functions.function import has_lifecycle
 from opchain.runtime.functions.process_functions import has_on_timer
+from opchain.runtime.functions.window import ProcessAllWindowFunction, ProcessWindowFunction
 from opchain.runtime.operators.windows.aligned_window_operator import is_aligned
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR
@@ -68,6 +70,7 @@ DEEPEST = 12
 LONGEST = 60
 """Operators in one function."""
 
+_PROCESS_WINDOW = (ProcessWindowFunction, ProcessAllWindowFunction)
 _KEEP_THE_GREATEST = (BoundedOutOfOrderness, MonotonousTimestamps, NoWatermarks)
 
 
@@ -225,6 +228,34 @@ class _Lowering:
         body = self.readers(operator, place, None)
         if body:
             function.body = [_loop(body, has_timestamps=has_times)]
+
+    def _fire_function(self, operator: OperatorProgram) -> None:
+        """The loop over the keys of a window that fires, in place of `WindowEvaluation.emit_all`."""
+        index, spec = operator.index, operator.spec
+        assert isinstance(spec, specs.WindowSpec)
+        function = self._open(
+            f"fire_{index}",
+            "due, window",
+            f"What '{operator.name}' makes of a window",
+            is_batch=True,
+        )
+        function.before = f.statements("timestamp = window.max_timestamp()", index)
+        method = "process" if isinstance(spec.function, _PROCESS_WINDOW) else "apply"
+        owner = self.names.bind(f"self_of_{index}", "attribute", index, "evaluation.function")
+        name = self.names.bind_function(
+            spec.function, "window", str(index), "window_method", index, method
+        )
+        elements, window = f.name(f"elements_{index}"), f.name("window")
+        if method == "process":
+            context = self.names.bind(f"context_{index}", "attribute", index, "evaluation.context")
+            window = f.name(context)
+        key = [] if spec.is_all else [f.name(f"key_{index}")]
+        call = self.call_of(name, spec.function, method, *key, window, elements, owner=owner)
+        place = Place("", "timestamp", in_batch=False)
+        pair = ast.Tuple([f.target(f"key_{index}"), f.target(elements.id)], ast.Store())
+        body = self._emits_results(operator, place, call, by_itself=True)
+        loop = ast.For(pair, f.name("due"), body, [], lineno=0)
+        function.body = f.marked([loop], index)
 
     # Operators
 
@@ -453,18 +484,27 @@ class _Lowering:
         lines: Lines = []
         if place.timestamp is not None:
             lines += f.statements(f"{context}._timestamp = {place.timestamp}", index)
+        call = self.applied(operator, method, place.record, f.name(context))
+        return [
+            *lines,
+            *self._emits_results(operator, place, call, by_itself=_emits_by_timer(operator)),
+        ]
+
+    def _emits_results(
+        self, operator: OperatorProgram, place: Place, call: ast.expr, *, by_itself: bool
+    ) -> Lines:
+        """Emits what a function yielded, as `emit_results` does; `by_itself` calls what is downstream."""
+        index = operator.index
         side: Lines = []
         self.names.bind("is_tagged", "shared")
         if self.emit_sides(operator):
             name = self.names.bind(f"emit_side_{index}", "collect_tagged", index)
             side = f.statements(f"{name}(value_{index}, {place.timestamp})", index)
-        call = self.applied(operator, method, place.record, f.name(context))
         body = None
-        if _emits_by_timer(operator):
+        if by_itself:
             body = f.statements(f"emit_{index}(value_{index}, {place.timestamp})", index)
             self.emit_by_itself(operator)
-        emits = self._emits(operator, place, call, nullable=True, side=side, body=body)
-        return [*lines, *emits]
+        return self._emits(operator, place, call, nullable=True, side=side, body=body)
 
     def keyed_process(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
         """The same with the record's key set."""
@@ -633,6 +673,8 @@ class _Lowering:
         self.emit_by_itself(operator)
         self.emit_sides(operator)
         index = operator.index
+        if spec.function is not None:
+            self._later(f"fire_{index}", lambda: self._fire_function(operator))
         size, slide, offset = spec.assigner.pace  # type: ignore[attr-defined]
         for name in ("plain", "identify", "refuse", "panes", "pane_for", "skip"):
             self.names.bind(f"{name}_{index}", "attribute", index, name)

@@ -22,6 +22,8 @@ _OURS = frozenset(
             "assigner",
             "discard_timer",
             "due",
+            "elements",
+            "fire",
             "event_timers",
             "fallback",
             "fast_dumps",

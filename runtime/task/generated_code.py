@@ -117,7 +117,8 @@ def bind_generated_code(chain: OperatorChain) -> None:
     """Puts the functions of the vertex's generated module into the chain.
 
     `process_N` takes the batches of the head's input N, `emit_I` the records that operator I emits
-    by itself, `emit_I_S` those for its side output number S, `batch_I` what its function makes of a batch.
+    by itself, `emit_I_S` those for its side output number S, `batch_I` what its function makes of a batch, `fire_I` the keys
+    of a window that fires.
     """
     program = chain.program
     assert program.source is not None
@@ -136,6 +137,8 @@ def bind_generated_code(chain: OperatorChain) -> None:
             output.collect = module[f"emit_{index}"]
         if f"batch_{index}" in module:
             chain.operators[index].emit_batch = module[f"batch_{index}"]  # type: ignore[attr-defined]
+        if f"fire_{index}" in module:
+            chain.operators[index].evaluation.fire = module[f"fire_{index}"]  # type: ignore[attr-defined]
         for tag in output.sides:
             output.sides[tag] = module[f"emit_{index}_{side_number(chain, index, tag)}"]
 
@@ -312,6 +315,9 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "sink_timestamps": lambda chain, index: chain.sink_pending[index].timestamps,
     "value": lambda _chain, value: value,
     "function": lambda chain, index: chain.operators[index].function,
+    "window_method": lambda chain, index, method: _method(
+        chain.operators[index].evaluation.function, method
+    ),
     "window_function": lambda chain, index: _window_function(chain.operators[index].spec),
     "attribute_of": lambda chain, path, name: getattr(_found(chain, path), name),
     "global": lambda chain, path, names: _global(_found(chain, path), names),

@@ -89,9 +89,8 @@ def inline_functions(form: Form) -> None:
         function.body = inliner.block(function.body)
         if not inliner.watched:
             continue
-        number = function.name.rpartition("_")[2]
         unchanged = form.names.bind(
-            f"unchanged_{number}", "unchanged", tuple(dict.fromkeys(inliner.watched))
+            f"unchanged_{function.suffix}", "unchanged", tuple(dict.fromkeys(inliner.watched))
         )
         function.guards.append(f.expression(f"{unchanged}()"))
         if function.fallback is None:
@@ -107,7 +106,7 @@ def every_call_is_accounted_for(form: Form) -> None:
 class _Inliner:
     def __init__(self, form: Form, function: Function) -> None:
         self.form = form
-        self.can_watch = function.is_batch and function.name.startswith("process_")
+        self.can_watch = function.is_batch and function.name.startswith(("process_", "fire_"))
         self.watched: list[tuple[Any, ...]] = []
         self._stack: list[Any] = []
         self._refused: list[ast.Call] = []

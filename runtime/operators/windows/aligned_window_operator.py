@@ -218,7 +218,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
     def _fire(self, window: TimeWindow, pane: MutableMapping[Any, Any]) -> None:
         contents = self.contents
         if isinstance(contents, BufferedContents) or self.evaluation.has_function:
-            self._evaluate(window, pane)
+            self.evaluation.emit_all(window, self._due(window, pane))
             return
         output, last = self.output, window.max_timestamp()
         collect = partial(emit_where_read, output) if output.sides else output.collect
@@ -228,17 +228,18 @@ class AlignedWindowOperator(KeyedWindowOperator):
             if result is not None:
                 collect(result, last)
 
-    def _evaluate(self, window: TimeWindow, pane: MutableMapping[Any, Any]) -> None:
+    def _due(self, window: TimeWindow, pane: MutableMapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
+        """The keys of a window and their elements; each key is the current one until the next comes."""
         backend, evaluation = self.backend, self.evaluation
         # With lateness, a function that clears is none of this operator's: see is_aligned.
         clears = evaluation.clears
         elements_of = self.contents.elements
-        emit, set_key = evaluation.for_window(window), backend.set_current_state_key
+        set_key = backend.set_current_state_key
         for self._key, held in pane.items():
             set_key(self._key)
             elements = elements_of(held)
             if elements is not None:
-                emit(backend.current_key, elements)
+                yield backend.current_key, elements
             if clears:
                 evaluation.clear(window)
 

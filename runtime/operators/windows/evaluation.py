@@ -157,39 +157,42 @@ class WindowEvaluation:
     """The window function of one operator, with its output.
 
     `has_function` says whether there is one: without, a window's elements are what comes out.
-    `clears` says that something happens when a window is dropped for good.
+    `clears` says that something happens when a window is dropped for good. `fire` is generated code in place of `emit`
+    for many keys of one window: it takes pairs of key and elements, and the window.
     """
+
+    fire: Callable[[Iterable[tuple[Any, Any]], Window], None] | None = None
 
     def __init__(self, spec: WindowSpec, context: WindowContext, output: Output) -> None:
         function = spec.function
         accept_collectors(function)
-        self._context = context
+        self.context = context
         self._output = output
-        self._function = function
+        self.function = function
         self.has_function = function is not None
         self.clears = has_clear(function)
         self._call = _call_of(function, context, is_all=spec.is_all)
 
     def emit(self, key: Any, window: Window, elements: Iterable[Any]) -> None:
         """Emits what the function makes of a window's elements."""
-        self._context.enter(window)
+        self.context.enter(window)
         emit_results(self._output, self._call(key, window, elements), window.max_timestamp())
 
-    def for_window(self, window: Window) -> Callable[[Any, Iterable[Any]], None]:
-        """`emit` for many keys of one window, one after the other."""
+    def emit_all(self, window: Window, due: Iterable[tuple[Any, Any]]) -> None:
+        """`emit` for many keys of one window, as pairs of key and elements."""
+        self.context.enter(window)
+        if self.fire is not None:
+            self.fire(due, window)
+            return
         call, output, last = self._call, self._output, window.max_timestamp()
-        self._context.enter(window)
-
-        def emit(key: Any, elements: Iterable[Any]) -> None:
+        for key, elements in due:
             emit_results(output, call(key, window, elements), last)
-
-        return emit
 
     def clear(self, window: Window) -> None:
         """Tells the function that the current key's window is dropped for good."""
         if self.clears:
-            self._context.enter(window)
-            self._function.clear(self._context)
+            self.context.enter(window)
+            self.function.clear(self.context)
 
 
 def has_clear(function: Any) -> bool:

@@ -6,11 +6,18 @@ import re
 from typing import Any
 
 import pytest
+from forms import FORMS, failure_of, notes_of, run_form, seen
 
-from opchain.common import Configuration, WatermarkStrategy
+from opchain.common import Configuration, Types, WatermarkStrategy
 from opchain.compiler.passes.pipeline import compile_program
-from opchain.datastream import StreamExecutionEnvironment
-from opchain.datastream.functions import AggregateFunction
+from opchain.datastream import OutputTag, StreamExecutionEnvironment
+from opchain.datastream.functions import (
+    AggregateFunction,
+    ProcessAllWindowFunction,
+    ProcessWindowFunction,
+    WindowFunction,
+)
+from opchain.datastream.state import ValueStateDescriptor
 from opchain.datastream.window import (
     EventTimeSessionWindows,
     PurgingTrigger,
@@ -148,3 +155,107 @@ def test_other_windows_are_called(draw: Any) -> None:
 def test_records_without_time_are_the_operator_s_business() -> None:
     source = source_of(lambda keyed: keyed.window(TEN).reduce(max), has_time=False)
     assert "window_0_0(value, None)" in source
+
+
+OLD = OutputTag("old", Types.INT())
+
+
+class Line(ProcessWindowFunction[Any, Any, Any, Any]):
+    def process(self, key: Any, context: Any, elements: Any) -> Any:
+        for number in elements:
+            yield f"{key} {context.window().start} {number}"
+
+
+class WithState(ProcessWindowFunction[Any, Any, Any, Any]):
+    """Uses keyed state, state of the window, a side output and `clear`."""
+
+    def process(self, key: Any, context: Any, elements: Any) -> Any:
+        fired = context.global_state().get_state(ValueStateDescriptor("fired", Types.INT()))
+        fired.update((fired.value() or 0) + 1)
+        mark = context.window_state().get_state(ValueStateDescriptor("mark", Types.INT()))
+        mark.update(key)
+        if fired.value() > 2:
+            yield OLD, key
+        yield key, fired.value(), sorted(elements)
+
+    def clear(self, context: Any) -> None:
+        mark = context.window_state().get_state(ValueStateDescriptor("mark", Types.INT()))
+        assert mark.value() is not None
+        mark.clear()
+
+
+class OfAll(ProcessAllWindowFunction[Any, Any, Any]):
+    def process(self, context: Any, elements: Any) -> Any:
+        return [(context.window().end, sum(elements), context.current_watermark())]
+
+
+class Applied(WindowFunction[Any, Any, Any, Any]):
+    def apply(self, key: Any, window: Any, inputs: Any) -> Any:
+        if key == 1:
+            return None
+        return [(key, window.max_timestamp(), value) for value in inputs]
+
+
+class Fails(ProcessWindowFunction[Any, Any, Any, Any]):
+    def process(self, key: Any, context: Any, elements: Any) -> Any:
+        for value in elements:
+            yield value // (key - 2)
+
+
+def timed(env: Any) -> Any:
+    strategy: Any = WatermarkStrategy.for_monotonous_timestamps()
+    numbers = env.from_collection(list(range(60)))
+    return numbers.assign_timestamps_and_watermarks(
+        strategy.with_timestamp_assigner(lambda value, _: value)
+    )
+
+
+def test_the_function_of_a_window_is_inlined() -> None:
+    source = source_of(lambda keyed: keyed.window(TEN).aggregate(Count(), Line()))
+    fire = source.split("def fire_0(due, window):\n")[1].split("\n\n\n")[0]
+    assert fire.splitlines()[1:] == [
+        "    timestamp = window.max_timestamp()",
+        "    for key_0, elements_0 in due:",
+        "        for number_0 in elements_0:",
+        "            value_0 = f'{key_0} {context_0.window().start} {number_0}'",
+        "            emit_0(value_0, timestamp)",
+    ]
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda keyed: keyed.window(TEN).aggregate(Count(), Line()),
+        lambda keyed: keyed.window(TEN).process(Line()),
+        lambda keyed: keyed.window(TEN).process(WithState()),
+        lambda keyed: keyed.window(SlidingEventTimeWindows.of(20, 10)).process(WithState()),
+        lambda keyed: keyed.window(TEN).allowed_lateness(5).process(Line()),
+        lambda keyed: keyed.window(TEN).apply(Applied()),
+        lambda keyed: keyed.window_all(TEN).process(OfAll()),
+    ],
+)
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_window_functions_emit_the_same_in_every_form(draw: Any, mode: str) -> None:
+    def drawn(env: Any) -> None:
+        stream = timed(env)
+        is_all = draw.__code__.co_names[0] == "window_all"
+        results = draw(stream if is_all else stream.key_by(lambda value: value % 3))
+        seen(results, "results")
+        seen(results.get_side_output(OLD), "old")
+
+    ran = {form: run_form(drawn, form, mode=mode, batch_size=7) for form in FORMS}
+    assert ran["interpreted"].records("results")
+    for form in FORMS[1:]:
+        for name in ("results", "old"):
+            assert ran[form].subtasks(name) == ran["interpreted"].subtasks(name)
+        assert ran[form].counters() == ran["interpreted"].counters()
+
+
+def test_a_failing_window_function_is_named_the_same_in_every_form() -> None:
+    def drawn(env: Any) -> None:
+        seen(timed(env).key_by(lambda value: value % 3).window(TEN).process(Fails()), "results")
+
+    errors = [failure_of(drawn, form) for form in FORMS]
+    assert [type(error) for error in errors] == [ZeroDivisionError] * len(FORMS)
+    assert len({notes_of(error) for error in errors}) == 1
+    assert ", key 2" in notes_of(errors[0])
