@@ -96,6 +96,17 @@ def test_the_tests_that_the_fault_model_names_exist() -> None:
     assert not {name for name in named if f"def {name}" not in defined}
 
 
+def test_the_files_that_the_architecture_names_exist() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    named = set(re.findall(r"(?<![\w/])[\w/]*[a-z_]+\.py\b", page)) - {"ex.py"}
+    assert len(named) > 40
+    folders = ("compiler", "runtime", "benchmarks", "tests")
+    paths = [
+        f"/{path.relative_to(ROOT)}" for name in folders for path in (ROOT / name).rglob("*.py")
+    ]
+    assert not {name for name in named if not any(path.endswith(f"/{name}") for path in paths)}
+
+
 @pytest.mark.parametrize(
     ("printed", "expected", "same"),
     [

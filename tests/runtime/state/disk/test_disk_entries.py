@@ -1,35 +1,17 @@
 from __future__ import annotations
 
-from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from opchain.runtime.errors import StateError
 from opchain.runtime.functions.state_descriptors import MapStateDescriptor, ValueStateDescriptor
 from opchain.runtime.state.disk import disk_entries
-from opchain.runtime.state.disk.disk_backend import DiskKeyedStateBackend
-from opchain.runtime.state.disk.rocksdb import RocksDBTables
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytest.importorskip("rocksdict")
 
 VALUE: ValueStateDescriptor[Any] = ValueStateDescriptor("value")
 MAP: MapStateDescriptor[Any, Any] = MapStateDescriptor("map")
-
-
-@pytest.fixture
-def backend(tmp_path: Path) -> Iterator[Any]:
-    with closing(
-        DiskKeyedStateBackend(
-            store=RocksDBTables((str(tmp_path),), "the operator"), where="'x' (a.py:1)"
-        )
-    ) as made:
-        made.set_current_key("k")
-        yield made
 
 
 def test_more_than_is_kept_at_hand_comes_back_in_order(

@@ -15,23 +15,11 @@ from opchain.runtime.state.disk.rocksdb import RocksDBTables
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 pytest.importorskip("rocksdict")
 
 VALUE: ValueStateDescriptor[Any] = ValueStateDescriptor("value")
-
-
-@pytest.fixture
-def backend(tmp_path: Path) -> Iterator[Any]:
-    with closing(
-        DiskKeyedStateBackend(
-            store=RocksDBTables((str(tmp_path),), "the operator"), where="'x' (a.py:1)"
-        )
-    ) as made:
-        made.set_current_key("k")
-        yield made
 
 
 def test_a_key_group_in_several_frames_is_read_by_either_backend(

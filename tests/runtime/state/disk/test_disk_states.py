@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -14,13 +13,7 @@ from opchain.runtime.functions.state_descriptors import (
     ValueStateDescriptor,
 )
 from opchain.runtime.state.disk import disk_states
-from opchain.runtime.state.disk.disk_backend import DiskKeyedStateBackend
-from opchain.runtime.state.disk.rocksdb import RocksDBTables
 from opchain.runtime.state.keyed.hash_map_states import STATES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytest.importorskip("rocksdict")
 
@@ -42,17 +35,6 @@ class Gather(AggregateFunction[Any, Any, Any]):
 
     def merge(self, acc_a: Any, acc_b: Any) -> Any:
         return acc_a + acc_b
-
-
-@pytest.fixture
-def backend(tmp_path: Path) -> Iterator[Any]:
-    with closing(
-        DiskKeyedStateBackend(
-            store=RocksDBTables((str(tmp_path),), "the operator"), where="'x' (a.py:1)"
-        )
-    ) as made:
-        made.set_current_key("k")
-        yield made
 
 
 def test_values_are_copied_in_and_out(backend: Any) -> None:

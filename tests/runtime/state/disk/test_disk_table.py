@@ -1,30 +1,12 @@
 from __future__ import annotations
 
-from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from opchain.runtime.state.disk.disk_backend import DiskKeyedStateBackend
-from opchain.runtime.state.disk.rocksdb import RocksDBTables
 from opchain.runtime.state.keyed.keyed_backend import VOID
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 pytest.importorskip("rocksdict")
-
-
-@pytest.fixture
-def backend(tmp_path: Path) -> Iterator[Any]:
-    with closing(
-        DiskKeyedStateBackend(
-            store=RocksDBTables((str(tmp_path),), "the operator"), where="'x' (a.py:1)"
-        )
-    ) as made:
-        made.set_current_key("k")
-        yield made
 
 
 def test_a_namespace_that_is_left_leaves_nothing_on_disk(backend: Any) -> None:
