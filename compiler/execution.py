@@ -138,12 +138,13 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
     dependencies = job_dependencies(program)
     is_endless = has_no_end(job)
     keeps_state = _keeps_state(program.settings, job, is_endless=is_endless)
-    _warn_of_settings(program, job.job_name, is_endless=is_endless or keeps_state)
+    is_live = program.settings.target == "local" and (is_endless or _has_running_sources(job))
+    _warn_of_settings(program, job.job_name, is_endless=is_endless or keeps_state or is_live)
     restarts = restart_strategy(program.settings)
     run: JobRun
     if program.settings.target == "local":
         refuse_dataframes(job, "this one runs in this process (execution.target = local)")
-        if keeps_state or (is_endless and runs_in_epochs(program, job)):
+        if keeps_state or (is_live and runs_in_epochs(program, job)):
             from opchain.runtime.local.epoch_run import local_epoch_run  # noqa: PLC0415 - only what is used is loaded
 
             run = local_epoch_run(
@@ -340,6 +341,12 @@ def restart_strategy(settings: JobSettings) -> RestartStrategy:
             jitter=settings.exponential_delay_jitter,
         )
     return RestartStrategy()
+
+
+def _has_running_sources(job: JobProgram) -> bool:
+    from opchain.runtime.local.live_run import running_sources  # noqa: PLC0415 - likewise
+
+    return bool(running_sources(job))
 
 
 def has_no_end(job: JobProgram) -> bool:

@@ -43,6 +43,7 @@ from opchain.runtime.checkpoint.metadata import read_metadata
 from opchain.runtime.checkpoint.storage import CheckpointStorage
 from opchain.runtime.errors import CheckpointError
 from opchain.runtime.files.file_systems import FileStatus, FileSystem, FolderContent, joined
+from opchain.runtime.shipping.functions import ship_vertices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -77,7 +78,9 @@ def simulated_job() -> JobProgram:
         counted = rows.key_by(lambda row: row[0]).process(Count()).uid("count")
         counted.sink_to(sink.build()).uid("numbers")
 
-    return job_of(drawn, parallelism=2, max_parallelism=2)
+    job = job_of(drawn, parallelism=2, max_parallelism=2)
+    ship_vertices(job)  # cloudpickle draws an id for a class when it pickles it for the first time
+    return job
 
 
 def rows_of(batch: int) -> list[tuple[str, int, int]]:

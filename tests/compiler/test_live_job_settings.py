@@ -13,6 +13,7 @@ from opchain.compiler.graph.plan import made
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.connectors.base import Source
+from opchain.datastream.functions import SourceFunction
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.client import JobStatus
@@ -122,3 +123,29 @@ def test_nothing_is_said_where_nothing_was_asked_for(caplog: pytest.LogCaptureFi
     assert not has_epochs(endless({}))
     assert not has_epochs(endless({}, Forever()))
     assert caplog.messages == []
+
+
+class Counts(SourceFunction):
+    """Ends, and does not say so."""
+
+    def run(self, ctx: Any) -> None:
+        ctx.collect(1)
+
+    def cancel(self) -> None:
+        """Has ended by then."""
+
+
+def test_a_source_function_has_no_checkpoints_and_the_warning_says_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    configuration = Configuration()
+    configuration.set_string("execution.target", "local")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.enable_checkpointing(5_000)
+    env.add_source(Counts(), "counts").print()
+    with caplog.at_level(logging.WARNING, "opchain.job"):
+        env.execute("counts")
+    (message,) = caplog.messages
+    assert message.startswith("job 'counts' runs in this process without checkpoints: ")
+    assert "is a SourceFunction" in message
+    assert message.endswith("execution.checkpointing.interval = 5000 will do nothing")
