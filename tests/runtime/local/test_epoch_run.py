@@ -558,7 +558,7 @@ def test_from_an_earlier_checkpoint_the_later_epochs_read_the_same_again(tmp_pat
     with pytest.raises(CorruptCheckpointError, match=f"checkpoint {last.epoch - 1} is whole"):
         run(1)
     earlier = f"{storage.url}/chk-{last.epoch - 1}"
-    reached = run(100, {"execution.state-recovery.path": earlier})
+    reached = run(len(before) + 100, {"execution.state-recovery.path": earlier})
     assert reached.epochs[0].epoch == last.epoch
     found = written(tmp_path)
     require_exact(found)
