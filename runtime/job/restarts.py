@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import random
+import textwrap
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -168,16 +169,16 @@ class Restarts:
                 )
             raise failure
         self.count += 1
+        problem = [f"{type(failure).__name__}: {failure}", *getattr(failure, "__notes__", ())]
         _LOG.warning(
-            "job '%s' failed (%s: %s); restart %d follows in %d ms %s (%s)",
+            "job '%s' failed; restart %d follows in %d ms %s (%s)\n%s",
             self._job_name,
-            type(failure).__name__,
-            failure,
             self.count,
             delay_ms,
             self._start,
             self.strategy,
-            exc_info=failure,
+            textwrap.indent("\n".join(problem), "  "),
+            exc_info=failure if _LOG.isEnabledFor(logging.INFO) else None,
         )
         self.failures.append(
             RestartedFailure(failure.with_traceback(None), self._now_ms(), self.count, delay_ms)

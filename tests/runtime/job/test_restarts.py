@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import queue
+import re
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -167,6 +168,21 @@ class Told(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if "follows in" in record.getMessage():
             self.messages.put(record.getMessage())
+
+
+def test_the_log_names_failure_operator_and_record_in_few_lines(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    env = restarting(3)
+    numbers = env.from_collection([7]).map(FailsThreeTimes())
+    assert list(numbers.execute_and_collect()) == [(7, 3)]
+    told = [record for record in caplog.records if "follows in" in record.getMessage()]
+    assert [record.exc_info for record in told] == [None] * 3
+    first, *problem = told[0].getMessage().splitlines()
+    assert first.startswith("job 'DataStream Collect' failed; restart 1 follows in 1 ms")
+    assert problem[0] == "  ValueError: attempt 0"
+    assert re.fullmatch(r"  in 'Map' \(test_restarts.py:\d+\), at record 7", problem[1])
+    assert len(problem) == 3  # and the task
 
 
 def test_the_log_says_that_an_unbounded_job_in_process_loses_its_state() -> None:
