@@ -23,9 +23,10 @@ from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import AggregateFunction, StreamExecutionEnvironment
 from opchain.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
 from opchain.runtime.connectors.discard import DiscardingSink
-from opchain.runtime.operators import registry, specs
+from opchain.runtime.operators import registry
 from opchain.runtime.operators.registry import create_window_operator
 from opchain.runtime.operators.windows.window_operator import WindowOperator
+from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.task.stream_task import StreamTask
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Duration, Time and Instant of PyFlink, and TimeDomain, the clock that a timer follows."""
+"""Duration, Time and Instant of PyFlink, TimeDomain (the clock that a timer follows), and the bounds of timestamps."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ from datetime import timedelta
 from enum import Enum
 from functools import total_ordering
 from typing import Any
+
+MAX_LONG_VALUE = 2**63 - 1
+"""The timestamp of the last watermark: nothing comes after it."""
+
+MIN_LONG_VALUE = -(2**63)
+"""The timestamp of a record that has none, and the watermark before any other."""
 
 _NANOS_PER_MILLI = 1_000_000
 _NANOS_PER_SECOND = 1_000_000_000

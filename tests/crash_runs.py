@@ -31,14 +31,13 @@ from opchain.datastream.connectors.file_system import BucketAssigner, FileSink
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ListStateDescriptor, ValueStateDescriptor
 from opchain.datastream.window import TumblingEventTimeWindows
-from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
+from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator, lineage_of
 from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.checkpoint.fall_back import fall_back
 from opchain.runtime.checkpoint.metadata import latest_checkpoint
-from opchain.runtime.checkpoint.retention import lineage_of
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.epochs.delivered_sources import deliveries_of, unbounded_sources
-from opchain.runtime.epochs.epoch_history import EpochHistory
+from opchain.runtime.epochs.epoch_progress import EpochHistory
 from opchain.runtime.epochs.local_epochs import LocalEpochs
 from opchain.runtime.job.collected_records import CollectedRecords
 from opchain.runtime.job.epochs import Epochs

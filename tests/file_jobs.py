@@ -25,7 +25,7 @@ from opchain.datastream.formats.parquet import (
     ParquetBulkWriters,
     ParquetColumnarRowInputFormat,
 )
-from opchain.runtime.formats.file_format import BulkFormat
+from opchain.runtime.formats.text_lines import BulkFormat
 from opchain.table import DataTypes
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from opchain.runtime.types.serialization import BulkWriterFactory, Encoder
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from opchain.runtime.formats.file_format import FileFormat
+    from opchain.runtime.formats.text_lines import FileFormat
     from opchain.runtime.types.output_tag import OutputTag
 
 

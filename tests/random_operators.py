@@ -27,7 +27,7 @@ from opchain.datastream.functions import (
     SourceFunction,
 )
 from opchain.runtime.connectors.collection import NumberSequenceSource
-from opchain.runtime.constants import MIN_LONG_VALUE
+from opchain.runtime.time import MIN_LONG_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

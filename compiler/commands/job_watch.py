@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from opchain.compiler.interception import StartedJob
-    from opchain.runtime.epochs.epoch_history import EpochHistory
-    from opchain.runtime.epochs.epoch_progress import EpochProgress
+    from opchain.runtime.epochs.epoch_progress import EpochHistory, EpochProgress
     from opchain.runtime.measurements.task_metrics import TaskMetrics
     from opchain.runtime.reporting.samples import Sample
 

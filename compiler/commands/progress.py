@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
     from opchain.compiler.interception import StartedJob
-    from opchain.runtime.epochs.epoch_history import EpochHistory
+    from opchain.runtime.epochs.epoch_progress import EpochHistory
     from opchain.runtime.job.progress import StageProgress
     from opchain.runtime.measurements.task_metrics import TaskMetrics
 

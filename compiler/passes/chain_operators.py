@@ -1,9 +1,13 @@
 """StreamGraph -> chained edges -> chains: asks CHAINING_RULES about every edge, and explains the answers.
 
-The chains are the components of the StreamGraph's subgraph of chained edges, each a tree below its head. They come in
+The chains are the components of the StreamGraph's subgraph of chained edges, each a tree below its head. They are in
 the order in which Flink creates their vertices. Flink: `setChaining` and `createChain` of
 `StreamingJobGraphGenerator`, one recursion that collects operators, starts new chains at edges that are cut, and
 creates each vertex after all of its consumers.
+
+In a dynamic graph, the numbers of subtasks may still change, so a forward partitioner is provisional until the chains
+are known. `set_partitioners` keeps it inside a chain, and replaces it between chains by RESCALE, or by the HASH that it
+stood for. Flink: `tryConvertPartitionerForDynamicGraph`.
 """
 
 from __future__ import annotations
@@ -15,7 +19,8 @@ from typing import TYPE_CHECKING
 import networkx as nx
 
 from opchain.compiler.graph.job_graph import Chain
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.partitioner import Partitioner, PartitionerKind
+from opchain.compiler.graph.plan import JobGraphError, made
 from opchain.compiler.graph.stream_graph import sources_of
 from opchain.compiler.passes.chaining_rules import CHAINING_RULES, Link, is_chained
 from opchain.runtime.errors import InternalError
@@ -190,3 +195,61 @@ def _consumers_first(chains: dict[int, Chain], entries: list[int]) -> Iterator[i
     )
     order: Iterator[int] = nx.dfs_postorder_nodes(quotient, _ENTRY)
     return (head for head in order if head != _ENTRY)
+
+
+_FORWARD = Partitioner(PartitionerKind.FORWARD)
+_RESCALE = Partitioner(PartitionerKind.RESCALE)
+_ONLY_WISHED_FOR = (
+    PartitionerKind.FORWARD_FOR_UNSPECIFIED,
+    PartitionerKind.FORWARD_FOR_CONSECUTIVE_HASH,
+)
+
+
+def set_partitioners(plan: Plan) -> Plan:
+    """Fills `partitioners`: those that replace the stream edge's, by edge index.
+
+    Raises:
+        JobGraphError: One of the two internal forwards outside a dynamic graph.
+    """
+    graph = made(plan.stream_graph)
+    chained_edges, chained_sources = made(plan.chained_edges), made(plan.chained_sources)
+    replaced: dict[int, Partitioner] = {}
+    for edge in graph.edges():
+        kind = edge.partitioner.kind
+        if kind not in _ONLY_WISHED_FOR:
+            continue
+        is_inside_head = edge.source in chained_sources
+        if not is_inside_head or kind is PartitionerKind.FORWARD_FOR_CONSECUTIVE_HASH:
+            _check_dynamic(graph, edge)
+        if is_inside_head:
+            continue  # it never meets the network, and Flink leaves it alone
+        if edge.index in chained_edges:
+            replaced[edge.index] = _FORWARD
+        elif kind is PartitionerKind.FORWARD_FOR_UNSPECIFIED:
+            replaced[edge.index] = _RESCALE
+        else:
+            replaced[edge.index] = Partitioner(PartitionerKind.HASH, key_by=edge.partitioner.key_by)
+    return replace(plan, partitioners=replaced)
+
+
+def cut_edges_have_real_partitioners(plan: Plan) -> None:
+    """The invariant: between vertices there are no wishes left, and inside them nothing moves."""
+    chained_edges = made(plan.chained_edges)
+    for edge in made(plan.stream_graph).edges():
+        partitioner = plan.partitioner(edge.index)
+        if edge.index in chained_edges:
+            if not partitioner.is_forward:
+                raise InternalError(f"chained edge {edge} has partitioner {partitioner.kind.value}")
+        elif partitioner.is_forward and partitioner.kind is not PartitionerKind.FORWARD:
+            raise InternalError(f"cut edge {edge} still has partitioner {partitioner.kind.value}")
+
+
+def _check_dynamic(graph: StreamGraph, edge: StreamEdge) -> None:
+    if not graph.is_dynamic:
+        mode = "a batch job without it" if graph.is_batch else "a streaming job"
+        kind = edge.partitioner.kind.value.lower().replace("_", "-")
+        raise JobGraphError(
+            f"the edge from {graph.node(edge.source).label} to {graph.node(edge.target).label} is "
+            f"{kind}, which the adaptive batch scheduler decides on, but this is {mode}; use "
+            "forward() or key_by()"
+        )

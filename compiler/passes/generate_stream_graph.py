@@ -1,14 +1,18 @@
-"""Program -> StreamGraph: transformations become nodes; unions, partitionings and side outputs edges.
+"""Program -> StreamGraph: transformations become nodes; unions, partitionings and side outputs become edges.
 
-Flink: `StreamGraphGenerator` with its `TransformationTranslator`s. The order of translation decides
-ids and edge order, and through them operator ids, so it is Flink's: registered transformations in the
-order of the calls, each behind its inputs. Flink recurses; here the order is a list, made first, so
-that a chain of a hundred thousand operators needs no stack.
+Flink: `StreamGraphGenerator` with its `TransformationTranslator`s. The order of translation decides the ids of nodes
+and the order of edges, and so operator ids. It is Flink's order: registered transformations in the order of the calls,
+each after its inputs. Flink recurses. This pass makes a list first, so that a chain of 100,000 operators needs no
+stack.
+
+The configuration may set attributes of single operators: `counts.parallelism = 8`. They are applied to the nodes.
 """
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import networkx as nx
@@ -27,18 +31,18 @@ from opchain.compiler.graph.transformation import (
     Transformation,
     UnionTransformation,
 )
-from opchain.compiler.passes.operator_settings import operator_settings, with_settings
 from opchain.runtime.connectors.cached_records import CacheSink
 from opchain.runtime.errors import InternalError
 from opchain.runtime.functions.source_sink_functions import TwoPhaseSinkFunction
 from opchain.runtime.program import operator_specs as specs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from opchain.compiler.graph.partitioner import KeyBy
     from opchain.compiler.graph.plan import Plan, Program
     from opchain.runtime.types.output_tag import OutputTag
+
 
 DEFAULT_SLOT_SHARING_GROUP = "default"
 _DEFAULT_JOB_NAMES = {True: "Flink Batch Job", False: "Flink Streaming Job"}
@@ -421,3 +425,127 @@ def _forward_refusal(source: StreamNode, target: StreamNode) -> str:
         f"{target.parallelism}, but forward(), or reinterpreting a stream as keyed, keeps every record "
         "in its task; give both the same parallelism, or use rebalance(), rescale() or key_by()"
     )
+
+
+_CHAINING = {
+    "always": ChainingStrategy.ALWAYS,
+    "head": ChainingStrategy.HEAD,
+    "never": ChainingStrategy.NEVER,
+}
+
+
+def operator_settings(
+    transformations: Sequence[Transformation], settings: Mapping[str, str]
+) -> dict[Transformation, dict[str, str]]:
+    """Which operator gets which settings.
+
+    Args:
+        transformations: All of the program.
+        settings: Values by `OPERATOR.SETTING`; OPERATOR is a uid or a name.
+
+    Raises:
+        StreamGraphError: No operator or more than one has the name, or there is no such setting.
+    """
+    found: dict[Transformation, dict[str, str]] = {}
+    if not settings:
+        return found
+    operators = [
+        item
+        for item in transformations
+        if isinstance(item, (OperatorTransformation, SinkTransformation))
+    ]
+    for key, value in settings.items():
+        name, _, setting = key.rpartition(".")
+        if setting not in _SETTERS:
+            raise StreamGraphError(
+                f"operator setting {key} = {value}: there is no setting '{setting}'; there are "
+                f"{', '.join(_SETTERS)}"
+            )
+        found.setdefault(_operator(operators, name, f"{key} = {value}"), {})[setting] = value
+    return found
+
+
+def with_settings(transformation: Transformation, settings: Mapping[str, str]) -> Transformation:
+    """A copy with the settings; the user's own stays as it was drawn.
+
+    Raises:
+        StreamGraphError: A value does not fit.
+    """
+    if not settings:
+        return transformation
+    changed = copy(transformation)
+    for setting, value in settings.items():
+        _apply(changed, setting, value)
+    return changed
+
+
+def _apply(operator: Transformation, setting: str, value: str) -> None:
+    try:
+        _SETTERS[setting](operator, value)
+    except (ValueError, KeyError) as error:
+        expected = "always, head or never" if setting == "chaining" else "a number"
+        raise StreamGraphError(
+            f"'{operator.name}' ({operator.call_site}): the operator setting {setting} is {value!r}; it must be "
+            f"{expected}"
+        ) from error
+
+
+def _operator(operators: Sequence[Transformation], name: str, setting: str) -> Transformation:
+    by_uid = [operator for operator in operators if operator.uid == name]
+    found = by_uid or [operator for operator in operators if operator.name == name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        places = ", ".join(str(operator.call_site) for operator in found)
+        raise StreamGraphError(
+            f"operator setting {setting}: {len(found)} operators are named '{name}' ({places}); give the operator a "
+            "uid in the program, and use that"
+        )
+    names = sorted({operator.uid or operator.name for operator in operators})
+    close = get_close_matches(name, names, n=1)
+    hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(names)}"
+    raise StreamGraphError(
+        f"operator setting {setting}: no operator has the uid or the name '{name}'; {hint}"
+    )
+
+
+def _set_parallelism(operator: Any, value: str) -> None:
+    operator.set_parallelism(int(value))
+
+
+def _set_max_parallelism(operator: Any, value: str) -> None:
+    operator.set_max_parallelism(int(value))
+
+
+def _set_name(operator: Any, value: str) -> None:
+    operator.name = value
+
+
+def _set_uid(operator: Any, value: str) -> None:
+    operator.uid = value
+
+
+def _set_chaining(operator: Any, value: str) -> None:
+    operator.chaining_strategy = _CHAINING[value.lower()]
+
+
+def _set_buffer_timeout(operator: Any, value: str) -> None:
+    timeout = int(value)
+    if timeout < -1:
+        raise ValueError(value)
+    operator.buffer_timeout = timeout
+
+
+def _set_slot_sharing_group(operator: Any, value: str) -> None:
+    operator.slot_sharing_group = value
+
+
+_SETTERS: dict[str, Callable[[Any, str], None]] = {
+    "parallelism": _set_parallelism,
+    "max-parallelism": _set_max_parallelism,
+    "name": _set_name,
+    "uid": _set_uid,
+    "chaining": _set_chaining,
+    "buffer-timeout": _set_buffer_timeout,
+    "slot-sharing-group": _set_slot_sharing_group,
+}

@@ -17,14 +17,12 @@ from opchain.compiler.graph.plan import Plan, Program
 from opchain.compiler.passes import (
     assemble_programs,
     assign_operator_ids,
-    assign_slot_sharing_groups,
     chain_operators,
     create_job_graph,
     generate_code,
     generate_stream_graph,
     place_stages,
     set_dynamic_parallelism,
-    set_partitioners,
     share_data_sets,
 )
 
@@ -58,8 +56,8 @@ PASSES: tuple[Pass, ...] = (
     ),
     Pass(
         "partitioners",
-        set_partitioners.set_partitioners,
-        set_partitioners.cut_edges_have_real_partitioners,
+        chain_operators.set_partitioners,
+        chain_operators.cut_edges_have_real_partitioners,
     ),
     Pass("chains", chain_operators.form_chains, chain_operators.every_operator_is_in_one_chain),
     Pass(
@@ -75,8 +73,8 @@ PASSES: tuple[Pass, ...] = (
     Pass("vertex-order", create_job_graph.sort_vertices, create_job_graph.producers_come_first),
     Pass(
         "slot-groups",
-        assign_slot_sharing_groups.assign_slot_sharing_groups,
-        assign_slot_sharing_groups.every_vertex_is_in_a_group,
+        place_stages.assign_slot_sharing_groups,
+        place_stages.every_vertex_is_in_a_group,
     ),
     Pass("vertex-names", create_job_graph.name_vertices, create_job_graph.every_vertex_has_a_name),
     Pass(

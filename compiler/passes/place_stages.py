@@ -1,18 +1,19 @@
-"""Places vertices in stages, and the tasks of a stage in slots. A slot is one task of Spark.
+"""Slot sharing groups, and the stage and slot of every task. A slot is one Spark task.
 
-As in Flink (`SlotSharingExecutionSlotAllocator`), a slot holds at most one subtask of each vertex of one slot
-sharing group, and a group needs as many slots as its widest vertex has subtasks. So subtask s goes to slot s
-of its group; the groups of a stage follow one another, by their first vertices. A slot's tasks run one after
-another, since a stage has no edges: two vertices of parallelism 2 keep two cores as busy in two slots as in
-four, and a task of Spark's takes 40 to 70 ms before it does anything. Where there are more cores than slots,
-the vertices that should run side by side are put into groups of their own, as they are in Flink.
+A named slot sharing group is one group. The group `default` is one group in a streaming job. In a batch job, where
+vertices run one after another, there is one default group per pipelined region (Flink: `setSlotSharing` and
+`buildVertexRegionSlotSharingGroups` of `StreamingJobGraphGenerator`). Slots follow the name alone.
 
-In batch mode Flink numbers its default group by regions, whose slots later regions take over; here the name
-alone counts.
+As in Flink (`SlotSharingExecutionSlotAllocator`), a slot holds at most one subtask of each vertex of one slot sharing
+group, and a group needs as many slots as its widest vertex has subtasks. So subtask s goes to slot s of its group. The
+groups of a stage follow one another, ordered by their first vertices. The tasks of a slot run one after another, since
+a stage has no edges: two vertices of parallelism 2 keep two cores as busy in two slots as in four, and a Spark task
+costs 40 to 70 ms before it does anything. If there are more cores than slots, vertices that should run side by side
+are put into separate groups, as in Flink.
 
-A buffer for a later stage than the next passes through as opaque bytes. So a vertex with fewer inputs
-than outputs, above all a source, is moved to just before its first consumer; one with fewer outputs
-stays right behind its producers. Sources of DataFrames are in the first stage, whose input they are.
+A buffer for a later stage than the next passes through as opaque bytes. So a vertex with fewer inputs than outputs,
+such as a source, is placed just before its first consumer. A vertex with fewer outputs is placed right after its
+producers. Sources of DataFrames are in the first stage, whose input they are.
 """
 
 from __future__ import annotations
@@ -21,9 +22,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import networkx as nx
+from networkx.utils import UnionFind
 
 from opchain.compiler.graph.execution_plan import Exchange, ExecutionPlan, PlacedVertex, Stage
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.job_graph import ResultPartitionType
+from opchain.compiler.graph.plan import JobGraphError, made
+from opchain.compiler.passes.generate_stream_graph import DEFAULT_SLOT_SHARING_GROUP
 from opchain.runtime.connectors.dataframe_source import SparkRowSource
 from opchain.runtime.errors import InternalError
 from opchain.runtime.state.keys.key_groups import default_max_parallelism
@@ -33,6 +37,66 @@ if TYPE_CHECKING:
 
     from opchain.compiler.graph.job_graph import JobEdge, JobGraph, JobVertex
     from opchain.compiler.graph.plan import Plan
+    from opchain.compiler.graph.stream_graph import StreamNode
+
+
+_HYBRIDS = (ResultPartitionType.HYBRID_FULL, ResultPartitionType.HYBRID_SELECTIVE)
+
+
+def assign_slot_sharing_groups(plan: Plan) -> Plan:
+    """Fills `slot_groups`: numbers counted from 0 in topological order; equal means one group.
+
+    Raises:
+        JobGraphError: A named group in a job with a hybrid exchange.
+    """
+    graph, order = made(plan.stream_graph), made(plan.vertex_order)
+    regions = _pipelined_regions(plan)
+    has_hybrid_exchange = _has_hybrid_exchange(plan)
+    numbers: dict[str | int, int] = {}
+    groups: dict[int, int] = {}
+    for head in order:
+        name = graph.node(head).slot_sharing_group
+        group: str | int = name
+        if name != DEFAULT_SLOT_SHARING_GROUP:
+            if has_hybrid_exchange:
+                raise JobGraphError(_hybrid_refusal(graph.node(head)))
+        elif graph.is_batch:
+            group = regions[head]
+        groups[head] = numbers.setdefault(group, len(numbers))
+    return replace(plan, slot_groups=groups)
+
+
+def every_vertex_is_in_a_group(plan: Plan) -> None:
+    """The invariant."""
+    if set(made(plan.slot_groups)) != set(made(plan.vertex_order)):
+        raise InternalError("a vertex has no slot sharing group")
+
+
+def _pipelined_regions(plan: Plan) -> UnionFind[int]:
+    """Vertices that must run at the same time, because one reads what the other is writing."""
+    regions: UnionFind[int] = UnionFind(made(plan.vertex_order))
+    for producer, data_sets in made(plan.data_sets).items():
+        for data_set in data_sets:
+            if data_set.result_partition_type is ResultPartitionType.PIPELINED_BOUNDED:
+                for edge in data_set.edges:
+                    regions.union(producer, edge.target)
+    return regions
+
+
+def _has_hybrid_exchange(plan: Plan) -> bool:
+    return any(
+        data_set.result_partition_type in _HYBRIDS
+        for data_sets in made(plan.data_sets).values()
+        for data_set in data_sets
+    )
+
+
+def _hybrid_refusal(node: StreamNode) -> str:
+    return (
+        f"{node.label} is in slot sharing group '{node.slot_sharing_group}', but the job has hybrid "
+        "exchanges, which know only the group 'default'; drop the group, or use shuffle mode "
+        "ALL_EXCHANGES_BLOCKING"
+    )
 
 
 def shared_slots(vertices: Sequence[PlacedVertex]) -> tuple[tuple[int, ...], ...]:

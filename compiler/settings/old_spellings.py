@@ -13,14 +13,12 @@ from datetime import timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from opchain.compiler.settings.checkpoint_storage import (
-    CheckpointStorage,
-    FileSystemCheckpointStorage,
-    JobManagerCheckpointStorage,
-)
 from opchain.compiler.settings.state_backend import (
+    CheckpointStorage,
     EmbeddedRocksDBStateBackend,
+    FileSystemCheckpointStorage,
     HashMapStateBackend,
+    JobManagerCheckpointStorage,
 )
 from opchain.runtime.time import Duration
 

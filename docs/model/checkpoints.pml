@@ -294,7 +294,7 @@ proctype Driver() {
         :: was_dropped -> replaced[e] = 0
         :: else
         fi;
-        /* retention.py */
+        /* coordinator.py */
         latest = e;
 #ifdef FALLBACK
         k = e - 1;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.constants import MIN_LONG_VALUE
+from opchain.runtime.time import MIN_LONG_VALUE
 from opchain.runtime.watermarks.generators import WatermarkGenerator
 
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from opchain.reexports import reexports
-from opchain.runtime.constants import DEFAULT_OUTPUT_TAG, MAX_LONG_VALUE, MIN_LONG_VALUE
+from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
+from opchain.runtime.types.output_tag import DEFAULT_OUTPUT_TAG
 
 __all__ = [
     "DEFAULT_OUTPUT_TAG",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opchain.compiler.settings.checkpoint_storage import (
+from opchain.compiler.settings.state_backend import (
     CheckpointStorage,
     CustomCheckpointStorage,
     FileSystemCheckpointStorage,

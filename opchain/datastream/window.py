@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from opchain.reexports import reexports
-from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.functions.window import (
     CountWindow,
     CountWindowSerializer,
@@ -13,6 +12,7 @@ from opchain.runtime.functions.window import (
     TimeWindowSerializer,
     Window,
 )
+from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.windows.assigners import MergingWindowAssigner, WindowAssigner
 from opchain.runtime.windows.data_triggers import (
     CountTrigger,

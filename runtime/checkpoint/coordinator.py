@@ -1,4 +1,4 @@
-"""The life of checkpoints on the driver: begun, acknowledged by every task, completed in one step, retained.
+"""Checkpoints on the driver: begun, acknowledged by every task, completed in one step, retained, deleted.
 
     coordinator = CheckpointCoordinator.open(storage, job_name, run_id)   # refuses a second run
     latest = coordinator.latest()                                         # start from here
@@ -7,17 +7,27 @@
     metadata = coordinator.complete(pending, operators, sources=..., plan=...)   # one publish
     coordinator.close()
 
-A checkpoint is complete when its metadata is published, and not before; whoever dies at any point leaves
-the last complete one as it was. Observers hear of it after that: this is where sinks commit, again where
-they did before, since a run that dies in between starts with `latest`, whose committables are in it.
+A checkpoint is complete as soon as its metadata is published. Until then, the last complete checkpoint stays as it
+was, whatever process dies. Sinks commit after the checkpoint is complete. If the run dies before that, the next run
+commits: it starts with `latest`, which contains the committables.
 
-Flink: `CheckpointCoordinator`, `PendingCheckpoint`, `CompletedCheckpointStore`.
+A state file may belong to many checkpoints. It is deleted with the last checkpoint that refers to it. Files without
+a checkpoint are left by failed attempts and failed epochs. They are deleted once their epoch or a later one is
+complete: a task only appends to files of the last epoch that it wrote, and the checkpoint refers to those.
+
+The id of the directory (its *lineage*) is a file. Sinks mark hidden output with it until they commit. Only one run at a
+time holds the directory's lease. So hidden output that has the mark, and is not in the last checkpoint, belongs to no
+run and can be removed.
+
+Flink: `CheckpointCoordinator`, `PendingCheckpoint`, `DefaultCompletedCheckpointStore`, `SharedStateRegistry`.
 """
 
 from __future__ import annotations
 
 import logging
 import math
+import re
+import uuid
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
@@ -38,18 +48,24 @@ from opchain.runtime.checkpoint.metadata import (
     latest_checkpoint,
     read_metadata,
 )
-from opchain.runtime.checkpoint.retention import drop_checkpoint, sweep
 from opchain.runtime.checkpoint.run_lease import RunLease
-from opchain.runtime.errors import CheckpointError, CheckpointInUseError, CorruptCheckpointError
+from opchain.runtime.checkpoint.state_files import FOLDER
+from opchain.runtime.errors import (
+    CheckpointError,
+    CheckpointInUseError,
+    CorruptCheckpointError,
+    short_repr,
+)
 from opchain.runtime.mailbox.timer_service import wall_clock_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from opchain.runtime.checkpoint.epoch import RecordedTask
     from opchain.runtime.checkpoint.metadata import Committable, OperatorMetadata, SourcePosition
     from opchain.runtime.checkpoint.state_files import TaskState
     from opchain.runtime.checkpoint.storage import CheckpointStorage
+
 
 _SHOWN_TASKS = 10
 
@@ -463,3 +479,78 @@ class CheckpointCoordinator:
                 self.sweep()
         except OSError as error:
             _LOG.warning("cannot delete old checkpoint files of %s: %s", self._storage.url, error)
+
+
+_FILE = "lineage"
+_ID = re.compile(rb"[0-9a-f]{32}")
+
+
+def lineage_of(storage: CheckpointStorage) -> str:
+    """The id of a directory, which gets one where it has none; whoever calls holds the lease."""
+    try:
+        return _read(storage)
+    except FileNotFoundError:
+        lineage = uuid.uuid4().hex
+    try:
+        storage.publish(_FILE, lineage.encode())
+    except FileExistsError:  # by a run that has replaced this one meanwhile
+        return _read(storage)
+    return lineage
+
+
+def _read(storage: CheckpointStorage) -> str:
+    """The id, which becomes a part of names of files.
+
+    Raises:
+        CorruptCheckpointError: The file holds something else.
+    """
+    data = storage.read(_FILE)
+    if _ID.fullmatch(data) is None:
+        raise CorruptCheckpointError(
+            storage.full_name(_FILE),
+            f"holds {short_repr(data)}, but 32 hexadecimal digits are expected: restore the file "
+            f"from a backup. Without it, hidden output that earlier runs wrote and did not "
+            f"commit is never cleaned up",
+        )
+    return data.decode("ascii")
+
+
+def drop_checkpoint(
+    storage: CheckpointStorage, dropped: CheckpointMetadata, kept: Collection[CheckpointMetadata]
+) -> list[str]:
+    """Removes a checkpoint and the files that no other refers to; gives their names.
+
+    The metadata goes first: a checkpoint is never there without its files.
+    """
+    needed = {name for metadata in kept for name in metadata.all_files}
+    for name in file_names(storage, dropped.epoch):  # its own comes last, fences before
+        storage.delete(name)
+    gone = [name for name in dropped.all_files if name not in needed]
+    for name in gone:
+        storage.delete(name)
+    return gone
+
+
+def sweep(storage: CheckpointStorage) -> list[str]:
+    """Removes state files that nothing refers to and nothing will; gives their names.
+
+    Args:
+        storage: The place; only its owner may do this.
+
+    Raises:
+        CorruptCheckpointError: A checkpoint can't be read, so that its files are not known.
+    """
+    epochs = completed_epochs(storage)
+    if not epochs:
+        return []
+    needed = {name for epoch in epochs for name in read_metadata(storage, epoch).all_files}
+    gone = [
+        f"{FOLDER}/{folder}/{name}"
+        for folder in storage.children(FOLDER)
+        if folder.isdecimal() and int(folder) <= epochs[-1]
+        for name in storage.children(f"{FOLDER}/{folder}")
+        if f"{FOLDER}/{folder}/{name}" not in needed
+    ]
+    for name in gone:
+        storage.delete(name)
+    return gone

@@ -14,8 +14,7 @@ from opchain.runtime.files.file_systems import dataset_of, qualified_path
 from opchain.runtime.files.line_blocks import line_blocks
 from opchain.runtime.files.malformed import MalformedRecords, checked_policy
 from opchain.runtime.formats.avro_files import AvroRecordFormat
-from opchain.runtime.formats.file_format import BulkFormat, FileFormat, StreamFormat
-from opchain.runtime.formats.text_lines import TextLineFormat
+from opchain.runtime.formats.text_lines import BulkFormat, FileFormat, StreamFormat, TextLineFormat
 from opchain.runtime.functions.source import Source
 from opchain.runtime.time import Duration
 from opchain.runtime.types.type_variables import T

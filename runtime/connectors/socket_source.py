@@ -7,8 +7,8 @@ import socket
 import threading
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.functions.source_sink_functions import SourceFunction
+from opchain.runtime.time import MIN_LONG_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

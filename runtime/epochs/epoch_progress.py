@@ -4,10 +4,12 @@
 
 `as_dict` gives plain values for JSON, with the names of the attributes; `from_dict` reads them back. Counts are those
 of this epoch. A watermark is in milliseconds; it is "end" after the last record, and None before the first watermark.
-Phases cover the epoch without gaps: one ends where the next begins.
+Phases cover the epoch without gaps: each ends where the next begins.
 
-The progress log is a file with one line of JSON per epoch. A run appends to it. A line is written after its epoch. If
-the process is killed while it writes a line, `read_progress_log` skips the line and the next run starts a new one.
+EpochHistory keeps the latest epochs of a run and the totals, and calls listeners.
+
+The progress log is a file with one line of JSON per epoch. Each run appends to it. A line is written after its epoch.
+If the process is killed while it writes a line, `read_progress_log` skips the line and the next run starts a new one.
 
 Spark: `StreamingQueryProgress`. Flink: the REST interface's values of vertices and checkpoints.
 """
@@ -15,21 +17,34 @@ Spark: `StreamingQueryProgress`. Flink: the REST interface's values of vertices 
 from __future__ import annotations
 
 import json
+import logging
 import math
+import threading
+from collections import deque
+from collections.abc import Callable
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import reduce
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
+from opchain.runtime.measurements.job_metrics import (
+    JobMetrics,
+    RunTotals,
+    added,
+    merge_task_metrics,
+    metrics_so_far,
+)
+from opchain.runtime.measurements.late_records import LateRecordWarnings
 from opchain.runtime.metrics.histogram import HistogramValue
 from opchain.runtime.records.elements import MAX_WATERMARK, MIN_WATERMARK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from opchain.runtime.checkpoint.epoch import Epoch, StateSize
     from opchain.runtime.measurements.operator_metrics import OperatorMetrics
+    from opchain.runtime.measurements.task_metrics import TaskMetrics
     from opchain.runtime.measurements.vertex_metrics import VertexMetrics
     from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.shipping.outcome import JobOutcome
@@ -409,3 +424,91 @@ def _read(kind: Any, values: Mapping[str, Any], **others: Any) -> Any:
         if item.name in values or (item.default is MISSING and item.default_factory is MISSING)
     }
     return kind(**given | others)
+
+
+_LOG = logging.getLogger("opchain.epochs")
+
+EPOCHS_KEPT = 100
+"""As many as Spark keeps by default (`spark.sql.streaming.numRecentProgressUpdates`)."""
+
+EpochListener = Callable[["EpochProgress"], object]
+"""Called on the driver at the end of each epoch, which waits for it; what it raises is logged."""
+
+
+class EpochHistory:
+    """The epochs of one run; may be asked from any thread.
+
+    Args:
+        job: The job.
+        listeners: Who hears of each epoch, in this order.
+
+    Attributes:
+        count: How many epochs of this run are over.
+    """
+
+    def __init__(self, job: JobProgram, listeners: Iterable[EpochListener] = ()) -> None:
+        self._job = job
+        self._listeners = list(listeners)
+        self._lock = threading.Lock()
+        self._recent: deque[EpochProgress] = deque(maxlen=EPOCHS_KEPT)
+        self._totals = RunTotals()
+        self._of_last_epoch: JobMetrics | None = None
+        self._late_records = LateRecordWarnings(job)
+        self.count = 0
+
+    @property
+    def recent(self) -> list[EpochProgress]:
+        """The last 100 epochs of this run, the latest at the end."""
+        with self._lock:
+            return list(self._recent)
+
+    @property
+    def last(self) -> EpochProgress | None:
+        """The last epoch of this run; None before the first has ended."""
+        with self._lock:
+            return self._recent[-1] if self._recent else None
+
+    @property
+    def last_metrics(self) -> JobMetrics | None:
+        """What the tasks counted in the last epoch."""
+        with self._lock:
+            return self._of_last_epoch
+
+    def totals(self) -> JobMetrics:
+        """What the tasks have counted in all epochs of this run."""
+        with self._lock:
+            tasks = dict(self._totals.tasks)
+        return merge_task_metrics(self._job, tasks) if tasks else JobMetrics()
+
+    def totals_with(self, running: Mapping[int, TaskMetrics]) -> JobMetrics:
+        """What the tasks have counted in all epochs of this run, and in the one that runs, by task number."""
+        with self._lock:
+            tasks = dict(self._totals.tasks)
+        now = {task: added(tasks.get(task), counts) for task, counts in running.items()}
+        return metrics_so_far(self._job, tasks | now)
+
+    def listen(self, listener: EpochListener) -> None:
+        """Lets somebody hear of each epoch from the next one on."""
+        with self._lock:
+            self._listeners.append(listener)
+
+    def add(self, progress: EpochProgress, outcome: JobOutcome) -> None:
+        """Takes in an epoch that is over, and tells the listeners."""
+        tasks = {task: report.metrics for task, report in outcome.reports.items()}
+        with self._lock:
+            self._recent.append(progress)
+            self.count += 1
+            self._totals.add(tasks)
+            self._of_last_epoch = outcome.metrics
+            listeners = list(self._listeners)
+        if any(operator.late_records_dropped for operator in outcome.metrics.operators):
+            self._late_records.look_at(self.totals())
+        for listener in listeners:
+            _tell(listener, progress)
+
+
+def _tell(listener: EpochListener, progress: EpochProgress) -> None:
+    try:
+        listener(progress)
+    except Exception:  # noqa: BLE001 - watching must not end a job that may have run for weeks
+        _LOG.exception("a listener failed on epoch %d of '%s'", progress.epoch, progress.job)

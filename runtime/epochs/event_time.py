@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.metadata import CLOCK, position
-from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.program.operator_specs import SourceSpec
 from opchain.runtime.records.elements import MIN_WATERMARK
 from opchain.runtime.records.record_pickle import dump_records
+from opchain.runtime.time import MAX_LONG_VALUE
 from opchain.runtime.watermarks.splits import limit_of
 
 if TYPE_CHECKING:

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from opchain.runtime.errors import UnsupportedFeatureError, imported, short_repr
 from opchain.runtime.files.file_systems import file_system_of
 from opchain.runtime.files.malformed import MalformedRecord
-from opchain.runtime.formats.file_format import StreamFormat
 from opchain.runtime.formats.json_values import LISTS
 from opchain.runtime.formats.row_values import instant_of, moment_of, rows_of_columns
-from opchain.runtime.formats.text_lines import reason_of
+from opchain.runtime.formats.text_lines import StreamFormat, reason_of
 from opchain.runtime.time import Instant
 from opchain.runtime.types.container_types import MapTypeInfo
 from opchain.runtime.types.record_types import RowTypeInfo

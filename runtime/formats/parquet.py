@@ -19,13 +19,13 @@ from opchain.runtime.formats.arrow_types import (
     python_values,
 )
 from opchain.runtime.formats.avro_files import AvroSchema, GenericRecordAvroTypeInfo
-from opchain.runtime.formats.file_format import BulkFormat, StreamFormat
 from opchain.runtime.formats.row_values import (
     columns_of_rows,
     moment_of,
     rows_of_columns,
     type_of_rows,
 )
+from opchain.runtime.formats.text_lines import BulkFormat, StreamFormat
 from opchain.runtime.time import Instant
 from opchain.runtime.types.row import Row
 from opchain.runtime.types.serialization import BulkWriter, RowDataBulkWriterFactory

@@ -1,19 +1,19 @@
-"""Lines of text as records, read in large blocks. A block is cut into lines only if somebody looks at a line.
+"""The contract of a file format, and lines of text as records.
 
-    whole_text(values).split()
+Lines are read in large blocks. A block is cut into lines only if somebody reads a single line: generated code that
+splits words works on the text of the whole block (`whole_text`). With 10 words per line, this takes 37 ns per word
+instead of 46.
 
-What gives the same for a text as for its lines, one after the other, needs no lines. Words of a text of 10 words
-a line: 46 ns each where lines were cut first, 37 where they were not.
-
-Formats in which each line is a record decode lines in batches, and line by line where one is bad.
+Formats in which each line is a record decode a batch of lines at once. If a line is malformed, they decode the batch
+again, line by line.
 """
 
 from __future__ import annotations
 
 import io
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TextIO, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TextIO, cast, overload
 
 from opchain.runtime.files import line_blocks as blocks
 from opchain.runtime.files.file_systems import file_system_of
@@ -25,7 +25,6 @@ from opchain.runtime.files.line_blocks import (
     line_offset,
 )
 from opchain.runtime.files.malformed import FAIL, MalformedRecord
-from opchain.runtime.formats.file_format import StreamFormat
 from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
@@ -35,6 +34,53 @@ if TYPE_CHECKING:
     from opchain.runtime.files.malformed import MalformedRecords
 
     Decode = Callable[[Sequence[str]], Sequence[Any]]
+    from opchain.runtime.files.malformed import OnMalformed
+    from opchain.runtime.types.type_information import TypeInformation
+
+
+class FileFormat(ABC, Generic[T]):
+    """How files become records. Subclass StreamFormat or BulkFormat for a format of your own.
+
+    A format is pickled with the program; what it opens, it opens in `read`.
+
+    Attributes:
+        on_malformed: What becomes of text that is not a record, unless the source's builder says.
+    """
+
+    on_malformed: OnMalformed = "fail"
+
+    def can_be_cut(self, path: str) -> bool:  # noqa: ARG002 - depends on the name where it is compressed
+        """Whether ranges of this file can be read apart; no, unless overridden."""
+        return False
+
+    @abstractmethod
+    def read(
+        self, part: FileRange, batch_size: int, malformed: MalformedRecords
+    ) -> Iterator[Sequence[T]]:
+        """The records that begin in the range, in batches of about `batch_size`.
+
+        Each record of a file must come from exactly one of the ranges that make up the file. The
+        range's `skip` is the caller's business. What is not a record goes to `malformed.take()`.
+        """
+
+    def get_produced_type(self) -> TypeInformation[Any] | None:
+        """The records' type; None where they are of any."""
+        return None
+
+
+class StreamFormat(FileFormat[T]):
+    """A format that is read from its beginning on, record after record. Flink: StreamFormat."""
+
+    @staticmethod
+    def text_line_format(charset_name: str = "UTF-8") -> StreamFormat[str]:
+        """Each line is a record."""
+        from opchain.runtime.formats.text_lines import TextLineFormat  # noqa: PLC0415 - its subclass
+
+        return TextLineFormat(charset_name)
+
+
+class BulkFormat(FileFormat[T]):
+    """A format that is read in batches, such as Parquet. Flink: BulkFormat."""
 
 
 class LineBatch(Sequence[str]):

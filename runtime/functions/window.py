@@ -13,9 +13,9 @@ import struct
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
-from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.functions.function import Function
 from opchain.runtime.functions.type_variables import W_co, W_contra
+from opchain.runtime.time import MAX_LONG_VALUE
 from opchain.runtime.types.type_information import TypeSerializer
 from opchain.runtime.types.type_variables import IN_contra, KEY_contra, OUT_co, T
 

@@ -34,6 +34,7 @@ from opchain.runtime.checkpoint.restore_plan import match_state
 from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.checkpoint.source_places import bounded_sources
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
+from opchain.runtime.epochs.delivered_sources import POSITIONS
 from opchain.runtime.epochs.epoch_progress import (
     CHECKPOINT,
     COMMIT,
@@ -45,7 +46,6 @@ from opchain.runtime.epochs.epoch_progress import (
 from opchain.runtime.epochs.event_time import epoch_time_ms, sources_ahead
 from opchain.runtime.epochs.input_log import in_places, offset_of, places_of
 from opchain.runtime.epochs.live_tasks import operators_with_state
-from opchain.runtime.epochs.source_positions import POSITIONS
 from opchain.runtime.errors import CheckpointError, CheckpointFailedError, CorruptCheckpointError
 from opchain.runtime.job.orphans import abort_epoch, discard_orphans, require_no_later_commits
 from opchain.runtime.shipping.outcome import (
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.epochs.delivered_sources import DeliveredSource
-    from opchain.runtime.epochs.epoch_history import EpochHistory
+    from opchain.runtime.epochs.epoch_progress import EpochHistory
     from opchain.runtime.job.collected_records import CollectedRecords
     from opchain.runtime.program.vertex_program import JobProgram
 

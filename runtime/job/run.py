@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from opchain.runtime.epochs.epoch_history import EpochHistory
-    from opchain.runtime.epochs.epoch_progress import EpochProgress
+    from opchain.runtime.epochs.epoch_progress import EpochHistory, EpochProgress
     from opchain.runtime.job.collected_records import CollectedRecords
     from opchain.runtime.job.progress import JobProgress
     from opchain.runtime.job.restarts import Restarts

@@ -1,9 +1,9 @@
-"""An unbounded job, epoch by epoch, on any engine.
+"""An unbounded job, epoch by epoch, on any engine; and its run, which a JobClient watches and steers.
 
-The engine says when an epoch begins, and what it reads, and logs that before it reads anything: after a failure it
-reads the same again. Everything else is done here. When all tasks of an epoch have acknowledged, its checkpoint is
-completed in one atomic step, and then the sinks commit. Only when that is done does the engine note that the
-micro-batch is over. So a micro-batch that runs again, and that has its checkpoint, only commits again.
+The engine decides when an epoch begins and what it reads. It logs both before it reads anything, so a retry reads the
+same input. Everything else is done here. When all tasks of an epoch have acknowledged, its checkpoint is completed in
+one atomic step, and then the sinks commit. Only then does the engine record that the micro-batch is over. So a
+micro-batch that runs again although it has a checkpoint only commits again.
 """
 
 from __future__ import annotations
@@ -21,35 +21,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.checkpoint_key import read_key
-from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
+from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator, lineage_of
 from opchain.runtime.checkpoint.epoch_files import checkpoint_name
 from opchain.runtime.checkpoint.job_requests import FOLDER as REQUESTS
-from opchain.runtime.checkpoint.retention import lineage_of
+from opchain.runtime.checkpoint.job_requests import JobRequest
 from opchain.runtime.checkpoint.run_lease import FOLDER as RUNS
 from opchain.runtime.checkpoint.savepoint import Located, adopt, empty_target, write_savepoint
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.epochs.delivered_sources import can_be_replayed, unbounded_sources
-from opchain.runtime.epochs.epoch_history import EpochHistory
-from opchain.runtime.epochs.epoch_progress import ProgressLog
+from opchain.runtime.epochs.epoch_progress import EpochHistory, ProgressLog
 from opchain.runtime.epochs.input_log import InputRestoredError, SavedInput, go_back, require_log
-from opchain.runtime.errors import TaskFailedError, add_note
+from opchain.runtime.errors import CheckpointError, TaskFailedError, add_note
+from opchain.runtime.job.client import CompletableFuture, JobStatus
 from opchain.runtime.job.collected_records import CollectedRecords
 from opchain.runtime.job.epochs import Epochs
 from opchain.runtime.job.job_control import JobControl
 from opchain.runtime.job.restarts import Restarts
+from opchain.runtime.job.run import CANCELLING_S, HeldInterrupts, JobRun
 from opchain.runtime.redaction import is_secret
 from opchain.runtime.shipping.outcome import JobOutcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from opchain.runtime.checkpoint.job_requests import Kind
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
     from opchain.runtime.checkpoint.storage import CheckpointStorage
-    from opchain.runtime.epochs.epoch_history import EpochListener
+    from opchain.runtime.epochs.epoch_progress import EpochListener
     from opchain.runtime.job.epochs import EpochTasks
     from opchain.runtime.job.progress import JobProgress
     from opchain.runtime.job.streaming_settings import StreamingSettings
     from opchain.runtime.program.vertex_program import JobProgram
+
 
 _LOG = logging.getLogger("opchain.job")
 
@@ -386,3 +389,86 @@ def restored_text(latest: CheckpointMetadata | None, job: JobProgram) -> str:
     }
     parallelism = f", parallelism {', '.join(changed)}" if changed else ""
     return f"restored {checkpoint_name(latest.epoch)}{parallelism}"
+
+
+class UnboundedRun(JobRun):
+    """The run of an unbounded job: what its sinks collect can be read while it continues."""
+
+    def __init__(self, unbounded: UnboundedJob) -> None:
+        super().__init__(
+            unbounded.run,
+            unbounded.cancel,
+            waits_for_others=True,
+            name=unbounded.job.job_name,
+            progress=unbounded.progress,
+            history=unbounded.history,
+            restarts=unbounded.restarts,
+            records=unbounded.records,
+        )
+        self._unbounded = unbounded
+        unbounded.control.cancel = self.cancel
+
+    def end_on_interrupt(self) -> None:
+        """Lets the epoch that runs end, however long it takes; a second Ctrl-C aborts it.
+
+        An epoch that is aborted leaves nothing behind, and is run again when the job is started again.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C came again.
+        """
+        with HeldInterrupts() as interrupts:
+            self._is_cancelled.set()
+            self._status = JobStatus.CANCELLING
+            # Threads of their own: the first call may take as long as the epoch, and the second ends it.
+            _on_a_thread(self._unbounded.cancel, NO_LIMIT)
+            _LOG.warning(
+                "job '%s' stops after the current epoch; press Ctrl-C again to abort the epoch",
+                self._name,
+            )
+            try:
+                interrupts.wait(self._ended)
+            except KeyboardInterrupt:
+                _on_a_thread(self._unbounded.cancel, 0.0)
+                interrupts.wait(self._ended, CANCELLING_S)
+                raise
+
+    @property
+    def begins_with(self) -> str | None:
+        """The checkpoint that the run continues; None until it has been read."""
+        return self._unbounded.begins_with
+
+    def what_is_left(self) -> str:
+        """The last checkpoint, and how to resume from there."""
+        last = self.last_progress
+        if self._unbounded.checkpoints is None:
+            return "its checkpoints are gone: execution.checkpointing.dir names no place for them"
+        if not self._unbounded.keeps_checkpoints(has_failed=False):
+            return "its checkpoints are deleted: execution.checkpointing.externalized-checkpoint-retention says so"
+        if last is None:
+            return "no epoch of this run has ended: when it is started again, it resumes where this run started"
+        return f"when it is started again, it resumes from {last.checkpoint}"
+
+    def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
+        """Keeps the job's state as of the end of the epoch that runs; see JobClient."""
+        return self._asked("savepoint", savepoint_directory)
+
+    def stop_with_savepoint(
+        self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
+    ) -> CompletableFuture[str]:
+        """Stops the job behind the epoch that runs; drained, behind one more; see JobClient."""
+        return self._asked("stop", savepoint_directory, drain=advance_to_end_of_event_time)
+
+    def _asked(
+        self, kind: Kind, directory: str | None, *, drain: bool = False
+    ) -> CompletableFuture[str]:
+        request = JobRequest(uuid.uuid4().hex, kind, directory=directory, drain=drain)
+        try:
+            return self._unbounded.control.ask(request)
+        except CheckpointError as refused:
+            future: CompletableFuture[str] = CompletableFuture()
+            future.set_exception(refused)
+            return future
+
+
+def _on_a_thread(cancel: Callable[[float], None], patience_s: float) -> None:
+    threading.Thread(target=cancel, args=(patience_s,), name="stop", daemon=True).start()

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.errors import StateError
 from opchain.runtime.functions.process_functions import (
     BroadcastProcessFunction,
@@ -21,6 +20,7 @@ from opchain.runtime.functions.process_functions import (
 from opchain.runtime.operators.keyed_process import KeyedFunctionOperator
 from opchain.runtime.operators.operator import UserFunctionOperator
 from opchain.runtime.operators.process import emit_results
+from opchain.runtime.time import MIN_LONG_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

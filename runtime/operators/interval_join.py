@@ -13,11 +13,11 @@ from bisect import bisect_left, bisect_right, insort
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.errors import short_repr
 from opchain.runtime.functions.record_functions import ProcessJoinFunction
 from opchain.runtime.operators.operator import UserFunctionOperator
 from opchain.runtime.operators.process import emit_results
+from opchain.runtime.time import MIN_LONG_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

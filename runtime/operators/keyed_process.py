@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.functions.process_functions import (
     KeyedCoProcessFunction,
     KeyedProcessFunction,
@@ -18,7 +17,7 @@ from opchain.runtime.functions.process_functions import (
 from opchain.runtime.operators.operator import UserFunctionOperator
 from opchain.runtime.operators.process import emit_results, emit_results_of_clock
 from opchain.runtime.state.keyed.keyed_backend import VOID
-from opchain.runtime.time import TimeDomain, timer_millis
+from opchain.runtime.time import MIN_LONG_VALUE, TimeDomain, timer_millis
 
 if TYPE_CHECKING:
     from opchain.runtime.operators.context import OperatorContext

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.errors import short_repr
 from opchain.runtime.operators.operator import UserFunctionOperator
 from opchain.runtime.operators.pending_batch import PendingBatch
 from opchain.runtime.state.keyed.keyed_backend import VOID
+from opchain.runtime.time import MAX_LONG_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -18,17 +18,15 @@ from opchain.runtime.operators.map_batches import (
     MapBatchesOperator,
     MapPartitionOperator,
 )
-from opchain.runtime.operators.multiple_inputs import (
-    CoFlatMapOperator,
-    CoMapOperator,
-    MultiInputOperator,
-)
 from opchain.runtime.operators.on_error import guarded
 from opchain.runtime.operators.process import (
+    CoFlatMapOperator,
+    CoMapOperator,
     CoProcessOperator,
     FilterOperator,
     FlatMapOperator,
     MapOperator,
+    MultiInputOperator,
     ProcessOperator,
 )
 from opchain.runtime.operators.reduce import (

@@ -14,10 +14,10 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.connectors.dataframe_source import SparkRowSource
-from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.functions.source import SourceReaderContext
 from opchain.runtime.operators.timestamps_watermarks import TimestampsWatermarksOperator
 from opchain.runtime.records.elements import LatencyMarker, NothingYet, RecordBatch
+from opchain.runtime.time import MAX_LONG_VALUE
 from opchain.runtime.watermarks.splits import CombinedWatermarks
 
 if TYPE_CHECKING:

@@ -14,12 +14,11 @@ from __future__ import annotations
 import pickle
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.errors import StateError, short_repr
 from opchain.runtime.functions.callables import name_of
 from opchain.runtime.operators.operator import StreamOperator
 from opchain.runtime.records.record_pickle import dump_records
-from opchain.runtime.time import whole_millis
+from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE, whole_millis
 from opchain.runtime.watermarks.generators import (
     NoWatermarksGenerator,
     WatermarkGeneratorContext,

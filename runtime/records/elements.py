@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
+from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
 
 if TYPE_CHECKING:
     from opchain.runtime.records.columns import Columns

@@ -20,8 +20,12 @@ from opchain.runtime.job.run import JobRun
 from opchain.runtime.measurements.late_records import LateRecordWarnings
 from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.shipping.outcome import commit, print_lines, read_outcome
-from opchain.runtime.spark.arrow_frames import frames_for_driver, persisted, write_dataframes
-from opchain.runtime.spark.dataframes import DataFrameEnds
+from opchain.runtime.spark.dataframes import (
+    DataFrameEnds,
+    frames_for_driver,
+    persisted,
+    write_dataframes,
+)
 from opchain.runtime.spark.exchange import collected, from_frame
 from opchain.runtime.spark.job_failure import failure_of, naming_a_lost_jvm
 from opchain.runtime.spark.job_files import provide_files, provide_imports

@@ -1,11 +1,15 @@
-"""The DataFrames of a job: sources that Spark feeds, and sinks whose Arrow batches it takes.
+"""The DataFrames of a job: sources whose rows Spark reads, and Arrow sinks, whose batches Spark writes.
 
-Spark's JVM converts rows to Arrow batches and back. So a batch passes one Python process, that of the task. `mapInArrow`
-would be one process more, would put the frames of a stage into one column of bytes, 10,000 at a time, and needs pandas.
+Spark's JVM converts rows to Arrow batches and back. So a batch passes through one Python process, the task's.
+`mapInArrow` would add a process, put the frames of a stage into one
+column of bytes, 10,000 at a time, and needs pandas.
 
-The partitions of a DataFrame go to the subtasks of its source in contiguous runs. Spark's `coalesce` would put
-partitions together that are on one machine, so the same DataFrame might be read differently tomorrow. Here it
-joins a run that was picked out before.
+The partitions of a DataFrame go to the subtasks of its source in contiguous runs. Spark's `coalesce` would join
+partitions that are on one machine, so the same DataFrame might be read differently tomorrow.
+
+Frames for Arrow sinks stay on the executors, in memory and on disk, until all tasks have succeeded. Then Spark's own
+writers write each sink's batches. If an executor is lost before that, its tasks run again. Sinks with their own
+committers commit after the Arrow sinks.
 """
 
 from __future__ import annotations
@@ -17,19 +21,23 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.columnar.spark_types import SparkType
-from opchain.runtime.connectors.arrow_sink import ArrowSink
+from opchain.runtime.columnar.type_mapping import columns_of
+from opchain.runtime.connectors.arrow_sink import ArrowSink, WrittenSink
 from opchain.runtime.connectors.collection import contiguous_parts
 from opchain.runtime.connectors.dataframe_source import SparkRowSource
-from opchain.runtime.errors import GraphError, UnsupportedFeatureError, add_note
+from opchain.runtime.errors import GraphError, TaskFailedError, UnsupportedFeatureError, add_note
 from opchain.runtime.program.operator_specs import SinkWriterSpec, SourceSpec
+from opchain.runtime.program.vertex_program import ARROW_SINK
+from opchain.runtime.spark.exchange import collected, from_frame, written_raw
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pyspark import RDD, SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram, VertexProgram
+    from opchain.runtime.records.elements import Buffer
     from opchain.runtime.spark.stage_tasks import ShippedVertex
 
 
@@ -254,3 +262,80 @@ def _of_bytes(java_rdd: Any, context: SparkContext) -> RDD[bytes]:
     from pyspark.serializers import NoOpSerializer  # noqa: PLC0415
 
     return RDD(java_rdd, context, NoOpSerializer())
+
+
+def batches_of_frames(buffers: Iterable[Buffer | bytes]) -> Iterator[bytes]:
+    """The batches of the one sink that a DataFrame has; nobody is there to hear of reports."""
+    for item in buffers:
+        if not isinstance(item, bytes) and item.target == ARROW_SINK:
+            yield item.payload
+
+
+class FramesForDriver:
+    """Leaves out the batches."""
+
+    def __call__(self, frames: Iterable[bytes]) -> Iterator[bytes]:
+        """The frames that the driver reads."""
+        return (frame for frame in frames if from_frame(frame).target != ARROW_SINK)
+
+
+class BatchesOfSink:
+    """The batches of one sink: operator `operator` of the tasks `tasks`."""
+
+    def __init__(self, tasks: range, operator: int) -> None:
+        self.tasks = tasks
+        self.operator = operator
+
+    def __call__(self, frames: Iterable[bytes]) -> Iterator[bytes]:
+        """Their bytes."""
+        for frame in frames:
+            target, operator, task, _, batch, _ = from_frame(frame)
+            if target == ARROW_SINK and operator == self.operator and task in self.tasks:
+                yield bytes(batch)
+
+
+@contextmanager
+def persisted(last_stage: RDD[bytes]) -> Iterator[RDD[bytes]]:
+    """The frames of a job's last stage; within the block they are computed once."""
+    from pyspark import RDD, StorageLevel  # noqa: PLC0415 - the module is loaded on executors
+    from pyspark.serializers import NoOpSerializer  # noqa: PLC0415
+
+    frames: RDD[bytes] = RDD(last_stage._jrdd, last_stage.ctx, NoOpSerializer())  # noqa: SLF001
+    frames.setName(last_stage.name() or "frames").persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield frames
+    finally:
+        frames.unpersist()
+
+
+def frames_for_driver(frames: RDD[bytes]) -> Iterator[bytes]:
+    """Runs the job; the frames that the driver reads."""
+    return collected(written_raw(frames.mapPartitions(FramesForDriver())))
+
+
+def write_dataframes(
+    frames: RDD[bytes], ends: Sequence[ArrowSinkEnd], session: SparkSession
+) -> None:
+    """Writes each sink's records.
+
+    Raises:
+        TaskFailedError: What Spark's writer says, which is its cause; names those that were written before.
+    """
+    jvm: Any = session.sparkContext._jvm  # noqa: SLF001
+    # Spark looks for Python Data Sources in the active session of a thread, and this thread may have none.
+    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)  # noqa: SLF001
+    written: list[str] = []
+    for end in ends:
+        name = f"'{end.operator.name}' ({end.operator.call_site})"
+        batches = written_raw(frames.mapPartitions(BatchesOfSink(end.tasks, end.operator.index)))
+        assert isinstance(end.sink, WrittenSink), f"{name} is no sink of a job"
+        try:
+            end.sink.write(dataframe_of(batches, columns_of(end.record_type), session))
+        except Exception as error:
+            reason = str(error).strip().splitlines() or [type(error).__name__]
+            raise TaskFailedError(
+                f"{name} could not be written, although all tasks succeeded: {reason[0]}; "
+                f"written before: "
+                f"{', '.join(written) or 'nothing'}"
+            ) from error
+        written.append(name)

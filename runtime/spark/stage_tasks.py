@@ -14,7 +14,7 @@ from opchain.runtime.job.dependencies import working_folder
 from opchain.runtime.records.buffer_store import BufferStore
 from opchain.runtime.records.garbage_collection import relaxed_collector
 from opchain.runtime.shipping.functions import task_program
-from opchain.runtime.spark.arrow_frames import arrow_batches
+from opchain.runtime.spark.dataframes import batches_of_frames
 from opchain.runtime.spark.exchange import addressed, receive, to_frame
 from opchain.runtime.spark.stage_progress import sending_counts
 from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
@@ -112,7 +112,7 @@ class StageTasks:
         """Runs the tasks of a partition."""
         buffers = self._run(self.stage.slots[partition], frames)
         if self.following is None and self.gives_rows:
-            return arrow_batches(buffers)
+            return batches_of_frames(buffers)
         if self.following is None:
             return (item if isinstance(item, bytes) else to_frame(item) for item in buffers)
         return addressed(buffers, self.following)

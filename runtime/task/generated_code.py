@@ -10,7 +10,6 @@ from functools import lru_cache, partial
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.formats.text_lines import whole_text
 from opchain.runtime.operators.pending_batch import COMBINED_KEYS
 from opchain.runtime.operators.process import is_tagged
@@ -20,7 +19,7 @@ from opchain.runtime.records.columns import Columns
 from opchain.runtime.records.json_texts import JsonFields, fast_loads
 from opchain.runtime.records.record_copy import FROZEN, private
 from opchain.runtime.state.keyed.keyed_backend import VOID
-from opchain.runtime.time import timer_millis
+from opchain.runtime.time import MIN_LONG_VALUE, timer_millis
 
 if TYPE_CHECKING:
     from collections.abc import Callable, MutableMapping, Sequence

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.functions.process_functions import (
     BroadcastProcessFunction,
     CoProcessFunction,
@@ -50,6 +49,7 @@ from opchain.runtime.state.keys.key_groups import (
 )
 from opchain.runtime.state.operator_snapshot import OperatorSnapshot, redistribute
 from opchain.runtime.task.operator_services import operator_context
+from opchain.runtime.time import MAX_LONG_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     """What a process function gives back: records, and `tag, value` pairs for side outputs."""
 
 
+DEFAULT_OUTPUT_TAG = ""
+"""The tag of the main output. PyFlink: pyflink.common.constants."""
+
+
 class OutputTag(Generic[T]):
     """Names a side output. A function emits to it with `yield tag, value`.
 

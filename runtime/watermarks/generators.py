@@ -9,8 +9,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
-from opchain.runtime.constants import MIN_LONG_VALUE
-from opchain.runtime.time import Duration
+from opchain.runtime.time import MIN_LONG_VALUE, Duration
 from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import heapq
 import threading
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
+from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.watermarks.generators import WatermarkGenerator, WatermarkOutput
 
 if TYPE_CHECKING:

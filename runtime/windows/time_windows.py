@@ -7,11 +7,10 @@ from enum import Enum
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.errors import short_repr
 from opchain.runtime.functions.state_descriptors import ListStateDescriptor
 from opchain.runtime.functions.window import TimeWindow, TimeWindowSerializer
-from opchain.runtime.time import millis_of
+from opchain.runtime.time import MIN_LONG_VALUE, millis_of
 from opchain.runtime.types.types import Types
 from opchain.runtime.windows.assigners import WindowAssigner
 from opchain.runtime.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger

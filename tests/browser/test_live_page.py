@@ -20,8 +20,7 @@ from opchain.compiler.interception import StartedJob, watching_jobs
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.checkpoint.epoch import Epoch
-from opchain.runtime.epochs.epoch_history import EpochHistory
-from opchain.runtime.epochs.epoch_progress import epoch_progress
+from opchain.runtime.epochs.epoch_progress import EpochHistory, epoch_progress
 from opchain.runtime.job.progress import CountedProgress
 from opchain.runtime.job.run import JobRun
 

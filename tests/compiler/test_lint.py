@@ -13,7 +13,7 @@ import pytest
 
 from opchain import StreamExecutionEnvironment
 from opchain.common import Duration, Time, Types, WatermarkStrategy
-from opchain.compiler.lint import LINT_RULES, findings_sarif, lint
+from opchain.compiler.commands.lint import LINT_RULES, findings_sarif, lint
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import KeyedProcessFunction, MapFunction
 from opchain.datastream.state import StateTtlConfig, ValueStateDescriptor

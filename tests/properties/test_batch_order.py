@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from opchain.common import Time, WatermarkStrategy
 from opchain.datastream.functions import AggregateFunction, ReduceFunction
 from opchain.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
-from opchain.runtime.constants import MAX_LONG_VALUE
+from opchain.runtime.time import MAX_LONG_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,13 +20,13 @@ from opchain.datastream import (
     MapFunction,
     OutputTag,
 )
-from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.errors import StateError
 from opchain.runtime.functions.state_descriptors import (
     ListStateDescriptor,
     MapStateDescriptor,
     ValueStateDescriptor,
 )
+from opchain.runtime.time import MAX_LONG_VALUE
 
 ODD = OutputTag("odd")
 RULES: MapStateDescriptor[Any, Any] = MapStateDescriptor("rules")

@@ -16,7 +16,7 @@ from opchain.datastream import (
     KeyedCoProcessFunction,
 )
 from opchain.datastream.state import MapStateDescriptor, ValueStateDescriptor
-from opchain.runtime.constants import MIN_LONG_VALUE
+from opchain.runtime.time import MIN_LONG_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from opchain.runtime.constants import DEFAULT_OUTPUT_TAG, MAX_LONG_VALUE, MIN_LONG_VALUE
+from opchain.common.constants import DEFAULT_OUTPUT_TAG, MAX_LONG_VALUE, MIN_LONG_VALUE
 
 
 def test_the_bounds_are_those_of_a_java_long() -> None:

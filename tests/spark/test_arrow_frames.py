@@ -4,7 +4,7 @@ import pickle
 
 from opchain.runtime.program.vertex_program import ARROW_SINK, DRIVER
 from opchain.runtime.records.elements import Buffer
-from opchain.runtime.spark.arrow_frames import BatchesOfSink, FramesForDriver, arrow_batches
+from opchain.runtime.spark.dataframes import BatchesOfSink, FramesForDriver, batches_of_frames
 from opchain.runtime.spark.exchange import to_frame
 
 REPORT = Buffer(DRIVER, 0, 7, 0, b"report")
@@ -25,4 +25,4 @@ def test_a_sink_gets_the_batches_of_its_operator_and_tasks() -> None:
 
 def test_a_dataframe_gets_batches_alone() -> None:
     passing = [to_frame(REPORT), REPORT, OF_SINK_3]
-    assert list(arrow_batches(passing)) == [b"batch of operator 3, task 5"]
+    assert list(batches_of_frames(passing)) == [b"batch of operator 3, task 5"]

@@ -23,7 +23,7 @@ from opchain.runtime.connectors.file_source import (
     FileSplitAssignerProvider,
 )
 from opchain.runtime.files.malformed import MalformedRecord, MalformedRecordError
-from opchain.runtime.formats.file_format import BulkFormat, StreamFormat
+from opchain.runtime.formats.text_lines import BulkFormat, StreamFormat
 
 __all__ = [
     "BucketAssigner",

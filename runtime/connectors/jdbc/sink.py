@@ -23,9 +23,15 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.connectors.jdbc.mysql import MySqlSink, is_mysql
 from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions, JdbcExecutionOptions
-from opchain.runtime.connectors.jdbc.staging import StagedRows, block_for_rows, connect, psycopg
+from opchain.runtime.connectors.jdbc.staging import (
+    JdbcWriter,
+    StagedRows,
+    block_for_rows,
+    connect,
+    psycopg,
+    retried,
+)
 from opchain.runtime.connectors.jdbc.statement import parse_statement
-from opchain.runtime.connectors.jdbc.writer import JdbcWriter, retried
 from opchain.runtime.errors import SinkError
 from opchain.runtime.functions.sink import Committer, Sink, SinkWriter, origin_of
 from opchain.runtime.functions.source_sink_functions import TwoPhaseSinkFunction

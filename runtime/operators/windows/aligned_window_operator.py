@@ -16,7 +16,6 @@ import heapq
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.functions.window import TimeWindow
 from opchain.runtime.operators.process import emit_where_read
 from opchain.runtime.operators.windows.evaluation import has_clear
@@ -31,6 +30,7 @@ from opchain.runtime.operators.windows.window_state import (
 from opchain.runtime.state.keyed.keyed_changes import KEEPS_PLACE
 from opchain.runtime.state.keyed.state_table import newest
 from opchain.runtime.state.keys.key_identity import key_of
+from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.windows.time_windows import (
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,

@@ -21,10 +21,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic
 
-from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.errors import StreamError
 from opchain.runtime.functions.type_variables import W
 from opchain.runtime.operators.windows.window_operator import WindowOperator
+from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.windows.assigners import MergingWindowAssigner
 from opchain.runtime.windows.session_windows import (
     DynamicEventTimeSessionWindows,

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.errors import short_repr
 from opchain.runtime.operators.operator import StreamOperator
 from opchain.runtime.operators.windows.evaluation import (
@@ -17,7 +16,7 @@ from opchain.runtime.operators.windows.evaluation import (
     WindowEvaluation,
 )
 from opchain.runtime.operators.windows.window_state import TIMERS, declare_contents, window_state_of
-from opchain.runtime.time import timer_millis
+from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE, timer_millis
 from opchain.runtime.windows.triggers import Trigger, TriggerResult
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from opchain.runtime.epochs.input_log import InputRestoredError
 from opchain.runtime.errors import TaskFailedError, one_line_name
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
 from opchain.runtime.job.streaming_settings import Trigger
-from opchain.runtime.job.unbounded_job import UnboundedJob
-from opchain.runtime.job.unbounded_run import UnboundedRun
+from opchain.runtime.job.unbounded_job import UnboundedJob, UnboundedRun
 from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.spark.bounded_job import python_executable
 from opchain.runtime.spark.job_failure import failure_of, naming_a_lost_jvm
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from opchain.runtime.checkpoint.storage import CheckpointStorage
-    from opchain.runtime.epochs.epoch_history import EpochListener
+    from opchain.runtime.epochs.epoch_progress import EpochListener
     from opchain.runtime.epochs.input_log import SavedInput
     from opchain.runtime.job.dependencies import JobDependencies
     from opchain.runtime.job.epochs import Epochs

@@ -28,8 +28,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.state.timers.keyed_timers import TimerChanges
+from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
 
 if TYPE_CHECKING:
     from opchain.runtime.mailbox.processing_time_service import (

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.errors import StateError
 from opchain.runtime.records.garbage_collection import collector_paused
 from opchain.runtime.records.record_pickle import dump_records
@@ -28,6 +27,7 @@ from opchain.runtime.state.timers.keyed_timers import (
     forget_empty,
     journaled,
 )
+from opchain.runtime.time import MAX_LONG_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -23,7 +23,6 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.records.arrays import entries_at, stable_order
 from opchain.runtime.records.buffer_store import BufferStore
 from opchain.runtime.records.columns import JSON, JSON_AND_KEY, Columns
@@ -31,6 +30,7 @@ from opchain.runtime.records.elements import Buffer, EndOfInput, RecordBatch, Wa
 from opchain.runtime.records.record_pickle import dump_flat, dump_records, looks_flat
 from opchain.runtime.state.keys.key_identity import key_of
 from opchain.runtime.state.keys.key_router import KeyRouter
+from opchain.runtime.time import MIN_LONG_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

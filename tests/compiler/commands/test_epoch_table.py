@@ -16,8 +16,7 @@ from opchain.compiler.commands.epoch_table import COLUMNS, epoch_line, epoch_tab
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.runtime.checkpoint.epoch import Epoch
-from opchain.runtime.epochs.epoch_history import EpochHistory
-from opchain.runtime.epochs.epoch_progress import epoch_progress
+from opchain.runtime.epochs.epoch_progress import EpochHistory, epoch_progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from opchain import StreamExecutionEnvironment
 from opchain.common import Configuration
 from opchain.compiler.commands.run import show_finished, write_pages
 from opchain.compiler.interception import StartedJob, watching_jobs
-from opchain.runtime.epochs.epoch_history import EpochHistory
+from opchain.runtime.epochs.epoch_progress import EpochHistory
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.shipping.outcome import JobOutcome
 

@@ -22,8 +22,7 @@ from opchain.compiler.commands.progress import (
     TerminalRows,
 )
 from opchain.runtime.checkpoint.epoch import Epoch
-from opchain.runtime.epochs.epoch_history import EpochHistory
-from opchain.runtime.epochs.epoch_progress import epoch_progress
+from opchain.runtime.epochs.epoch_progress import EpochHistory, epoch_progress
 from opchain.runtime.job.progress import StageProgress
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.compiler.graph.plan import JobGraphError
-from opchain.compiler.passes.assign_slot_sharing_groups import every_vertex_is_in_a_group
+from opchain.compiler.passes.place_stages import every_vertex_is_in_a_group
 from opchain.runtime.errors import InternalError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from opchain.compiler.dsl.connected_streams import multiple_input
 from opchain.compiler.graph.partitioner import KeyBy, PartitionerKind
 from opchain.compiler.graph.plan import JobGraphError
-from opchain.compiler.passes.set_partitioners import cut_edges_have_real_partitioners
+from opchain.compiler.passes.chain_operators import cut_edges_have_real_partitioners
 from opchain.runtime.errors import InternalError
 
 if TYPE_CHECKING:

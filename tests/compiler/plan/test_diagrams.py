@@ -6,7 +6,7 @@ from programs import drawn
 
 from opchain import StreamExecutionEnvironment
 from opchain.compiler.passes.pipeline import compile_program
-from opchain.compiler.plan.diagrams import (
+from opchain.compiler.plan.explain import (
     plan_dot,
     plan_mermaid,
     stream_graph_dot,

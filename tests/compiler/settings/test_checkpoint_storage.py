@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from opchain.compiler.settings.checkpoint_storage import (
+from opchain.compiler.settings.state_backend import (
     CheckpointStorage,
     CustomCheckpointStorage,
     FileSystemCheckpointStorage,

@@ -19,6 +19,7 @@ from opchain.runtime.checkpoint.checkpoint_key import (
     CheckpointKeyError,
     read_key,
 )
+from opchain.runtime.checkpoint.coordinator import drop_checkpoint
 from opchain.runtime.checkpoint.fall_back import fall_back, replaced_checkpoint
 from opchain.runtime.checkpoint.metadata import (
     CheckpointMetadata,
@@ -28,7 +29,6 @@ from opchain.runtime.checkpoint.metadata import (
     metadata_name,
     read_metadata,
 )
-from opchain.runtime.checkpoint.retention import drop_checkpoint
 from opchain.runtime.checkpoint.savepoint import (
     OFFSETS,
     find_checkpoint,

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.checkpoint.retention import lineage_of
+from opchain.runtime.checkpoint.coordinator import lineage_of
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.errors import CorruptCheckpointError
 

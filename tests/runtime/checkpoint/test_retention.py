@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from opchain.runtime.checkpoint.coordinator import drop_checkpoint, sweep
 from opchain.runtime.checkpoint.epoch_files import metadata_name
 from opchain.runtime.checkpoint.metadata import CheckpointMetadata, TaskMetadata, encode
-from opchain.runtime.checkpoint.retention import drop_checkpoint, sweep
 from opchain.runtime.checkpoint.state_files import TaskState
 from opchain.runtime.errors import CorruptCheckpointError
 

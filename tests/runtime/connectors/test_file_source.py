@@ -11,8 +11,7 @@ from opchain.runtime.connectors.file_source import (
     FileSplitAssignerProvider,
 )
 from opchain.runtime.files.file_range import FileRange
-from opchain.runtime.formats.file_format import StreamFormat
-from opchain.runtime.formats.text_lines import TextLineFormat
+from opchain.runtime.formats.text_lines import StreamFormat, TextLineFormat
 
 if TYPE_CHECKING:
     from pathlib import Path

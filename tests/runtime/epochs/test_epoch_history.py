@@ -8,7 +8,7 @@ from epoch_runs import EpochRun, given
 from example_epoch import PROGRESS
 from forms import seen
 
-from opchain.runtime.epochs.epoch_history import EPOCHS_KEPT, EpochHistory
+from opchain.runtime.epochs.epoch_progress import EPOCHS_KEPT, EpochHistory
 
 if TYPE_CHECKING:
     from pathlib import Path

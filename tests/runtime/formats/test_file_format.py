@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from file_records import read, source_of
 
 from opchain.runtime.files.file_systems import file_system_of
-from opchain.runtime.formats.file_format import StreamFormat
+from opchain.runtime.formats.text_lines import StreamFormat
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

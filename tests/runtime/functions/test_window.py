@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.functions.window import CountWindow, GlobalWindow, TimeWindow, Window
+from opchain.runtime.time import MAX_LONG_VALUE
 from opchain.runtime.windows.assigners import MergingWindowAssigner
 
 TIME_WINDOWS = st.builds(

@@ -14,8 +14,8 @@ from own_process import run_program
 from postgres_server import postgres_server
 
 from opchain.runtime.connectors.jdbc.options import JdbcExecutionOptions
+from opchain.runtime.connectors.jdbc.staging import JdbcWriter
 from opchain.runtime.connectors.jdbc.statement import parse_statement
-from opchain.runtime.connectors.jdbc.writer import JdbcWriter
 from opchain.runtime.functions.sink import SinkOrigin
 
 PAGE = (Path(__file__).parents[3] / "docs" / "faults.md").read_text("utf-8")

@@ -48,7 +48,7 @@ from opchain.runtime.functions.sink import Committer, Sink, SinkWriter
 from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.run import CancelledError
 from opchain.runtime.job.streaming_settings import StreamingSettings
-from opchain.runtime.job.unbounded_run import UnboundedRun
+from opchain.runtime.job.unbounded_job import UnboundedRun
 from opchain.runtime.local.epoch_run import LocalEpochJob
 
 if TYPE_CHECKING:

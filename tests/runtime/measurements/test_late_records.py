@@ -15,7 +15,7 @@ from opchain.datastream import OutputTag, StreamExecutionEnvironment
 from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 from opchain.datastream.functions import ProcessJoinFunction
 from opchain.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
-from opchain.runtime.epochs.epoch_history import EpochHistory
+from opchain.runtime.epochs.epoch_progress import EpochHistory
 from opchain.runtime.local.live_run import LiveRun, StopSwitch
 from opchain.runtime.measurements.late_records import LateRecordWarnings
 from opchain.runtime.shipping.outcome import read_outcome

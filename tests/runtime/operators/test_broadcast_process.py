@@ -14,9 +14,9 @@ from opchain.datastream import (
     OutputTag,
     TimeDomain,
 )
-from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.errors import StateError
 from opchain.runtime.functions.state_descriptors import MapStateDescriptor, ValueStateDescriptor
+from opchain.runtime.time import MIN_LONG_VALUE
 from opchain.testing import KeyedTwoInputOperatorHarness, TwoInputOperatorHarness
 
 if TYPE_CHECKING:

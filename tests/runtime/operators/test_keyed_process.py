@@ -16,9 +16,9 @@ from opchain.datastream import (
     OutputTag,
     TimeDomain,
 )
-from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.errors import StateError
 from opchain.runtime.functions.state_descriptors import ListStateDescriptor, ValueStateDescriptor
+from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.testing import (
     EmittedRecord,
     EmittedWatermark,

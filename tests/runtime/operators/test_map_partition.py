@@ -3,8 +3,8 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.functions.record_functions import MapPartitionFunction
+from opchain.runtime.time import MAX_LONG_VALUE
 from opchain.testing import (
     EmittedWatermark,
     KeyedOneInputOperatorHarness,

@@ -7,10 +7,10 @@ from forms import FORMS, run_form, seen
 
 from opchain.common import WatermarkStrategy
 from opchain.datastream.functions import ProcessFunction, ReduceFunction
-from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.operators.reduce import ABSENT
 from opchain.runtime.program.operator_specs import ReduceSpec
 from opchain.runtime.testing.operator_harness import KeyedOneInputOperatorHarness
+from opchain.runtime.time import MAX_LONG_VALUE
 
 
 class Longest(ReduceFunction[str]):

@@ -17,7 +17,6 @@ from opchain.common.watermark_strategy import (
 )
 from opchain.datastream.functions import ProcessFunction
 from opchain.runtime.connectors.collection import CollectionSource
-from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.operators.timestamps_watermarks import WatermarkEmitter
 from opchain.runtime.program.operator_specs import TimestampsWatermarksSpec
 from opchain.runtime.testing.operator_harness import (
@@ -26,6 +25,7 @@ from opchain.runtime.testing.operator_harness import (
     EmittedWatermark,
     OneInputOperatorHarness,
 )
+from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
 
 MONOTONOUS: Any = WatermarkStrategy.for_monotonous_timestamps()
 BOUNDED: Any = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(5))

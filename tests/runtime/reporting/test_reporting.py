@@ -19,8 +19,7 @@ from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.connectors.file_system import FileSink, FileSource, StreamFormat
 from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.checkpoint.epoch import Epoch
-from opchain.runtime.epochs.epoch_history import EpochHistory
-from opchain.runtime.epochs.epoch_progress import epoch_progress
+from opchain.runtime.epochs.epoch_progress import EpochHistory, epoch_progress
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.restarts import Restarts, RestartStrategy

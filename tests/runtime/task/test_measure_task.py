@@ -20,8 +20,8 @@ from opchain.common.watermark_strategy import (
 from opchain.datastream import OutputTag, ProcessFunction
 from opchain.datastream.functions import CoMapFunction, MapFunction, SourceFunction
 from opchain.datastream.window import TumblingEventTimeWindows
-from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.metrics.accumulators import Accumulator, LongCounter
+from opchain.runtime.time import MAX_LONG_VALUE
 
 if TYPE_CHECKING:
     from forms import Ran

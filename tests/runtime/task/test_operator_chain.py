@@ -14,7 +14,6 @@ from opchain.datastream.functions import (
     ProcessFunction,
     SinkFunction,
 )
-from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.functions.sink import Sink, SinkWriter
 from opchain.runtime.records.elements import (
     EndOfInput,
@@ -25,6 +24,7 @@ from opchain.runtime.records.elements import (
 )
 from opchain.runtime.records.wire import decode
 from opchain.runtime.task.stream_task import StreamTask
+from opchain.runtime.time import MAX_LONG_VALUE
 
 if TYPE_CHECKING:
     from opchain.datastream import StreamExecutionEnvironment

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.constants import MIN_LONG_VALUE
-from opchain.runtime.time import Duration
+from opchain.runtime.time import MIN_LONG_VALUE, Duration
 from opchain.runtime.watermarks.generators import (
     AscendingTimestampsWatermarks,
     BoundedOutOfOrdernessWatermarks,

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.time import Duration
+from opchain.runtime.time import MIN_LONG_VALUE, Duration
 from opchain.runtime.watermarks.generators import (
     AscendingTimestampsWatermarks,
     BoundedOutOfOrdernessWatermarks,

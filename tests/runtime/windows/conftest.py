@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.functions.state import ReducingState, ValueState
 from opchain.runtime.functions.state_descriptors import ReducingStateDescriptor, StateDescriptor
+from opchain.runtime.time import MIN_LONG_VALUE
 from opchain.runtime.windows.triggers import Trigger, TriggerResult
 
 if TYPE_CHECKING:

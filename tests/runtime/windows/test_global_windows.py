@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.functions.window import GlobalWindow
+from opchain.runtime.time import MAX_LONG_VALUE
 from opchain.runtime.windows.global_windows import EndOfStreamTrigger, GlobalWindows, NeverTrigger
 
 WINDOW = GlobalWindow.get()

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.functions.window import TimeWindow
-from opchain.runtime.time import Time
+from opchain.runtime.time import MIN_LONG_VALUE, Time
 from opchain.runtime.windows.assigners import MergingWindowAssigner, WindowAssigner
 from opchain.runtime.windows.session_windows import (
     DynamicEventTimeSessionWindows,

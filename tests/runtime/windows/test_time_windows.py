@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.constants import MIN_LONG_VALUE
 from opchain.runtime.functions.window import TimeWindowSerializer
 from opchain.runtime.state.operator_state import SubtaskStateStore
-from opchain.runtime.time import Duration, Time
+from opchain.runtime.time import MIN_LONG_VALUE, Duration, Time
 from opchain.runtime.windows.assigners import WindowAssigner
 from opchain.runtime.windows.time_windows import (
     SlidingEventTimeWindows,

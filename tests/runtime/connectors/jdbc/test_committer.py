@@ -7,8 +7,8 @@ import pytest
 
 from opchain.runtime.connectors.jdbc.options import JdbcExecutionOptions
 from opchain.runtime.connectors.jdbc.sink import JdbcCommitter
+from opchain.runtime.connectors.jdbc.staging import JdbcWriter
 from opchain.runtime.connectors.jdbc.statement import parse_statement
-from opchain.runtime.connectors.jdbc.writer import JdbcWriter
 from opchain.runtime.errors import CheckpointInUseError, SinkError
 from opchain.runtime.functions.sink import SinkOrigin
 

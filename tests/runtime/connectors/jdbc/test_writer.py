@@ -9,8 +9,8 @@ import pytest
 
 from opchain.common import Row
 from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions, JdbcExecutionOptions
+from opchain.runtime.connectors.jdbc.staging import JdbcWriter
 from opchain.runtime.connectors.jdbc.statement import parse_statement
-from opchain.runtime.connectors.jdbc.writer import JdbcWriter
 from opchain.runtime.errors import SinkError
 from opchain.runtime.functions.sink import SinkOrigin
 

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.functions.record_functions import AggregateFunction, ReduceFunction
 from opchain.runtime.functions.window import WindowFunction
 from opchain.runtime.testing.operator_harness import ManualClock
+from opchain.runtime.time import MAX_LONG_VALUE
 from opchain.runtime.windows.time_windows import TumblingEventTimeWindows, WindowStagger
 from opchain.runtime.windows.triggers import EventTimeTrigger
 

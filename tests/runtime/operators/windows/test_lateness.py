@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.functions.callables import as_function
 from opchain.runtime.functions.record_functions import ReduceFunction
 from opchain.runtime.functions.window import GlobalWindow, TimeWindow
 from opchain.runtime.operators.windows.window_operator import Lateness
 from opchain.runtime.program.operator_specs import WindowSpec
+from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.windows.time_windows import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.constants import MAX_LONG_VALUE
 from opchain.runtime.functions.window import CountWindow, GlobalWindow, TimeWindow
 from opchain.runtime.operators.windows.window_operator import WindowOperator
+from opchain.runtime.time import MAX_LONG_VALUE
 from opchain.runtime.windows.data_triggers import (
     CountTrigger,
     DeltaTrigger,

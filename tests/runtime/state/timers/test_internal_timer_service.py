@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from timer_operator import Operator
 
-from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.errors import StateError
 from opchain.runtime.state.keyed.keyed_backend import VOID
+from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
 
 
 @pytest.fixture(params=["event", "processing"], name="domain")

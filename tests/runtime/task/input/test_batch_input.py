@@ -16,7 +16,6 @@ from opchain.datastream import (
     KeyedCoProcessFunction,
     KeyedProcessFunction,
 )
-from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.functions.state_descriptors import MapStateDescriptor, ValueStateDescriptor
 from opchain.runtime.records import arrays
 from opchain.runtime.records.columns import Columns
@@ -36,6 +35,7 @@ from opchain.runtime.task.input.batch_input import (
     KeySortedInput,
 )
 from opchain.runtime.task.input.input_gate import InputElement
+from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.testing import (
     KeyedOneInputOperatorHarness,
     KeyedTwoInputOperatorHarness,

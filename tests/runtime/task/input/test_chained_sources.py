@@ -13,10 +13,10 @@ from opchain.compiler.dsl.connected_streams import multiple_input
 from opchain.datastream import ProcessFunction
 from opchain.datastream.connectors import NumberSequenceSource
 from opchain.runtime.connectors.collection import CollectionSource
-from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.records.elements import Watermark
 from opchain.runtime.task.input.chained_sources import InterleavedInputs
 from opchain.runtime.task.input.input_gate import InputElement
+from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.watermarks.generators import WatermarkGenerator
 
 if TYPE_CHECKING:

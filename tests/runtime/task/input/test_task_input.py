@@ -8,7 +8,6 @@ from forms import FORMS, failure_of, job_of, notes_of, run_form, seen
 
 from opchain.common import WatermarkStrategy
 from opchain.datastream.functions import ProcessFunction, SourceFunction
-from opchain.runtime.constants import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.errors import InternalError
 from opchain.runtime.functions.source import Source
 from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
@@ -27,6 +26,7 @@ from opchain.runtime.task.input.input_gate import InputElement
 from opchain.runtime.task.input.task_input import GateInput, SourceInput, Waiter
 from opchain.runtime.task.stream_task import StreamTask
 from opchain.runtime.testing.operator_harness import ManualClock
+from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
