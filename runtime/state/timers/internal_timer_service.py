@@ -195,7 +195,10 @@ class BatchTimerService(InternalTimerService):
         is_idle = not (self.event_timers or self._processing_timers)
         if is_idle or watermark != MAX_LONG_VALUE:
             return
-        super().advance_watermark(MAX_LONG_VALUE)
+        self.current_watermark = MAX_LONG_VALUE
+        pop, fire = self.event_timers.pop_until, self._target.on_event_time
+        while (timer := pop(MAX_LONG_VALUE)) is not None:
+            fire(timer[0], timer[1])  # all are of the current key
         self._on_processing_time(MAX_LONG_VALUE)
         self.current_watermark = MIN_LONG_VALUE
 

