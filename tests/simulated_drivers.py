@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import logging
 import os
 import random
 import secrets
@@ -108,7 +109,8 @@ class Driver:
         self.failure: BaseException | None = None
         self.action = "go"
         self.may_fail = False
-        self._turn, self._yielded = threading.Semaphore(0), threading.Semaphore(0)
+        self._turn, self._yielded = threading.Lock(), threading.Lock()
+        self._turn.acquire(), self._yielded.acquire()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -486,6 +488,11 @@ def simulate(seed: int, job: JobProgram) -> World:
                 return_value=SimulatedStorage(world),
             )
         )
+        # Each driver pickles the same job: once is enough.
+        shipped = mock.patch(
+            "opchain.runtime.epochs.local_epochs.ship_vertices", return_value=ship_vertices(job)
+        )
+        patches.enter_context(shipped)
         clock = SimpleNamespace(time_ns=lambda: world.now_ms * 1_000_000)
         patches.enter_context(mock.patch("opchain.runtime.job.epochs.time", clock))
         world.chaos()
@@ -500,6 +507,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=100_000)
     parser.add_argument("--first", type=int, default=0)
     options = parser.parse_args()
+    logging.disable()  # each fault gives a warning
     job = simulated_job()
     faults: Counter[str] = Counter()
     for seed in range(options.first, options.first + options.seeds):
