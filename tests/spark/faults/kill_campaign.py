@@ -3,7 +3,8 @@
 `python tests/spark/faults/kill_campaign.py --kills 1000 --seed 1`. A round is one job: its seed chooses the master
 (`local` or a standalone cluster), the state backend, and the sink (files, PostgreSQL, Kafka, collected results). Each start of
 the driver has another parallelism, from 1 to 8. A driver, an executor, a Python daemon or a Python worker is killed or frozen
-every few seconds. Then the job reads the rest of its input. Its output must have each record once.
+every few seconds; while it is frozen, others are killed. Then the job reads the rest of its input. Its output must have each
+record once. No round begins after `--until`.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 ROWS = 100
 FILE_EACH_S = 1.0
 LAST_RUN_S = 600
+PAUSE_S = (0.1, 3.0)
+"""Between two kills: epochs take about a second, so some are completed."""
+
 FROZEN_S = (0.5, 12.0)
 """The network time-out of the cluster is 10 s: some executors are declared lost before they wake."""
 
@@ -80,6 +84,7 @@ class Round:
         self.done: Counter[str] = Counter()
         self.files = 0
         self._is_over = threading.Event()
+        self._wakers: list[threading.Timer] = []
 
     def __str__(self) -> str:
         master = "local" if self.cluster is None else "standalone"
@@ -107,7 +112,8 @@ class Round:
                 self._disturb(driver)
             finally:
                 self._is_over.set()
-                writer.join()
+                for thread in (writer, *self._wakers):
+                    thread.join()
             if self.sink == "collected":
                 self._await_output(driver)
         write_rows(self.folder / "in", self.files, last_rows(), time.time())
@@ -153,7 +159,7 @@ class Round:
         ends_at = time.monotonic() + 60 * self.kills
         number = 0
         while number < self.kills and time.monotonic() < ends_at:
-            time.sleep(self.draw.uniform(0.2, 4))
+            time.sleep(self.draw.uniform(*PAUSE_S))
             (kind,) = self.draw.choices(list(kinds), list(kinds.values()))
             number += self._hit(driver, kind)
 
@@ -172,12 +178,10 @@ class Round:
             return False
         if kind in (FROZEN_EXECUTOR, FROZEN_DRIVER, FROZEN_WORKER):
             victims = [found, *processes.driver_jvm] if kind == FROZEN_DRIVER else [found]
-            is_there = False
-            for victim in victims:
-                is_there |= send(victim, signal.SIGSTOP)
-            time.sleep(self.draw.uniform(*FROZEN_S))
-            for victim in victims:
-                send(victim, signal.SIGCONT)
+            is_there = bool(sum(send(victim, signal.SIGSTOP) for victim in victims))
+            waker = threading.Timer(self.draw.uniform(*FROZEN_S), wake, [victims])
+            waker.start()
+            self._wakers.append(waker)
         else:
             is_there = send(found, signal.SIGKILL)
         self.done[kind] += is_there
@@ -217,6 +221,12 @@ def run_round(
     return not problems, round_.done
 
 
+def wake(frozen: list[int]) -> None:
+    """Lets processes continue that were frozen."""
+    for victim in frozen:
+        send(victim, signal.SIGCONT)
+
+
 def say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
@@ -234,8 +244,9 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--kills", type=int, default=1000, help="of all rounds together")
-    parser.add_argument("--per-round", type=int, default=20, help="kills of one job")
+    parser.add_argument("--per-round", type=int, default=40, help="kills of one job")
     parser.add_argument("--seed", type=int, help="of the first round (default: drawn)")
+    parser.add_argument("--until", help="HH:MM, UTC: no round begins after it")
     parser.add_argument("--sink", action="append", choices=SINKS, help="may come again")
     parser.add_argument("--folder", type=Path, help="for all files; wrong rounds stay there")
     given = parser.parse_args()
@@ -256,6 +267,8 @@ def main() -> int:
         if "kafka" in sinks:
             sinks["kafka"] = stack.enter_context(running_kafka())
         for number in range(-(-given.kills // given.per_round)):
+            if given.until and time.strftime("%H:%M", time.gmtime()) >= given.until:
+                break
             folder = place / f"round-{seed + number}"
             results.append(run_round(folder, seed + number, given.per_round, cluster, sinks))
     right = sum(is_right for is_right, _ in results)
