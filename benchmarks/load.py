@@ -261,7 +261,11 @@ def main() -> int:
     recovered = recovered_s(epochs, burst_at_s)
     print(
         f"{rate:,} records/s; after the burst the lag "
-        + ("did not recover in this time" if recovered is None else f"recovered in {recovered:.0f} s")
+        + (
+            "did not recover in this time"
+            if recovered is None
+            else f"recovered in {recovered:.0f} s"
+        )
     )
     if options.json is not None:
         found = {"rate": rate, "recovered_s": recovered, "minutes": minutes}

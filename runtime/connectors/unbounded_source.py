@@ -28,6 +28,9 @@ class UnboundedSource(Source[T]):
     target_epoch_ms: int | None = None
     """How long an epoch should take at most, set by the job: `opchain.streaming.target-epoch-duration`."""
 
+    waiting_splits: frozenset[str] = frozenset()
+    """The splits that the next epoch leaves out, by name, set by the job: they are ahead of their alignment group."""
+
     follows_positions = False
     """Whether the driver calls `is_at_end`, `checkpoint_completed` and `progress_of` with the position of each epoch."""
 

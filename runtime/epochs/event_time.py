@@ -4,8 +4,8 @@ A checkpoint keeps how far each task is in event time, beside its state. Flink k
 after a restore event time starts again, and records that were late are no longer late. Here a restored job gives the
 same results as an undisturbed one.
 
-Watermark alignment works between epochs: a source that is ahead of its group gets no input in the next epoch. The
-clock of processing time shows one time throughout an epoch.
+Watermark alignment works between epochs: a source or split that is ahead of its group gets no input in the next epoch.
+The clock of processing time shows one time throughout an epoch.
 """
 
 from __future__ import annotations
@@ -194,14 +194,17 @@ def _channel_counts(valves: dict[int, WatermarkValve]) -> dict[int, int]:
     return {number: valve.channel_count for number, valve in valves.items()}
 
 
-def sources_ahead(job: JobProgram, metrics: JobMetrics) -> frozenset[str]:
-    """The operator ids of the sources that have to wait.
+def sources_ahead(job: JobProgram, metrics: JobMetrics) -> dict[str, frozenset[str]]:
+    """The sources that have to wait, by operator id: the names of their splits that wait, none if all do.
+
+    A split that waits may be idle meanwhile: it continues where its group has come to it. Flink: FLIP-217.
 
     Args:
         job: The job.
         metrics: Those of the last epoch.
     """
-    found: dict[str, tuple[WatermarkAlignmentParams, int]] = {}
+    found: dict[str, tuple[WatermarkAlignmentParams, OperatorMetrics]] = {}
+    least: dict[str, int] = {}
     for vertex, counted in zip(job.vertices, metrics.vertices, strict=True):
         for program, operator in zip(vertex.all_operators, counted.operators, strict=True):
             spec = program.spec
@@ -211,20 +214,24 @@ def sources_ahead(job: JobProgram, metrics: JobMetrics) -> frozenset[str]:
                 and strategy.alignment is not None
                 and strategy.makes_watermarks
             ):
-                found[program.operator_id] = strategy.alignment, _watermark(operator)
-    least: dict[str, int] = {}
-    for alignment, watermark in found.values():
-        group = alignment.watermark_group
-        least[group] = min(watermark, least.get(group, MAX_LONG_VALUE))
-    return frozenset(
-        operator_id
-        for operator_id, (alignment, watermark) in found.items()
-        if watermark < MAX_LONG_VALUE
-        and watermark
-        > limit_of(
-            least[alignment.watermark_group], alignment.max_allowed_watermark_drift.to_millis()
+                found[program.operator_id] = strategy.alignment, operator
+                group = strategy.alignment.watermark_group
+                least[group] = min(_watermark(operator), least.get(group, MAX_LONG_VALUE))
+    ahead: dict[str, frozenset[str]] = {}
+    for operator_id, (alignment, operator) in found.items():
+        drift_ms = alignment.max_allowed_watermark_drift.to_millis()
+        limit = limit_of(least[alignment.watermark_group], drift_ms)
+        splits = frozenset(
+            name
+            for counts in operator.subtasks
+            for name, watermark in counts.split_watermarks.items()
+            if watermark > limit
         )
-    )
+        if limit < _watermark(operator) < MAX_LONG_VALUE:
+            ahead[operator_id] = frozenset()
+        elif splits:
+            ahead[operator_id] = splits
+    return ahead
 
 
 def _watermark(operator: OperatorMetrics) -> int:

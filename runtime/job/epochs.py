@@ -325,12 +325,19 @@ class Epochs:
         )
         return True
 
-    def waiting_sources(self) -> list[int]:
-        """The numbers of the sources that are ahead of those that they are aligned with, after the last epoch."""
+    def waiting_sources(self) -> dict[int, frozenset[str]]:
+        """The sources that are ahead of those that they are aligned with, after the last epoch.
+
+        By number, with the names of the splits that wait; with no names if all of a source's splits wait.
+        """
         if self.outcome is None:
-            return []
+            return {}
         ahead = sources_ahead(self._job, self.outcome.metrics)
-        return [n for n, source in enumerate(self.sources) if source.operator.operator_id in ahead]
+        return {
+            number: ahead[source.operator.operator_id]
+            for number, source in enumerate(self.sources)
+            if source.operator.operator_id in ahead
+        }
 
     def are_over(self) -> bool:
         """Whether all sources have ended: no epoch will have anything to read."""

@@ -20,7 +20,7 @@ class OperatorCounts:
 
     `input_watermarks` has an entry per input, none for a source. `registered` has the metrics of its
     group by name, `latencies` the milliseconds that markers took, by the operator id of their source,
-    `accumulators` pickles by name.
+    `accumulators` pickles by name, `split_watermarks` those of an aligned source, by the names of its splits.
     """
 
     records_in: int
@@ -31,6 +31,7 @@ class OperatorCounts:
     latencies: dict[str, HistogramValue] = field(default_factory=dict)
     accumulators: dict[str, bytes] = field(default_factory=dict)
     output_is_idle: bool = False
+    split_watermarks: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

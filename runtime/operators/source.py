@@ -328,6 +328,12 @@ class SourceOperator(TimestampsWatermarksOperator):
         drift_ms = parameters.max_allowed_watermark_drift.to_millis()
         return groups[parameters.watermark_group], drift_ms
 
+    def aligned_splits(self) -> dict[str, int]:
+        """The watermark of each split, by name; nothing where the source is in no alignment group."""
+        if self.strategy is None or self.strategy.alignment is None:
+            return {}
+        return {split.name: split.watermark for split in self.splits}
+
     def _report_watermark(self, watermark: int | None = None) -> None:
         alignment = self._alignment
         if alignment is not None:

@@ -184,9 +184,10 @@ class WatermarkStrategy(Generic[T]):
     ) -> WatermarkStrategy[T]:
         """Makes sources of a group wait for the slowest of it.
 
-        In unbounded jobs a source, or one of its splits, that is ahead is not read. On Spark the sources
-        compare when an epoch has ended, and one that is ahead gets no input in the next epoch. In bounded
-        jobs nothing has to wait: a task reads its inputs in the order of event time.
+        In unbounded jobs a source, or one of its splits, that is ahead is not read. In jobs with epochs the
+        watermarks are compared when an epoch has ended: a source or a partition of Kafka that is ahead gets
+        no input in the next epoch. In bounded jobs nothing has to wait: a task reads its inputs in the
+        order of event time. Flink: FLIP-182 and FLIP-217.
 
         Args:
             watermark_group: The group's name.

@@ -118,9 +118,13 @@ def test_an_aligned_source_that_is_ahead_waits_for_the_partitions_of_the_other(
     times = times.with_timestamp_assigner(Millis())
     aligned = times.with_watermark_alignment("group", Duration.of_millis(150))
     steps = {"fast": 10, "slow": 1}
-    streams = []
+    streams, topics = [], {}
+
+    def watermark(name: str, number: int, read: dict[str, list[int]]) -> int:
+        return steps[name] * (number + 2 * (read[name][number] - 1)) - 1
+
     for name, step in steps.items():
-        topic = kafka.topic(2)
+        topic = topics[name] = kafka.topic(2)
         for number in range(2):
             kafka.produce(topic, range(number * step, 100 * step, 2 * step), number)
         source = KafkaSource.builder().set_bootstrap_servers(kafka.servers).set_topics(topic)
@@ -131,12 +135,21 @@ def test_an_aligned_source_that_is_ahead_waits_for_the_partitions_of_the_other(
     env.add_epoch_listener(epochs.append)
     with streams[0].union(streams[1]).execute_and_collect() as found:
         assert sorted(map(int, found)) == sorted([*range(0, 1000, 10), *range(100)])
-    read = dict.fromkeys(steps, 0)
+    read = {name: [0, 0] for name in steps}
+    waited = 0
     for epoch in epochs:
-        for operator in (item for vertex in epoch.vertices for item in vertex.operators):
-            if operator.uid in read and operator.records_in:
-                # The watermark of each source is that of the partition that is behind: two steps less.
-                if operator.uid == "fast" and read["slow"] < 100:
-                    assert 10 * (read["fast"] - 2) <= read["slow"] + 150
-                read[operator.uid] += operator.records_in
-    assert read == {"fast": 100, "slow": 100}
+        operators = [item for vertex in epoch.vertices for item in vertex.operators]
+        now = {
+            item.uid: [item.splits[f"{topics[item.uid]}-{number}"]["next"] for number in range(2)]
+            for item in operators
+            if item.uid in topics
+        }
+        if 0 < sum(read["slow"]) < 100:
+            least = min(watermark(name, number, read) for name in steps for number in range(2))
+            for number in range(2):
+                if watermark("fast", number, read) > least + 150:
+                    assert now["fast"][number] == read["fast"][number]
+                    waited += 1
+        read = now
+    assert waited > 3
+    assert read == {"fast": [50, 50], "slow": [50, 50]}

@@ -213,6 +213,11 @@ class KafkaSource(UnboundedSource[T]):
                     "offsets"
                 )
             ends[item] = max(min(ends[item], stops.get(item, ends[item])), offset)
+        waiting = [item for item in offsets if self._name_of(item) in self.waiting_splits]
+        # A partition that has just reached its stopping offset holds the others back until an epoch leaves it out.
+        is_over = any(offsets.get(item, 0) >= stop for item, stop in stops.items())
+        if not is_over or any(ends[item] > offsets[item] for item in offsets.keys() - {*waiting}):
+            ends.update((item, offsets[item]) for item in waiting)
         admitted = self._admitted(offsets, ends, now_ms)
         if admitted == offsets and not new:
             return dict(start)
@@ -330,19 +335,28 @@ class KafkaSource(UnboundedSource[T]):
     ) -> list[list[tuple[PartitionRange, ...]]]:
         """What each subtask reads between two positions: all its partitions, as one delivery.
 
-        Those without new messages belong to it, since their watermarks count. An empty delivery says that nothing
-        follows.
+        Those without new messages belong to it, since their watermarks count. Those that reached their stopping offsets
+        in an epoch before are over. An empty delivery says that nothing follows.
         """
         firsts = offsets_in(start["topics"])
+        stops = offsets_in(start["stop"]) if "stop" in start else {}
+        over = {
+            (item.topic, item.partition)
+            for item, stop in stops.items()
+            if item in firsts and firsts[item] >= stop
+        }
         ranges = [
             PartitionRange(item.topic, item.partition, firsts.get(item, behind), behind)
             for item, behind in offsets_in(end["topics"]).items()
         ]
-        dealt = [[tuple(own)] if own else [] for own in _dealt_out(ranges, parallelism)]
+        found: list[list[tuple[PartitionRange, ...]]] = []
+        for own in _dealt_out(ranges, parallelism):
+            left = tuple(item for item in own if item[:2] not in over)
+            found.append([left] if left or own else [])
         if self.is_at_end(end):
-            for own in dealt:
-                own.append(())
-        return dealt
+            for deliveries in found:
+                deliveries.append(())
+        return found
 
     def is_at_end(self, position: Mapping[str, Any]) -> bool:
         """Whether nothing follows: the stopping offsets are reached."""

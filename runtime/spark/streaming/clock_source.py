@@ -15,6 +15,7 @@ import json
 import pickle
 import time
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
@@ -34,7 +35,7 @@ except ImportError:  # before Spark 4.2
 
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from opchain.runtime.connectors.unbounded_source import UnboundedSource
 
@@ -122,24 +123,27 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return iter(partition.rows)
 
 
-def write_due(path: Path, due_ms: int | None, waiting: Iterable[int] = ()) -> None:
-    """Says when the next timer is due, and which sources get nothing in the next epoch.
+def write_due(
+    path: Path, due_ms: int | None, waiting: Mapping[int, Collection[str]] = MappingProxyType({})
+) -> None:
+    """Says when the next timer is due, and which sources and splits get nothing in the next epoch.
 
     A reader never sees half of it.
 
     Args:
         path: The file.
         due_ms: None if no timer waits.
-        waiting: The numbers of sources that are ahead of those that they are aligned with.
+        waiting: See SourcePositions.latest.
     """
+    names = [[number, sorted(splits)] for number, splits in sorted(waiting.items())]
     temporary = path.with_suffix(".new")
-    temporary.write_text(json.dumps([due_ms, sorted(waiting)]), encoding="ascii")
+    temporary.write_text(json.dumps([due_ms, names]), encoding="ascii")
     temporary.replace(path)
 
 
-def _read_due(path: Path) -> tuple[int | None, frozenset[int]]:
+def _read_due(path: Path) -> tuple[int | None, dict[int, list[str]]]:
     due_ms, waiting = json.loads(path.read_text(encoding="ascii"))
-    return due_ms, frozenset(waiting)
+    return due_ms, dict(waiting)
 
 
 def _now_ms() -> int:

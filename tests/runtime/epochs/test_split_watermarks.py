@@ -13,6 +13,7 @@ from forms import seen
 
 from opchain.common import Duration, WatermarkStrategy
 from opchain.datastream.functions import ProcessFunction
+from opchain.runtime.epochs.event_time import sources_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -111,4 +112,27 @@ def test_an_idle_partition_is_not_waited_for(tmp_path: Path) -> None:
     assert run.next_timer_ms(run.run(101)) == 161
     ran = run.run(200, **{"in": [("a", [30, 31]), ("b", [])]})
     assert ran.records("out") == [(30, 20), (31, 29)]
+    run.close()
+
+
+def splits_ahead(run: EpochRun, outcome: Any) -> list[list[str]]:
+    return [sorted(splits) for splits in sources_ahead(run.job, outcome.metrics).values()]
+
+
+def test_splits_of_one_source_that_are_ahead_wait(tmp_path: Path) -> None:
+    strategy = ASCENDING.with_watermark_alignment("group", Duration.of_millis(10))
+    idle = strategy.with_idleness(Duration.of_millis(100))
+
+    def draw(env: StreamExecutionEnvironment) -> None:
+        seen(env.from_source(Partitions(), idle, "in").uid("in"), "out")
+
+    run = EpochRun(draw, tmp_path)
+    ran = run.run(0, **{"in": [("a", [5]), ("b", [500])]})
+    assert splits_ahead(run, ran.outcome) == [["b"]]
+    run.run(60, **{"in": [("a", [100]), ("b", [])]})
+    # The split that waits is idle now, and still waits.
+    ran = run.run(120, **{"in": [("a", [200]), ("b", [])]})
+    assert splits_ahead(run, ran.outcome) == [["b"]]
+    ran = run.run(121, **{"in": [("a", [495]), ("b", [])]})
+    assert splits_ahead(run, ran.outcome) == []
     run.close()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -620,3 +621,42 @@ def test_messages_go_from_kafka_to_kafka_once_though_the_job_fails(
     found = sorted(tuple(map(int, message.value().split())) for message in kafka.messages(there))
     assert len(found) == 200
     require_exact(found)
+
+
+class TextAsTime(TimestampAssigner):
+    def extract_timestamp(self, value: str, record_timestamp: int) -> int:
+        return int(value)
+
+
+@pytest.mark.parametrize("parallelism", [1, 2])
+def test_a_partition_that_is_ahead_waits_for_the_other_one_of_its_source(
+    tmp_path: Path, kafka: Kafka, parallelism: int
+) -> None:
+    topic = kafka.topic(partitions=2)
+    kafka.produce(topic, list(range(100)), partition=0)
+    kafka.produce(topic, list(range(0, 1000, 10)), partition=1)
+    source = KafkaSource.builder().set_bootstrap_servers(kafka.servers).set_topics(topic)
+    source.set_unbounded(KafkaOffsetsInitializer.latest()).set_max_records_per_epoch(10)
+    source.set_value_only_deserializer(SimpleStringSchema())
+    times = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(TextAsTime())
+    aligned = times.with_watermark_alignment("group", Duration.of_millis(150))
+    env = environment(tmp_path, parallelism=parallelism)
+    epochs: list[EpochProgress] = []
+    env.add_epoch_listener(epochs.append)
+    texts = env.from_source(source.build(), aligned, "times").uid("times")
+    with texts.execute_and_collect("aligned") as found:
+        assert sorted(map(int, found)) == sorted([*range(100), *range(0, 1000, 10)])
+    read = [
+        tuple(operator.splits[f"{topic}-{number}"]["next"] for number in range(2))
+        for epoch in epochs
+        for vertex in epoch.vertices
+        for operator in vertex.operators
+        if operator.uid == "times"
+    ]
+    assert read[-1] == (100, 100)
+    waited = 0
+    for (slow, fast), (_, fast_then) in pairwise(read):
+        if slow < 100 and 10 * (fast - 1) - 1 > slow - 2 + 150:
+            assert fast_then == fast
+            waited += 1
+    assert waited > 5

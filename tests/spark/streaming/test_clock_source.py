@@ -109,13 +109,24 @@ def test_what_is_there_now_is_all_for_available_now(
 def test_a_source_that_waits_gets_nothing(tmp_path: Path) -> None:
     found = reader(tmp_path, 5, 7)
     start = found.initialOffset()
-    write_due(tmp_path / "due", None, [11])
+    write_due(tmp_path / "due", None, {11: ()})
     assert found.latestOffset(start, None)["positions"] == [5, 0]
-    write_due(tmp_path / "due", None, [10, 11])
+    write_due(tmp_path / "due", None, {10: (), 11: ()})
     assert found.latestOffset(start, None) == start
     found.prepareForTriggerAvailableNow()
     # Nothing else is there to read, and the run would end.
     assert found.latestOffset(start, None)["positions"] == [5, 7]
+
+
+def test_splits_that_wait_are_named_to_their_source(tmp_path: Path) -> None:
+    found = reader(tmp_path, 5)
+    write_due(tmp_path / "due", None, {10: {"b", "a"}})
+    found.latestOffset(found.initialOffset(), None)
+    [(_, source, _)] = found._positions._sources
+    assert source.waiting_splits == {"a", "b"}
+    write_due(tmp_path / "due", None)
+    found.latestOffset(found.initialOffset(), None)
+    assert source.waiting_splits == set()
 
 
 def test_spark_finds_it_by_its_options(tmp_path: Path) -> None:
