@@ -11,7 +11,7 @@ from opchain.runtime.types.row import Row
 from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from types import TracebackType
 
     from opchain.compiler.graph.transformation import Transformation
@@ -35,8 +35,11 @@ class CloseableIterator(Generic[T]):
     [1, 2]
     """
 
-    def __init__(self, sink: Transformation) -> None:
+    def __init__(
+        self, sink: Transformation, convert: Callable[[Any], Any] | None = None
+    ) -> None:
         self._sink = sink
+        self._convert = convert
         self._client: JobClient | None = None
         self._records: Iterator[T] | None = None
         self._first: deque[T] = deque()  # those that a notebook has shown
@@ -110,7 +113,8 @@ class CloseableIterator(Generic[T]):
                 f"call env.execute_async() before reading the records"
             )
         client: CollectingClient = self._client  # type: ignore[assignment]  # if it lacks it, say so
-        return client.collected(str(self._sink.uid))
+        records = client.collected(str(self._sink.uid))
+        return records if self._convert is None else map(self._convert, records)
 
 
 _SHOWN = 20
@@ -130,8 +134,9 @@ def records_table(records: Sequence[Any], *, is_all: bool) -> str:
 
 def _field_names(record: Any) -> list[str]:
     if isinstance(record, Row):
-        names = record.get_field_names()
-        return list(names) if names else [f"f{number}" for number in range(len(record))]
+        if record.has_field_names():
+            return list(record.as_dict())
+        return [f"f{number}" for number in range(len(record))]
     if isinstance(record, dict):
         return list(map(str, record))
     if isinstance(record, tuple) and record:

@@ -55,6 +55,7 @@ from opchain.runtime.program.operator_specs import (
     TimestampsWatermarksSpec,
     TwoPhaseSinkSpec,
 )
+from opchain.runtime.types.crossing import collected_converter
 from opchain.runtime.types.output_tag import OutputTag
 from opchain.runtime.types.type_variables import K, T
 
@@ -625,7 +626,9 @@ class DataStream(OperatorAttributes[T]):
         """
         sink = self._legacy_sink(CollectSinkSpec(), parallelism=1).transformation
         sink.uid = f"dataStreamCollect_{sink.id}"
-        collected: CloseableIterator[T] = CloseableIterator(sink)
+        collected: CloseableIterator[T] = CloseableIterator(
+            sink, collected_converter(declared_type(self.transformation))
+        )
         self._environment.register_collect_iterator(collected)
         return collected
 

@@ -12,9 +12,10 @@ bits, dictionaries keep their order, and a row may be given as a tuple, list, ma
 from __future__ import annotations
 
 import struct
+from copy import copy
 from datetime import date, datetime, time
 from decimal import Decimal
-from math import copysign, inf
+from math import copysign, inf, isfinite
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import short_repr
@@ -26,6 +27,7 @@ from opchain.runtime.types.container_types import (
     ObjectArrayTypeInfo,
     PrimitiveArrayTypeInfo,
 )
+from opchain.runtime.types.printed_form import float_text
 from opchain.runtime.types.record_types import ExternalTypeInfo, RowTypeInfo, TupleTypeInfo
 from opchain.runtime.types.row import Row, RowKind
 from opchain.runtime.types.time_types import DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
     Converter = Callable[[Any], Any]
 
+_LISTS = (ListTypeInfo, PrimitiveArrayTypeInfo, BasicArrayTypeInfo, ObjectArrayTypeInfo)
 _FLOAT32 = struct.Struct("f")
 _BYTE_HIGH = 255
 _MICROS_PER_MILLI = 1_000
@@ -75,6 +78,51 @@ def record_converter(record_type: TypeInformation[Any] | None) -> Converter | No
         return None if record is None else convert(record)
 
     return convert_record
+
+
+def collected_converter(record_type: TypeInformation[Any] | None) -> Converter | None:
+    """What `execute_and_collect` makes of a record; None where it gives the records as they are.
+
+    PyFlink reads a FLOAT there from its decimal text, so 0.1 is 0.1 again.
+
+    >>> from opchain.runtime.types.types import Types
+    >>> collected_converter(Types.TUPLE([Types.STRING(), Types.FLOAT()]))(("a", 0.10000000149011612))
+    ('a', 0.1)
+    """
+    if isinstance(record_type, ExternalTypeInfo):
+        return collected_converter(record_type.type_info)
+    if isinstance(record_type, BasicTypeInfo):
+        return _shortest_float if record_type.basic_type is BasicType.FLOAT else None
+    if isinstance(record_type, (RowTypeInfo, TupleTypeInfo)):
+        return _fields_converter([collected_converter(each) for each in record_type.field_types])
+    if isinstance(record_type, MapTypeInfo):
+        key, item = map(collected_converter, (record_type.key_type_info, record_type.value_type_info))
+        if key is None and item is None:
+            return None
+        of_key, of_item = key or _as_it_is, item or _as_it_is
+        return lambda value: value and {of_key(name): of_item(each) for name, each in value.items()}
+    if isinstance(record_type, _LISTS):
+        element = collected_converter(record_type.element_type)
+        return element and (lambda value: value and list(map(element, value)))
+    return None
+
+
+def _shortest_float(value: Any) -> Any:
+    return float(float_text(value)) if isinstance(value, float) and isfinite(value) else value
+
+
+def _fields_converter(converters: Sequence[Converter | None]) -> Converter | None:
+    changed = [(place, each) for place, each in enumerate(converters) if each is not None]
+
+    def convert(record: Any) -> Any:
+        if record is None:
+            return None
+        values = copy(record) if isinstance(record, Row) else list(record)
+        for place, of_field in changed:
+            values[place] = of_field(values[place])
+        return values if isinstance(values, Row) else tuple(values)
+
+    return convert if changed else None
 
 
 def may_be_none(record_type: TypeInformation[Any] | None) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -391,6 +392,30 @@ def test_a_keyed_stream_is_collected_with_its_keys(env: StreamExecutionEnvironme
     by_kind = pets.key_by(lambda pet: pet[0], key_type=Types.STRING())
     assert collected(by_kind) == [Row(f0=kind, f1=(kind, age)) for kind, age in PETS]
     assert by_kind.execute_and_collect(limit=1) == [Row(f0="cat", f1=("cat", 3))]
+
+
+def test_floats_are_collected_with_their_fewest_digits(env: StreamExecutionEnvironment) -> None:
+    record_type = Types.ROW_NAMED(
+        ["single", "list", "map", "pair", "double"],
+        [
+            Types.FLOAT(),
+            Types.LIST(Types.FLOAT()),
+            Types.MAP(Types.STRING(), Types.FLOAT()),
+            Types.TUPLE([Types.INT(), Types.FLOAT()]),
+            Types.DOUBLE(),
+        ],
+    )
+    row = Row(single=0.1, list=[0.2, 1e10], map={"a": 0.3}, pair=(1, 0.7), double=0.1)
+    rows = env.from_collection([row, Row.of_kind(RowKind.DELETE, None, None, None, None, 1.0)], record_type)
+    first, second = rows.execute_and_collect(limit=2)
+    assert first == row
+    assert second.get_row_kind() is RowKind.DELETE
+    assert second.as_dict()["single"] is None
+    numbers = env.from_collection([0.1, inf], Types.FLOAT())
+    assert numbers.execute_and_collect(limit=2) == [0.1, inf]
+    # Functions get the 32-bit float.
+    wide = numbers.map(lambda number: number, Types.DOUBLE())
+    assert wide.execute_and_collect(limit=1) == [0.10000000149011612]
 
 
 def test_results_may_be_iterated_over_or_limited(env: StreamExecutionEnvironment) -> None:

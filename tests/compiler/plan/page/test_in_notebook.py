@@ -13,7 +13,7 @@ from programs import drawn
 from random_plans import random_plan
 
 from opchain import StreamExecutionEnvironment
-from opchain.common import Configuration, Types
+from opchain.common import Configuration, Row, Types
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.page.in_notebook import plan_picture
@@ -104,6 +104,15 @@ def test_collected_records_are_a_table_and_none_is_lost() -> None:
         assert "the first 20 records" in text
         assert [first, *records] == [(n, "<b>") for n in range(30)]
         assert "<th>value</th>" in records._repr_html_()
+
+
+def test_collected_rows_are_a_table_with_a_column_for_each_field() -> None:
+    pet = Types.ROW_NAMED(["name", "age"], [Types.STRING(), Types.INT()])
+    env = local_environment()
+    with env.from_collection([Row("cat", 3)], pet).execute_and_collect() as records:
+        assert "<th>name</th><th>age</th>" in records._repr_html_()
+    with env.from_collection([Row("cat", 3)]).execute_and_collect() as records:
+        assert "<th>f0</th><th>f1</th>" in records._repr_html_()
 
 
 def test_interrupting_a_reader_ends_the_job() -> None:
