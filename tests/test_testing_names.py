@@ -1,10 +1,17 @@
 """`opchain.testing`: what it offers, loaded when asked for."""
 
 import doctest
+from pathlib import Path
 
 import pytest
 
 import opchain.testing
+from opchain.datastream import StreamExecutionEnvironment
+from opchain.testing.test_case_utils import (
+    PyFlinkBatchTestCase,
+    PyFlinkStreamingTestCase,
+    PyFlinkUTTestCase,
+)
 
 
 def test_every_name_is_there() -> None:
@@ -22,3 +29,29 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 def test_the_example_of_the_documentation_runs() -> None:
     results = doctest.testmod(opchain.testing)
     assert (results.attempted > 0, results.failed) == (True, 0)
+
+
+def words(env: StreamExecutionEnvironment) -> list[str]:
+    return list(env.from_collection(["c", "b a"]).flat_map(str.split).execute_and_collect())
+
+
+class OfStreams(PyFlinkStreamingTestCase):
+    def test_equal(self) -> None:
+        self.assert_equals(words(self.env), ["b", "a", "c"])
+
+    def test_different(self) -> None:
+        with pytest.raises(AssertionError, match=r"\['a', 'b', 'c'\] is not \['a', 'c'\]"):
+            self.assert_equals(words(self.env), ["a", "c"])
+
+
+class OfBatches(PyFlinkBatchTestCase):
+    def test_equal(self) -> None:
+        Path(self.tempdir, "words").touch()
+        counted = self.env.from_collection([("a", 1), ("a", 2)]).key_by(lambda pair: pair[0]).sum(1)
+        self.assert_equals(list(counted.execute_and_collect()), [("a", 3)])
+
+
+class OfUnits(PyFlinkUTTestCase):
+    def test_equal(self) -> None:
+        assert self.env.get_parallelism() == 2
+        self.assert_equals(words(self.env), ["a", "b", "c"])

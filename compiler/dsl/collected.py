@@ -35,9 +35,7 @@ class CloseableIterator(Generic[T]):
     [1, 2]
     """
 
-    def __init__(
-        self, sink: Transformation, convert: Callable[[Any], Any] | None = None
-    ) -> None:
+    def __init__(self, sink: Transformation, convert: Callable[[Any], Any] | None = None) -> None:
         self._sink = sink
         self._convert = convert
         self._client: JobClient | None = None

@@ -268,14 +268,29 @@ class DataStream(OperatorAttributes[T]):
     def project(self, *field_indexes: int) -> DataStream[tuple[Any, ...]]:
         """Makes a tuple of some fields of each record, in the order given.
 
-        Flink wants a declared tuple type; here any record that can be indexed will do.
+        Flink wants a declared tuple type; here any record that can be indexed will do. If a type is declared,
+        the tuple has the types of its fields.
+
+        Raises:
+            ValueError: No index is given, one is negative, or the declared type has fewer fields.
         """
+        from opchain.runtime.types.record_types import RowTypeInfo, TupleTypeInfo
+
         for index in field_indexes:
             if checked(index, int, "project", "a field index") < 0:
                 raise ValueError(f"{at_call('project')}: field index {index} is negative")
         if not field_indexes:
             raise ValueError(f"{at_call('project')}: name at least one field index")
-        return self.transform(MapSpec(Projection(field_indexes)), name="Projection")
+        record_type, output_type = declared_type(self.transformation), None
+        if isinstance(record_type, (RowTypeInfo, TupleTypeInfo)):
+            field_types = record_type.field_types
+            if max(field_indexes) >= len(field_types):
+                raise ValueError(
+                    f"{at_call('project')}: records of the type {record_type} have no field "
+                    f"{max(field_indexes)}; their fields are 0 to {len(field_types) - 1}"
+                )
+            output_type = TupleTypeInfo(tuple(field_types[index] for index in field_indexes))
+        return self.transform(MapSpec(Projection(field_indexes)), output_type, name="Projection")
 
     def assign_timestamps_and_watermarks(
         self, watermark_strategy: WatermarkStrategy[T]

@@ -89,30 +89,29 @@ def collected_converter(record_type: TypeInformation[Any] | None) -> Converter |
     >>> collected_converter(Types.TUPLE([Types.STRING(), Types.FLOAT()]))(("a", 0.10000000149011612))
     ('a', 0.1)
     """
-    if isinstance(record_type, ExternalTypeInfo):
-        return collected_converter(record_type.type_info)
-    if isinstance(record_type, BasicTypeInfo):
-        return _shortest_float if record_type.basic_type is BasicType.FLOAT else None
-    if isinstance(record_type, (RowTypeInfo, TupleTypeInfo)):
-        return _fields_converter([collected_converter(each) for each in record_type.field_types])
-    if isinstance(record_type, MapTypeInfo):
-        key, item = map(collected_converter, (record_type.key_type_info, record_type.value_type_info))
-        if key is None and item is None:
-            return None
-        of_key, of_item = key or _as_it_is, item or _as_it_is
-        return lambda value: value and {of_key(name): of_item(each) for name, each in value.items()}
-    if isinstance(record_type, _LISTS):
+    while isinstance(record_type, ExternalTypeInfo):
+        record_type = record_type.type_info
+    convert: Converter | None = None
+    if isinstance(record_type, BasicTypeInfo) and record_type.basic_type is BasicType.FLOAT:
+        convert = _shortest_float
+    elif isinstance(record_type, (RowTypeInfo, TupleTypeInfo)):
+        convert = _collected_fields(record_type.field_types)
+    elif isinstance(record_type, MapTypeInfo):
+        convert = _collected_map(record_type)
+    elif isinstance(record_type, _LISTS):
         element = collected_converter(record_type.element_type)
-        return element and (lambda value: value and list(map(element, value)))
-    return None
+        if element is not None:
+            convert = lambda value: value and list(map(element, value))  # noqa: E731
+    return convert
 
 
 def _shortest_float(value: Any) -> Any:
     return float(float_text(value)) if isinstance(value, float) and isfinite(value) else value
 
 
-def _fields_converter(converters: Sequence[Converter | None]) -> Converter | None:
-    changed = [(place, each) for place, each in enumerate(converters) if each is not None]
+def _collected_fields(field_types: Sequence[TypeInformation[Any]]) -> Converter | None:
+    converters = enumerate(map(collected_converter, field_types))
+    changed = [(place, each) for place, each in converters if each is not None]
 
     def convert(record: Any) -> Any:
         if record is None:
@@ -123,6 +122,15 @@ def _fields_converter(converters: Sequence[Converter | None]) -> Converter | Non
         return values if isinstance(values, Row) else tuple(values)
 
     return convert if changed else None
+
+
+def _collected_map(record_type: MapTypeInfo[Any, Any]) -> Converter | None:
+    key = collected_converter(record_type.key_type_info)
+    item = collected_converter(record_type.value_type_info)
+    if key is None and item is None:
+        return None
+    of_key, of_item = key or _as_it_is, item or _as_it_is
+    return lambda value: value and {of_key(name): of_item(each) for name, each in value.items()}
 
 
 def may_be_none(record_type: TypeInformation[Any] | None) -> bool:

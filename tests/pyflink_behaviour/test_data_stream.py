@@ -406,7 +406,9 @@ def test_floats_are_collected_with_their_fewest_digits(env: StreamExecutionEnvir
         ],
     )
     row = Row(single=0.1, list=[0.2, 1e10], map={"a": 0.3}, pair=(1, 0.7), double=0.1)
-    rows = env.from_collection([row, Row.of_kind(RowKind.DELETE, None, None, None, None, 1.0)], record_type)
+    rows = env.from_collection(
+        [row, Row.of_kind(RowKind.DELETE, None, None, None, None, 1.0)], record_type
+    )
     first, second = rows.execute_and_collect(limit=2)
     assert first == row
     assert second.get_row_kind() is RowKind.DELETE

@@ -185,6 +185,14 @@ def test_project_picks_fields(numbers: DataStream[int]) -> None:
     assert added.spec.function.map(("a", "b")) == ("b", "a")
 
 
+def test_project_declares_the_types_of_its_fields(numbers: DataStream[int]) -> None:
+    for make in (Types.TUPLE, Types.ROW):
+        pairs = numbers.map(lambda n: (n, str(n)), make([Types.INT(), Types.STRING()]))
+        assert pairs.project(1, 0).get_type() == Types.TUPLE([Types.STRING(), Types.INT()])
+        with pytest.raises(ValueError, match=r"no field 2; their fields are 0 to 1"):
+            pairs.project(0, 2)
+
+
 @pytest.mark.parametrize(
     ("indexes", "error"), [((), ValueError), ((-1,), ValueError), (("a",), TypeError)]
 )
