@@ -14,6 +14,7 @@ import linecache
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -259,14 +260,58 @@ def returns_text(function: Any, method: str) -> bool:
         return True
     if called is str or getattr(called, "__objclass__", None) is str:
         return called is str or called.__name__ in _GIVE_TEXT
+    return _gives_text(_returned(called), called)
+
+
+def returns_generator(function: Any, method: str) -> bool:
+    """Whether the one expression that a function returns is seen to be a generator: `(f(x) for x in xs)`."""
+    return isinstance(_returned(plain_function(function, method)[0]), ast.GeneratorExp)
+
+
+def _returned(function: Any) -> ast.expr | None:
     try:
-        returned = definition_of(called).returned()
+        return definition_of(function).returned()
     except Refused:
-        return False
-    if isinstance(returned, ast.Call):
-        by = returned.func
-        if isinstance(by, ast.Attribute):
-            return by.attr in _GIVE_TEXT
-        return isinstance(by, ast.Name) and by.id == "str"
-    is_text = isinstance(returned, ast.Constant) and isinstance(returned.value, str)
-    return is_text or isinstance(returned, ast.JoinedStr)
+        return None
+
+
+def _gives_text(node: ast.expr | None, function: Any) -> bool:  # noqa: PLR0911 - one for each kind of expression
+    match node:
+        case ast.Constant(value=value):
+            return isinstance(value, str)
+        case ast.JoinedStr():
+            return True
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name in _GIVE_TEXT
+        case ast.Call(func=ast.Name(id=name)):
+            called = _value_of(name, function)
+            return name == "str" or getattr(called, "__annotations__", {}).get("return") in (
+                str,
+                "str",
+            )
+        case ast.Subscript(value=ast.Name(id=name)):
+            table = _value_of(name, function)
+            values = table.values() if isinstance(table, dict) else table
+            is_table = isinstance(table, (dict, list, tuple)) and len(table) > 0
+            return is_table and all(isinstance(value, str) for value in islice(values, _LOOKED_AT))
+        case ast.IfExp(body=one, orelse=other):
+            return _gives_text(one, function) and _gives_text(other, function)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Mod() as op, right=right):
+            is_sum = isinstance(op, ast.Add)
+            return _gives_text(left, function) or (is_sum and _gives_text(right, function))
+    return False
+
+
+_LOOKED_AT = 100
+"""So many values of a table say whether it holds texts."""
+
+
+def _value_of(name: str, function: Any) -> Any:
+    """What a free name of a function stands for now; None where it stands for nothing."""
+    free = function.__code__.co_freevars
+    if name not in free:
+        return function.__globals__.get(name)
+    try:
+        return function.__closure__[free.index(name)].cell_contents
+    except ValueError:  # an empty cell
+        return None

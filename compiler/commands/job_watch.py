@@ -10,6 +10,7 @@ import re
 import threading
 import time
 from collections import deque
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.graph.plan import made
@@ -22,7 +23,7 @@ from opchain.runtime.reporting.samples import JobSamples
 from opchain.runtime.spark.remote_error import failure_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from opchain.compiler.interception import StartedJob
     from opchain.runtime.epochs.epoch_progress import EpochHistory, EpochProgress
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 OVER = (JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CANCELED)
 
 _EPOCHS_KEPT = 1_000
+_LOOK_EVERY_S = 1.0
 _RATE_OVER_S = 3.0
 _MOST_LINES = 60
 
@@ -309,6 +311,42 @@ class JobWatch:
         return 0 if restarts is None else restarts.count
 
 
+class JobWatches:
+    """A JobWatch for each job of a program, also for those that begin later."""
+
+    def __init__(self, jobs: Sequence[StartedJob]) -> None:
+        self.jobs = jobs
+        self._watches: list[JobWatch] = []
+        self._adding = threading.Lock()
+
+    def all(self) -> list[JobWatch]:
+        """In the order in which the jobs began."""
+        with self._adding:
+            self._watches += map(JobWatch, self.jobs[len(self._watches) :])
+            return list(self._watches)
+
+
+@contextmanager
+def watching(jobs: Sequence[StartedJob]) -> Iterator[JobWatches]:
+    """Looks at the jobs until the end of the block, so that later pages know when each vertex began and ended."""
+    watches = JobWatches(jobs)
+    ended = threading.Event()
+
+    def look() -> None:
+        while not ended.wait(_LOOK_EVERY_S):
+            for watch in watches.all():
+                if not watch.is_over:
+                    watch.look()
+
+    looking = threading.Thread(target=look, name="job watch", daemon=True)
+    looking.start()
+    try:
+        yield watches
+    finally:
+        ended.set()
+        looking.join()
+
+
 def _next_state(
     before: str, status: JobStatus, *, is_finished: bool, has_begun: bool, has_failed: bool
 ) -> str:
@@ -319,7 +357,7 @@ def _next_state(
     if has_failed:
         return "failed"
     if status in OVER:
-        return "canceled" if before == "running" else before
+        return "canceled" if before == "running" or has_begun else before
     return "running" if has_begun else before
 
 

@@ -20,7 +20,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.commands.failures import CommandError
-from opchain.compiler.commands.job_watch import JobWatch, PageNews, settings_of
+from opchain.compiler.commands.job_watch import (
+    JobWatch,
+    JobWatches,
+    PageNews,
+    settings_of,
+    watching,
+)
 from opchain.runtime.errors import MissingLibraryError, StreamError
 
 if TYPE_CHECKING:
@@ -38,7 +44,6 @@ _ALIVE_EVERY = 30
 
 _LAST_NEWS_S = 3.0
 _STEERING_S = 600.0
-_LOOK_EVERY_S = 1.0
 _TOKEN_HEADER = "X-Opchain-Token"  # noqa: S105 - its name; no page of another origin can send it
 
 _METRICS = "/metrics"
@@ -65,23 +70,23 @@ def serving_pages(jobs: Sequence[StartedJob], port: int, token: str = "") -> Ite
     Raises:
         CommandError: The port is taken.
     """
-    try:
-        server = PageServer(jobs, port, token)
-    except OSError as error:
-        raise CommandError(
-            f"cannot serve the plan page at port {port} ({error.strerror}): pass another port to "
-            f"--serve, or 0 for any free port"
-        ) from error
-    thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="pages", daemon=True)
-    thread.start()
-    looking = threading.Thread(target=server.look, name="job watch", daemon=True)
-    looking.start()
-    try:
-        yield f"http://{HOST}:{server.server_port}/"
-    finally:
-        server.end()
-        thread.join()
-        looking.join()
+    with watching(jobs) as watches:
+        try:
+            server = PageServer(watches, port, token)
+        except OSError as error:
+            raise CommandError(
+                f"cannot serve the plan page at port {port} ({error.strerror}): pass another port to "
+                f"--serve, or 0 for any free port"
+            ) from error
+        thread = threading.Thread(
+            target=server.serve_forever, args=(0.1,), name="pages", daemon=True
+        )
+        thread.start()
+        try:
+            yield f"http://{HOST}:{server.server_port}/"
+        finally:
+            server.end()
+            thread.join()
 
 
 class PageServer(ThreadingHTTPServer):
@@ -90,28 +95,13 @@ class PageServer(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, jobs: Sequence[StartedJob], port: int, token: str) -> None:
+    def __init__(self, watches: JobWatches, port: int, token: str) -> None:
         super().__init__((HOST, port), _Handler)
-        self.jobs = jobs
+        self.watches = watches
         self.token = token
-        self._watches: list[JobWatch] = []
-        self._watching = threading.Lock()
         self.ended = threading.Event()
         self._listening = threading.Condition()
         self._listeners = 0
-
-    def watches(self) -> list[JobWatch]:
-        """One for each job."""
-        with self._watching:
-            self._watches += map(JobWatch, self.jobs[len(self._watches) :])
-            return list(self._watches)
-
-    def look(self) -> None:
-        """Looks at the jobs until the end, so that pages opened later know what was before."""
-        while not self.ended.wait(_LOOK_EVERY_S):
-            for watch in self.watches():
-                if not watch.is_over:
-                    watch.look()
 
     def end(self) -> None:
         """Sends last news to open pages, and closes."""
@@ -180,7 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
         if path is None:
             self.send_error(HTTPStatus.NOT_FOUND)
             return None
-        watches = self.server.watches()
+        watches = self.server.watches.all()
         number = int(path[1] or len(watches))
         return number, path[2], watches[number - 1] if 0 < number <= len(watches) else None
 
@@ -206,7 +196,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             found = [
                 sample
-                for watch in self.server.watches()
+                for watch in self.server.watches.all()
                 if not watch.is_over
                 for sample in watch.samples()
             ]
@@ -265,7 +255,7 @@ class _Handler(BaseHTTPRequestHandler):
             while True:
                 is_last = self.server.ended.is_set()
                 latest = news.take()
-                jobs = [each.title for each in self.server.watches()]
+                jobs = [each.title for each in self.server.watches.all()]
                 if latest is not None or jobs != others:
                     others = jobs
                     self._send_event((latest or {}) | {"jobs": jobs})

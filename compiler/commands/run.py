@@ -41,7 +41,9 @@ from opchain.runtime.spark.remote_error import showing_whole_tracebacks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
+    from opchain.compiler.commands.job_watch import JobWatch, JobWatches
     from opchain.compiler.interception import Capture, StartedJob
     from opchain.runtime.job.client import JobClient
     from opchain.runtime.measurements.job_metrics import JobMetrics
@@ -143,18 +145,17 @@ def show_finished(jobs: Iterable[StartedJob]) -> None:
             _show(f"job '{job.name}' was stopped", metrics)
 
 
-def write_pages(jobs: Iterable[StartedJob], path: Path) -> None:
+def write_pages(watches: Iterable[JobWatch], path: Path) -> None:
     """The page of each run: `path`, then `path` with -2, -3, ... in its name.
 
     Raises:
         CommandError: A page cannot be written.
     """
-    from opchain.compiler.commands.job_watch import JobWatch  # noqa: PLC0415 - only when asked for
-    from opchain.compiler.commands.page_server import run_page  # noqa: PLC0415
+    from opchain.compiler.commands.page_server import run_page  # noqa: PLC0415 - if asked for
 
-    for number, job in enumerate(jobs, start=1):
+    for number, watch in enumerate(watches, start=1):
         page = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
-        write_file(page, run_page(JobWatch(job)))
+        write_file(page, run_page(watch))
 
 
 def _is_finished(job: StartedJob) -> bool:
@@ -273,6 +274,7 @@ def run(
         watching_jobs() as jobs,
         watching_environments() as drawn,
         nullcontext() if port is None else _serving(jobs, port),
+        nullcontext() if page is None else _watching(jobs) as watches,
         ends_on_interrupt(jobs),
         as_main_program(path, arguments),
     ):
@@ -296,8 +298,8 @@ def run(
         finally:
             if not quiet:
                 show_finished(jobs)
-            if page is not None:
-                write_pages(jobs, page)
+            if watches is not None and page is not None:
+                write_pages(watches.all(), page)
 
 
 def _note_unexecuted(path: Path, drawn: Capture) -> None:
@@ -315,6 +317,12 @@ def _serving(jobs: Sequence[StartedJob], port: int) -> Iterator[None]:
     with serving_pages(jobs, port, token) as address:
         note(f"the job's page is at {address}?token={token}")
         yield
+
+
+def _watching(jobs: Sequence[StartedJob]) -> AbstractContextManager[JobWatches]:
+    from opchain.compiler.commands.job_watch import watching  # noqa: PLC0415 - if asked for
+
+    return watching(jobs)
 
 
 def has_failed(job: StartedJob) -> bool:

@@ -193,8 +193,19 @@ class DataStream(OperatorAttributes[T]):
     def map(
         self, func: MapFunction[T, R] | Callable[[T], R], output_type: DeclaredType = None
     ) -> DataStream[R]:
-        """Turns each record into one."""
+        """Turns each record into one.
+
+        A function that is seen to return a generator is warned of: the generator itself would be the record.
+        """
         checked_function(func, MapFunction, "map", callables=True)
+        from opchain.compiler.codegen.function_source import returns_generator
+
+        if returns_generator(func, "map"):
+            warnings.warn(
+                f"{at_call('map')}: '{name_of(func)}' returns a generator, which becomes one record and can be "
+                "neither sent nor stored; return a list, or use flat_map to emit each value",
+                stacklevel=2,
+            )
         return self.transform(MapSpec(func), output_type)
 
     def flat_map(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import pickle
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import UnpicklableRecordError, short_repr
@@ -109,6 +110,8 @@ def unpicklable_record(records: Sequence[Any]) -> UnpicklableRecordError | None:
     if failure is None:
         return None
     reason = f"{type(failure).__name__}: {failure}"
+    if isinstance(records[first], GeneratorType):
+        reason = "a generator: return a list instead, or use flat_map to emit each value"
     return UnpicklableRecordError(short_repr(records[first], 200), reason)
 
 

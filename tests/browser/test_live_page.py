@@ -159,7 +159,7 @@ def test_numbers_come_while_the_job_runs(opened: Any, job: RunningJob) -> None:
     assert shown(page, 1)[:3] == ["0", "0", "1.00"]
     job.run_epoch(1_000)
     facts = wait_for_epoch(page, 1)
-    assert facts.startswith("epoch 1 \N{MIDDLE DOT} 1,000 records/s \N{MIDDLE DOT} 600 ms")
+    assert facts.startswith("epoch 1 in 600 ms \N{MIDDLE DOT} 1,000 records/s")
     assert shown(page, 1)[0] == "1,000"
     assert shown(page, 1)[5].startswith("2023-11-14 22:13")
     busy = page.evaluate(
@@ -202,6 +202,50 @@ def test_an_open_panel_follows(opened: Any, job: RunningJob) -> None:
         )
 
 
+def test_whoever_reads_an_open_panel_stays_where_they_are(opened: Any, job: RunningJob) -> None:
+    page = opened
+    job.run_epoch(100)
+    wait_for_epoch(page, 1)
+    page.click(".vertex[data-number='2']")
+    page.focus("#details .lineages button:last-child")
+    page.evaluate("() => { document.getElementById('details').scrollTop = 90; }")
+    job.run_epoch(100)
+    page.wait_for_function(
+        "() => document.getElementById('details').textContent.includes('200 in, 200 out')"
+    )
+    assert page.evaluate("() => document.getElementById('details').scrollTop") == 90
+    assert page.evaluate("() => document.activeElement.textContent") == "both"
+    details = page.inner_text("#details")
+    assert "State\nrunning\nStarted\n20" in details
+    assert "Duration\n" in details
+
+
+def test_vertices_are_sorted_by_the_column_that_is_pressed(opened: Any, job: RunningJob) -> None:
+    page = opened
+    page.wait_for_selector(".vertex[data-number='1'].is-running")
+    for _ in range(2):
+        job.run_epoch(300)
+    wait_for_epoch(page, 2)
+    assert tab(page, "Vertices").split("\n")[0].startswith("Vertex\tState\tTasks")
+    numbers = (
+        "() => [...document.querySelectorAll('#sheet .link')].map((row) => row.textContent[1])"
+    )
+    assert page.evaluate(numbers) == ["1", "2"]
+    page.click("#sheet th button:has-text('Held state')")
+    assert page.evaluate(numbers) == ["2", "1"], "the vertex with state first"
+    page.click("#sheet th button:has-text('Vertex')")
+    assert page.evaluate(numbers) == ["1", "2"]
+    page.click("#sheet th button:has-text('Vertex')")
+    assert page.get_attribute("#sheet th[aria-sort]", "aria-sort") == "descending"
+    assert page.evaluate(numbers) == ["2", "1"]
+    job.run_epoch(300)
+    wait_for_epoch(page, 3)
+    assert page.evaluate(numbers) == ["2", "1"], "the order stays"
+    assert page.evaluate("() => document.activeElement.textContent") == "Vertex"
+    page.click("#sheet .link >> nth=0")
+    assert "Vertex 2" in page.inner_text("#details")
+
+
 def test_a_page_says_that_its_job_has_ended(opened: Any, job: RunningJob) -> None:
     page = opened
     job.run_epoch(10)
@@ -225,7 +269,7 @@ def test_vertices_and_exchanges_say_what_they_do(opened: Any, job: RunningJob) -
     page.wait_for_selector(".vertex[data-number='1'].is-running")
     job.run_epoch(1_000)
     wait_for_epoch(page, 1)
-    assert page.locator(".vertex .state-word").all_inner_texts() == ["running"] * 2
+    assert page.locator(".vertex .top .state-word").all_inner_texts() == ["running"] * 2
     assert page.inner_text(".exchange .rate") == "1,000/s"
     assert shown(page, 2)[3] == "1,000", "records a second"
     thickness = (
@@ -320,7 +364,7 @@ def price(number: int) -> int:
 def test_a_failure_is_shown_where_it_was(chromium: Any, job: RunningJob) -> None:
     with page_of(chromium, job.started(), failed_job()) as page:
         page.wait_for_selector("#live.failed")
-        assert page.locator(".vertex .state-word").all_inner_texts() == [
+        assert page.locator(".vertex .top .state-word").all_inner_texts() == [
             "finished",
             "failed",
             "not started",
@@ -328,6 +372,9 @@ def test_a_failure_is_shown_where_it_was(chromium: Any, job: RunningJob) -> None
         failure = page.inner_text("#sheet")
         assert "ValueError: no price for item 70" in failure
         assert "at record 70" in failure
+        page.click("#sheet .failure .link")
+        assert "price" in page.inner_text("#details h2"), "the vertex that failed"
+        page.keyboard.press("Escape")
         heat = "(box) => box.style.getPropertyValue('--heat-share')"
         assert page.locator(".vertex").first.evaluate(heat) == "0", "what is over glows no more"
         assert page.locator("#jobs option").all_inner_texts() == [

@@ -503,3 +503,81 @@ def test_names_are_shown_as_they_are_and_run_nothing(open_page: Any) -> None:
     )
     page.fill("#search", "onerror=alert(2)")
     assert page.locator(".vertex.match").count() > 0
+
+
+def drawn_vertices(page: Any) -> list[str]:
+    numbers: list[str] = page.locator(".vertex:not([hidden])").evaluate_all(
+        "(boxes) => boxes.map((box) => box.dataset.number)"
+    )
+    return numbers
+
+
+def test_the_lineage_of_a_vertex_can_be_drawn_alone(open_page: Any) -> None:
+    page = open_page(program_page(random_plan(30, 1).program()))
+    contents = page.evaluate("() => JSON.parse(document.getElementById('contents').textContent)")
+    sources = {exchange["source"] for exchange in contents["exchanges"]}
+    reader = next(
+        exchange["target"]
+        for exchange in contents["exchanges"]
+        if exchange["target"] in sources and exchange["source"] != exchange["target"]
+    )
+    page.click(f".vertex[data-number='{reader}']")
+    page.click("#details .lineages button:has-text('upstream')")
+    page.wait_for_selector("#alone")
+    upstream = set(drawn_vertices(page))
+    assert str(reader) in upstream
+    assert len(upstream) < 30
+    assert page.inner_text("#alone").startswith(f"{len(upstream)} of 30 vertices: upstream of ")
+    for exchange in contents["exchanges"]:
+        if exchange["target"] == reader:
+            assert str(exchange["source"]) in upstream
+    boxes = vertices(page)
+    assert overlapping([box for box in boxes if box.right > box.left]) == []
+    assert page.locator("#wires .tip").count() == len(
+        [
+            exchange
+            for exchange in contents["exchanges"]
+            if {str(exchange["source"]), str(exchange["target"])} <= upstream
+        ]
+    )
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    page.wait_for_function("() => document.querySelectorAll('.vertex[hidden]').length === 0")
+    assert page.is_hidden("#alone")
+    page.focus(f".vertex[data-number='{reader}']")
+    page.keyboard.press("l")
+    page.wait_for_selector("#alone")
+    assert upstream < set(drawn_vertices(page)), "upstream and downstream"
+    page.click("#alone button")
+    page.wait_for_function("() => document.querySelectorAll('.vertex[hidden]').length === 0")
+
+
+def test_a_search_finds_what_is_hidden_beside_a_lineage(open_page: Any) -> None:
+    page = open_page(program_page(random_plan(30, 1).program()))
+    page.focus(".vertex[data-number='1']")
+    page.keyboard.press("l")
+    page.wait_for_selector("#alone")
+    hidden = page.locator(".vertex[hidden]").first.get_attribute("data-number")
+    page.fill("#search", f"vertex {hidden}")
+    for _ in range(30):
+        page.keyboard.press("Enter")
+        if page.locator(f".vertex.current[data-number='{hidden}']").count():
+            break
+    page.wait_for_selector(f".vertex.current[data-number='{hidden}']")
+    assert page.is_hidden("#alone")
+
+
+def test_the_address_leads_to_the_vertex_that_is_open(word_count_page: Any) -> None:
+    page = word_count_page
+    page.click(".vertex[data-number='2']")
+    assert page.url.endswith("#vertex-2")
+    page.reload()
+    page.wait_for_selector("#details:not([hidden])")
+    assert "Vertex 2" in page.inner_text("#details")
+    page.keyboard.press("Escape")
+    assert "#" not in page.url
+
+
+def test_from_far_away_sources_and_sinks_have_a_glyph_and_their_name(word_count_page: Any) -> None:
+    names = word_count_page.locator(".far .title").all_text_contents()
+    assert not [name for name in names if name.startswith(("Source: ", "Sink: "))]

@@ -11,6 +11,7 @@ from forms import seen
 
 from opchain import StreamExecutionEnvironment
 from opchain.common import Configuration
+from opchain.compiler.commands.job_watch import JobWatch
 from opchain.compiler.commands.run import show_finished, write_pages
 from opchain.compiler.interception import StartedJob, watching_jobs
 from opchain.runtime.epochs.epoch_progress import EpochHistory
@@ -75,7 +76,7 @@ def test_only_finished_jobs_are_shown(capsys: Any) -> None:
 
 def test_the_first_page_has_the_given_name_and_the_others_a_number(tmp_path: Path) -> None:
     job = finished_job()
-    write_pages([job, job], tmp_path / "plan.v1.html")
+    write_pages([JobWatch(job), JobWatch(job)], tmp_path / "plan.v1.html")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.v1-2.html", "plan.v1.html"]
     assert '"recordsIn":3,' in (tmp_path / "plan.v1.html").read_text(encoding="ascii")
 

@@ -27,6 +27,7 @@ from opchain.datastream.functions import (
 )
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.connectors.kafka.record import Deserializer
+from opchain.runtime.errors import UnpicklableRecordError
 from opchain.runtime.files.file_systems import file_system_of
 from opchain.runtime.files.malformed import MalformedRecordError
 from opchain.runtime.local import job as local_job
@@ -53,9 +54,21 @@ def parts(line: Any) -> Any:
     return line.split()
 
 
+NAMES = {1: "one", 2: "two"}
+SIZES = {1: [1], 2: [2]}
+
+
+def titled(line: Any) -> str:
+    return str(line)
+
+
 @pytest.mark.parametrize(
     "function",
-    [lambda line: line.upper(), lambda line: f"{line}!", str.strip, as_text, str, lambda x: "no"],
+    [
+        *(lambda line: line.upper(), lambda line: f"{line}!", str.strip, as_text, str),
+        *(lambda x: "no", lambda x: NAMES[x], lambda x: titled(x) if x else str(x)),
+        *(lambda x: "a" if x else "b", lambda x: x + "!", lambda x: "%s!" % x),  # noqa: UP031 - what is tested
+    ],
 )
 def test_a_flat_map_that_returns_a_text_is_warned_of(function: Any) -> None:
     lines = environment().from_collection(["ab"])
@@ -66,10 +79,31 @@ def test_a_flat_map_that_returns_a_text_is_warned_of(function: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "function", [lambda line: [line.upper()], str.split, parts, lambda line: line]
+    "function",
+    [
+        *(lambda line: [line.upper()], str.split, parts, lambda line: line, lambda x: SIZES[x]),
+        *(lambda x: [x] + SIZES[x], lambda x: "a" if x else [x]),
+    ],
 )
 def test_other_flat_maps_are_not(function: Any) -> None:
     environment().from_collection(["ab"]).flat_map(function)  # a warning would be an error
+
+
+def test_a_map_that_returns_a_generator_is_warned_of_and_named_where_it_is_sent() -> None:
+    numbers = environment().from_collection([3])
+    with pytest.warns(
+        UserWarning,
+        match=r"map\(\) \(test_.*\.py:\d+\): 'lambda' returns a generator, which becomes",
+    ):
+        spread = numbers.map(lambda number: (value for value in range(number))).name("spread")
+    with pytest.raises(
+        UnpicklableRecordError,
+        match=r"'spread' \(test_.*\.py:\d+\), sending .* \(a generator: return a list instead, or use flat_map",
+    ):
+        collected(spread.rebalance().map(list).set_parallelism(2))
+    with pytest.warns(UserWarning, match="returns a generator"):
+        chained = environment().from_collection([3]).map(lambda number: (v for v in range(number)))
+    assert collected(chained.map(list)) == [[0, 1, 2]], "in one task a generator can be read once"
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,8 @@ function vertexBox(vertex) {
     element("ol", {}, operatorRows(vertex)),
     element("div.far", { "aria-hidden": "true" }, glyph(family),
       element("span.title", {}, farName(vertex)),
-      element("span.facts", {}, facts.filter(Boolean).join(" \u00b7 "))));
+      element("span.facts", {}, facts.filter(Boolean).join(" \u00b7 ")),
+      isLive() || hasRun() ? element("span.state-word", {}, STATE_WORDS.waiting) : null));
   return box;
 }
 
@@ -38,7 +39,8 @@ function vertexBox(vertex) {
 function farName(vertex) {
   const head = vertex.operators.find((operator) => operator.role === "head");
   const telling = head.family === "plain" ? vertex.operators.find((operator) => operator.family === familyOf(vertex)) : null;
-  return (telling && telling.family !== "sink" ? telling : head).name;
+  // The glyph says which of them are sources and sinks.
+  return (telling && telling.family !== "sink" ? telling : head).name.replace(/^(Source|Sink): (?=.)/, "");
 }
 
 function operatorRows(vertex) {

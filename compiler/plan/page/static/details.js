@@ -1,12 +1,18 @@
 // The panel: everything about one vertex or one exchange.
 
-function vertexDetails(plan, vertex, counts, choose) {
+function vertexDetails(plan, vertex, page, choose) {
+  const counts = page.counts?.[vertex.id];
+  const span = page.run?.spans?.[vertex.id];
   const reads = plan.exchanges.filter((exchange) => exchange.target === vertex.number);
   const feeds = plan.exchanges.filter((exchange) => exchange.source === vertex.number);
   return [
     element("p.what", {}, `Vertex ${vertex.number}`),
     element("h2", {}, vertex.name),
+    element("p.lineages", {}, "Show only:", Object.keys(LINEAGES).map((way) => element("button", { onclick: () => page.showAlone(vertex, way) }, way))),
     factList([
+      ["State", page.run?.states && STATE_WORDS[page.run.states[vertex.id] ?? "waiting"]],
+      ["Started", span && `${isoTime(span[0]).slice(0, 19)} UTC`],
+      ["Duration", span && milliseconds((span[1] ?? nowOf(page.run)) - span[0])],
       ["Parallelism", vertex.parallelism ?? "automatic"],
       ["Max parallelism", vertex.maxParallelism],
       ["Key groups", vertex.keyGroups],

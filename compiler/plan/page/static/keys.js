@@ -9,6 +9,11 @@ function listenToKeys(plan, page) {
     "-": () => page.whenDrawn(() => page.port.zoom(0.8)),
     0: () => page.whenDrawn(() => page.port.fit()),
     f: () => page.whenDrawn(() => page.port.fit()),
+    l: () => page.whenDrawn(() => {
+      const vertex = plan.vertices[page.chosen?.kind === "vertex" ? page.chosen.number - 1 : -1] ?? focused(plan);
+      if (page.alone) page.showAll();
+      else if (vertex) page.showAlone(vertex, "both");
+    }),
     ArrowRight: () => page.whenDrawn(() => page.focus(neighbour(plan, "source", "target"))),
     ArrowLeft: () => page.whenDrawn(() => page.focus(neighbour(plan, "target", "source"))),
     ArrowDown: () => page.whenDrawn(() => page.focus(beside(plan, 1))),
@@ -32,24 +37,26 @@ function listenToKeys(plan, page) {
   });
 }
 
+const isDrawn = (vertex) => !vertex.box.hidden;
 const focused = (plan) => plan.vertices[Number(document.activeElement?.dataset.number) - 1];
 
 // Along the first exchange; from nowhere to the first vertex.
 function neighbour(plan, near, far) {
   const here = focused(plan);
-  if (!here) return plan.vertices[0];
-  const along = plan.exchanges.find((exchange) => exchange[near] === here.number);
+  if (!here) return plan.vertices.find(isDrawn);
+  const along = plan.exchanges.find((exchange) => exchange[near] === here.number && isDrawn(plan.vertices[exchange[far] - 1]));
   return along && plan.vertices[along[far] - 1];
 }
 
 // The nearest box above or below that shares a column with this one.
 function beside(plan, direction) {
   const here = focused(plan);
-  if (!here) return plan.vertices[0];
+  if (!here) return plan.vertices.find(isDrawn);
   const columns = (box) => [box.offsetLeft, box.offsetLeft + box.offsetWidth];
   const [left, right] = columns(here.box);
   const distance = (vertex) => direction * (vertex.box.offsetTop - here.box.offsetTop);
   return plan.vertices
+    .filter(isDrawn)
     .filter(({ box }) => columns(box)[0] < right && columns(box)[1] > left)
     .filter((vertex) => distance(vertex) > 0)
     .sort((one, other) => distance(one) - distance(other))[0];

@@ -1,8 +1,9 @@
-// What an operator is made from and what is made from it: all else fades while the pointer is on it.
+// The operators upstream and downstream of an operator: all else fades while the pointer is on it, and can be hidden.
 
 const LINGER_MS = 140; // so that a pointer on its way somewhere lights nothing
+const WAYS = { upstream: "reads", downstream: "feeds" };
 
-function followPointer(plan, view) {
+function neighbours(plan) {
   const feeds = new Map(); // node -> nodes that it sends to
   const reads = new Map();
   const join = (from, to) => {
@@ -15,6 +16,20 @@ function followPointer(plan, view) {
     for (const operator of vertex.operators) if (operator.role === "source") join(operator.node, vertex.operators.find((other) => other.role === "head").node);
   }
   for (const exchange of plan.exchanges) join(exchange.from, exchange.to);
+  return { feeds, reads };
+}
+
+const nodesOf = (vertex) => vertex.operators.map((operator) => operator.node);
+
+// The numbers of the vertices with operators that are upstream or downstream of a vertex's, or both.
+function lineageOf(plan, vertex, way) {
+  const ways = neighbours(plan);
+  const found = (WAYS[way] ? [WAYS[way]] : Object.values(WAYS)).map((name) => reached(nodesOf(vertex), ways[name]));
+  return new Set(plan.vertices.filter((other) => nodesOf(other).some((node) => found.some((nodes) => nodes.has(node)))).map((other) => other.number));
+}
+
+function followPointer(plan, view) {
+  const { feeds, reads } = neighbours(plan);
   let waiting = 0;
   let shown = null;
 
@@ -34,7 +49,7 @@ function followPointer(plan, view) {
     const row = target.closest?.("li[data-node]");
     if (row) return [Number(row.dataset.node)];
     const box = target.closest?.(".vertex");
-    return box ? plan.vertices[Number(box.dataset.number) - 1].operators.map((operator) => operator.node) : [];
+    return box ? nodesOf(plan.vertices[Number(box.dataset.number) - 1]) : [];
   }
 
   function light(start) {

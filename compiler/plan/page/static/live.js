@@ -4,6 +4,7 @@ const THICKEST = 5;
 
 function followJob(plan, page, showNumbers) {
   const strip = runStrip(plan, page, () => page.port.resize());
+  page.run = strip.run;
   if (strip.run.status) {
     byId("live").hidden = false;
     take(strip.run);
@@ -43,16 +44,21 @@ function tell(kind, status, text) {
   live.title = text;
 }
 
-function liveFacts({ epochs, tasks }) {
+function liveFacts(run) {
+  const { epochs, tasks } = run;
   const epoch = epochs.at(-1);
   if (epoch) {
     return [
-      `epoch ${grouped(epoch.epoch)}`, `${short(Math.round(epoch.recordsPerSecond))} records/s`, milliseconds(epoch.durationMs),
+      `epoch ${grouped(epoch.epoch)} in ${milliseconds(epoch.durationMs)}`, `${short(Math.round(epoch.recordsPerSecond))} records/s`,
       epoch.stateBytes ? `state ${size(epoch.stateBytes)}` : "", behind(epoch.watermarkLagMs),
+      nowOf(run) > begunAt(run) ? `${run.isOver ? "ran" : "up"} ${milliseconds(nowOf(run) - begunAt(run))}` : "",
     ].filter(Boolean).join("  \u00b7  ");
   }
   return tasks?.all ? `${grouped(tasks.done)} of ${counted(tasks.all, "task")} done` : "";
 }
+
+const nowOf = (run) => (run.isOver || !isLive() ? run.at : Math.max(run.at, Date.now()));
+const begunAt = (run) => Math.min(...Object.values(run.spans ?? {}).map(([begun]) => begun), run.at);
 
 // Event time that is no time of day is behind nothing.
 function behind(lag) {
@@ -63,7 +69,7 @@ function showStates(plan, run) {
   for (const vertex of plan.vertices) {
     const state = run.states?.[vertex.id] ?? "waiting";
     for (const name of Object.keys(STATE_WORDS)) vertex.box.classList.toggle(`is-${name}`, name === state);
-    vertex.box.querySelector(".state-word").textContent = STATE_WORDS[state];
+    for (const word of vertex.box.querySelectorAll(".state-word")) word.textContent = STATE_WORDS[state];
   }
 }
 

@@ -25,12 +25,25 @@ async function show() {
   map.onPress(port.centre);
   page.port = port;
   page.draw = async () => {
-    Object.assign(extent, await drawPlan(plan, port.room()));
+    Object.assign(extent, await drawPlan(plan, port.room(), page.alone));
     map.draw();
     preparePrinting(extent);
   };
   page.choose = chooser(plan, page);
-  page.search = search(plan, view, (vertex) => page.whenDrawn(() => port.reveal(vertex.box, Math.max(port.at.scale, 0.6))));
+  // The lineage of a vertex alone, or everything again.
+  page.showAlone = async (vertex, way) => {
+    page.alone = vertex && lineageOf(plan, vertex, way);
+    byId("alone").hidden = !vertex;
+    if (vertex) byId("alone").firstElementChild.textContent = `${page.alone.size} of ${counted(plan.vertices.length, "vertex", "vertices")}: ${LINEAGES[way]} of ${farName(vertex)}`;
+    await page.draw();
+    port.begin();
+    if (page.chosen?.kind === "vertex") page.choose.again(); // its arrows are new
+  };
+  page.showAll = () => page.showAlone(null);
+  page.search = search(plan, view, (vertex) => page.whenDrawn(async () => {
+    if (!isDrawn(vertex)) await page.showAll();
+    port.reveal(vertex.box, Math.max(port.at.scale, 0.6));
+  }));
   page.focus = (vertex) => {
     if (!vertex) return;
     vertex.box.focus({ preventScroll: true });
@@ -39,6 +52,7 @@ async function show() {
   };
   page.escape = () => {
     if (!byId("details").hidden) page.choose.nothing();
+    else if (page.alone) page.showAll();
     else if (page.search.isActive()) page.search.clear();
     else document.activeElement?.blur();
   };
@@ -50,14 +64,26 @@ async function show() {
   document.documentElement.classList.add("drawn");
   page.whenDrawn = (act) => act();
   for (const act of waiting) act();
+  const openLinked = () => {
+    const linked = plan.vertices[Number(/^#vertex-(\d+)$/.exec(location.hash)?.[1]) - 1];
+    if (linked) page.choose.vertex(linked.number);
+  };
+  openLinked();
+  addEventListener("hashchange", openLinked);
   // For a view of a running job: the same numbers, as often as they come.
   const show = (counts) => showNumbers(plan, page, counts);
   window.opchainPlan = { showNumbers: show };
   followJob(plan, page, show);
 }
 
-async function drawPlan(plan, room) {
-  const boxes = [...plan.vertices.map((vertex) => vertex.box), ...plan.exchanges.map((exchange) => exchange.label)];
+const LINEAGES = { upstream: "upstream", downstream: "downstream", both: "lineage" };
+
+async function drawPlan(plan, room, alone) {
+  const isShown = (...numbers) => !alone || numbers.every((number) => alone.has(number));
+  for (const vertex of plan.vertices) vertex.box.hidden = !isShown(vertex.number);
+  for (const exchange of plan.exchanges) exchange.label.hidden = !isShown(exchange.source, exchange.target);
+  const [vertices, exchanges] = [plan.vertices.filter(isDrawn), plan.exchanges.filter((exchange) => !exchange.label.hidden)];
+  const boxes = [...vertices.map((vertex) => vertex.box), ...exchanges.map((exchange) => exchange.label)];
   for (const box of boxes) Object.assign(box.style, { left: 0, top: 0, width: "", height: "" });
   // A little more than a text needs: at another scale its letters are up to a hundredth wider.
   const sizes = boxes.map((box) => [Math.ceil(parseFloat(getComputedStyle(box).width) * 1.015) + 1, box.offsetHeight]);
@@ -65,12 +91,12 @@ async function drawPlan(plan, room) {
     box.style.width = `${sizes[number][0]}px`;
     box.style.height = `${sizes[number][1]}px`;
   });
-  const laidOut = await bestLayout(plan.vertices, plan.exchanges, room);
+  const laidOut = await bestLayout(vertices, exchanges, room);
   const corners = [...laidOut.corners, ...laidOut.labels];
   boxes.forEach((box, number) => Object.assign(box.style, { left: `${corners[number].x}px`, top: `${corners[number].y}px` }));
   byId("drawing").dataset.direction = laidOut.direction;
   dress(byId("wires"), { width: laidOut.width, height: laidOut.height });
-  drawWires(plan.exchanges, laidOut.lines);
+  drawWires(exchanges, laidOut.lines);
   return { width: laidOut.width, height: laidOut.height };
 }
 
@@ -94,12 +120,13 @@ async function showNumbers(plan, page, counts) {
     page.isDrawing = false;
     page.port?.resize(); // a drawing that was seen whole is seen whole again
   }
-  if (page.chosen?.kind === "vertex") page.choose.vertex(page.chosen.number);
+  if (page.chosen?.kind === "vertex") page.choose.again();
 }
 
 // Numbers and the partitions of sources grow; names that are longer than the widest box are cut.
 const outgrown = (plan) => plan.vertices.some(({ box }) => {
   const numbers = box.querySelector(".numbers");
+  if (box.hidden) return false;
   const isCut = (name) => name.scrollWidth > name.clientWidth && name.closest(".vertex").offsetWidth < WIDEST;
   return (numbers && numbers.scrollWidth > numbers.clientWidth) || [...box.querySelectorAll("li.source .name, li.head .name")].some(isCut);
 });
@@ -112,12 +139,13 @@ function chooser(plan, page) {
 
   function open(contents, marked, chosen) {
     unmark();
-    for (const one of marked) one.classList.add("chosen");
+    for (const one of marked) one?.classList.add("chosen");
     if (!panel.contains(document.activeElement)) opener = document.activeElement;
     page.chosen = chosen;
     panel.replaceChildren(element("button.close", { onclick: nothing, "aria-label": "Close" }, "\u00d7"), ...contents.flat().filter(Boolean));
     panel.hidden = false;
     panel.scrollTop = 0;
+    link(chosen.kind === "vertex" ? `#vertex-${chosen.number}` : "");
   }
 
   function unmark() {
@@ -128,30 +156,60 @@ function chooser(plan, page) {
     unmark();
     panel.hidden = true;
     page.chosen = null;
+    link("");
     opener?.focus?.({ preventScroll: true });
   }
 
+  // What is hidden beside a lineage is drawn again first.
+  async function reveal(box) {
+    if (box.hidden) await page.showAll();
+    page.port.reveal(box);
+  }
+
   const choose = {
-    vertex(number) {
+    vertex(number, isAgain = false) {
       const vertex = plan.vertices[number - 1];
       const around = plan.exchanges.filter((exchange) => number === exchange.source || number === exchange.target);
-      open(vertexDetails(plan, vertex, page.counts?.[vertex.id], choose), [vertex.box, ...around.map((exchange) => exchange.wire)], { kind: "vertex", number });
-      page.port.reveal(vertex.box);
+      open(vertexDetails(plan, vertex, page, choose), [vertex.box, ...around.map((exchange) => exchange.wire)], { kind: "vertex", number });
+      if (!isAgain) reveal(vertex.box);
     },
     exchange(number) {
       const exchange = plan.exchanges[number];
       open(exchangeDetails(plan, exchange, choose), [exchange.label, exchange.wire], { kind: "exchange", number });
-      page.port.reveal(exchange.label);
+      reveal(exchange.label);
+    },
+    // With later numbers; whoever reads, has selected text or presses Tab in the panel stays where they are.
+    again() {
+      const { number } = page.chosen;
+      if (!getSelection().isCollapsed && panel.contains(getSelection().anchorNode)) return;
+      const places = () => [panel, ...panel.querySelectorAll("pre")];
+      const scrolled = places().map(({ scrollTop, scrollLeft }) => ({ scrollTop, scrollLeft }));
+      keepFocus(panel, () => choose.vertex(number, true));
+      places().forEach((place, at) => Object.assign(place, scrolled[at]));
     },
     nothing,
   };
   return choose;
 }
 
+// The address of a page leads to what is chosen; a page in a notebook has no address of its own.
+function link(fragment) {
+  if (/^(file|https?):$/.test(location.protocol) && location.hash !== fragment) history.replaceState(null, "", location.pathname + location.search + fragment);
+}
+
+// The button that has the focus still has it when its surroundings were made anew.
+function keepFocus(place, renew) {
+  const buttons = () => [...place.querySelectorAll("button")];
+  const at = buttons().indexOf(document.activeElement);
+  renew();
+  buttons()[at]?.focus({ preventScroll: true });
+}
+
 function listen(plan, page, view) {
   view.addEventListener("click", (event) => {
     const vertex = event.target.closest(".vertex");
     const exchange = event.target.closest("[data-exchange]");
+    if (event.target.closest("#alone")) return;
     if (vertex) page.choose.vertex(Number(vertex.dataset.number));
     else if (exchange) page.choose.exchange(Number(exchange.dataset.exchange));
     else if (!event.target.closest("#overview")) page.choose.nothing();
@@ -163,6 +221,7 @@ function listen(plan, page, view) {
   });
   byId("zoom-in").addEventListener("click", () => page.whenDrawn(() => page.port.zoom(1.25)));
   byId("zoom-out").addEventListener("click", () => page.whenDrawn(() => page.port.zoom(0.8)));
+  byId("alone").lastElementChild.addEventListener("click", () => page.showAll());
   byId("fit").addEventListener("click", () => page.whenDrawn(() => page.port.fit()));
   listenToKeys(plan, page);
   new ResizeObserver(() => page.port.resize()).observe(view);

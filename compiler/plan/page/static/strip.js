@@ -8,8 +8,9 @@ function runStrip(plan, page, onFold) {
   const names = new Map(plan.vertices.flatMap((vertex) => [[vertex.id, vertex.name], ...vertex.operators.map((operator) => [operator.id, operator.name])]));
   const tabs = [
     ["Epochs", () => epochsSheet(run), () => run.epochs.length],
+    ["Vertices", () => verticesSheet(plan, run, page, draw), () => true],
     ["Checkpoints", () => checkpointsSheet(run), () => run.epochs.length],
-    ["Exceptions", () => exceptionsSheet(run, names), () => true],
+    ["Exceptions", () => exceptionsSheet(plan, run, names, page), () => true],
     ["Watermarks", () => watermarksSheet(plan, run), () => run.numbers],
     ["Skew", () => skewSheet(plan, run), () => run.numbers],
     ["Timeline", () => timelineSheet(plan, run), () => Object.keys(run.spans ?? {}).length],
@@ -40,14 +41,15 @@ function runStrip(plan, page, onFold) {
       buttons[at].setAttribute("aria-selected", String(name === shown));
     });
     const failures = run.exceptions?.length ?? 0;
-    buttons[2].textContent = failures ? `Exceptions (${failures})` : "Exceptions";
-    buttons[2].classList.toggle("alarming", failures > 0);
+    const exceptions = buttons[tabs.findIndex(([name]) => name === "Exceptions")];
+    exceptions.textContent = failures ? `Exceptions (${failures})` : "Exceptions";
+    exceptions.classList.toggle("alarming", failures > 0);
     byId("strip").hidden = !run.status;
     const found = tabs.find(([name]) => name === shown);
     sheet.hidden = !found;
     if (!found) return;
     const scrolled = sheet.scrollTop;
-    sheet.replaceChildren(...[found[1]()].flat(Infinity).filter(Boolean));
+    keepFocus(sheet, () => sheet.replaceChildren(...[found[1]()].flat(Infinity).filter(Boolean)));
     sheet.scrollTop = scrolled;
   }
 
@@ -68,7 +70,7 @@ function runStrip(plan, page, onFold) {
 }
 
 const table = (titles, rows) => element("table.rows", {},
-  element("thead", {}, element("tr", {}, titles.map((title) => element("th", { scope: "col" }, title)))),
+  element("thead", {}, element("tr", {}, titles.map((title) => (title.localName === "th" ? title : element("th", { scope: "col" }, title))))),
   element("tbody", {}, rows.map((cells) => element("tr", {}, cells.map((cell) => (cell instanceof Element && cell.localName === "td" ? cell : element("td", {}, cell)))))));
 
 const clock = (time) => (time ? new Date(time).toISOString().slice(11, 19) : "");
@@ -144,16 +146,51 @@ function checkpointsSheet(run) {
   ];
 }
 
-function exceptionsSheet(run, names) {
+// All vertices as rows, in the order of the column that was pressed: what is busiest, slowest or largest comes first.
+function verticesSheet(plan, run, page, draw) {
+  const last = run.epochs.at(-1);
+  const count = (name, format = grouped) => [(vertex) => run.numbers?.[vertex.id]?.[name] ?? null, format];
+  const columns = {
+    Vertex: [(vertex) => vertex.number, (number) => element("button.link", { onclick: () => page.choose.vertex(number) }, `#${number} ${plan.vertices[number - 1].name}`)],
+    State: [(vertex) => STATE_WORDS[run.states?.[vertex.id] ?? "waiting"], String],
+    Tasks: [(vertex) => vertex.parallelism, grouped],
+    "Records in": count("recordsIn"), "Records out": count("recordsOut"),
+    ...(run.isOver ? {} : { "In/s": count("rateIn", (rate) => grouped(Math.round(rate))), "Out/s": count("rateOut", (rate) => grouped(Math.round(rate))) }),
+    Busy: count("busy", percent), "Back-pressured": count("backPressured", percent), Skew: count("skew", (skew) => skew.toFixed(2)),
+    ...(last ? { "Held state": [(vertex) => last.stateOf?.[vertex.id] ?? null, size] } : {}),
+  };
+  const [by, descending] = run.sortedBy ?? ["Vertex", false];
+  const sort = (name) => {
+    run.sortedBy = [name, name === by ? !descending : name !== "Vertex" && name !== "State"];
+    draw();
+  };
+  const titles = Object.keys(columns).map((name) => element("th", { scope: "col", "aria-sort": name !== by ? null : descending ? "descending" : "ascending" },
+    element("button", { onclick: () => sort(name) }, name)));
+  const valueOf = columns[by]?.[0] ?? columns.Vertex[0];
+  const compared = (one, other) => (one === other ? 0 : one === null ? 1 : other === null ? -1 : (one < other ? -1 : 1) * (descending ? -1 : 1));
+  const rows = [...plan.vertices].sort((one, other) => compared(valueOf(one), valueOf(other)));
+  const made = table(titles, rows.map((vertex) => Object.entries(columns).map(([name, [pick, format]]) => {
+    const value = pick(vertex);
+    return element(`td${name === "State" ? `.is-${run.states?.[vertex.id]}` : ""}`, {}, value === null ? "" : format(value));
+  })));
+  made.classList.add("sorted");
+  return made;
+}
+
+function exceptionsSheet(plan, run, names, page) {
   const restarts = run.restarts ? element("p.lead", {}, `The job was restarted ${run.restarts === 1 ? "once" : `${run.restarts} times`}.`) : null;
   if (!run.exceptions?.length) return [restarts, nothingYet("Nothing has failed.")];
+  const place = (failure) => {
+    const text = failure.operator ? `${failure.operator} (${failure.line})` : failure.vertex ? `in ${names.get(failure.vertex)}` : "";
+    const vertex = plan.vertices.find(({ id, operators }) => (failure.operator ? operators.some(({ name }) => name === failure.operator) : id === failure.vertex));
+    return vertex ? element("button.link", { onclick: () => page.choose.vertex(vertex.number) }, text) : text;
+  };
   const facts = (failure) => [
-    failure.operator ? `${failure.operator} (${failure.line})` : failure.vertex ? `in ${names.get(failure.vertex)}` : "",
     failure.epoch ? `epoch ${grouped(failure.epoch)}` : "", failure.at ? `${clock(failure.at)} UTC` : "",
     failure.restart ? `restart ${failure.restart} after ${milliseconds(failure.delayMs)}` : restarts ? "no restart followed" : ""].filter(Boolean);
   return [restarts, ...[...run.exceptions].reverse().map((failure) => element("article.failure", {},
     element("h4", {}, failure.title),
-    element("p", {}, facts(failure).join(" \u00b7 ")),
+    element("p", {}, [place(failure), ...facts(failure)].filter(Boolean).flatMap((fact, at) => (at ? [" \u00b7 ", fact] : [fact]))),
     failure.replay ? element("p.replay", {}, "Replay this epoch: ", element("code", {}, failure.replay)) : null,
     failure.lines.length ? element("pre", {}, failure.lines.join("\n")) : null))];
 }
@@ -211,12 +248,18 @@ function keyGroups(vertex, parallelism, subtask) {
   return `${from} to ${to}`;
 }
 
+const TICKS_S = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400, 604800, Infinity];
+
 function timelineSheet(plan, run) {
   const spans = Object.entries(run.spans);
   const begin = Math.min(...spans.map(([, [begun]]) => begun));
-  const now = run.isOver || !isLive() ? run.at : Date.now();
+  const now = nowOf(run);
   const end = Math.max(now, ...spans.map(([, [, ended]]) => ended ?? now), begin + 1);
-  return element("div.timeline", {}, plan.vertices.map((vertex) => {
+  const step = TICKS_S.find((seconds) => (end - begin) / seconds <= 6000) * 1000;
+  const ticks = Array.from({ length: Math.floor(end / step) - Math.floor(begin / step) }, (_, at) => (Math.floor(begin / step) + 1 + at) * step);
+  const tick = (time) => element("i", { "--from": (time - begin) / (end - begin) }, step < 864e5 ? clock(time) : isoTime(time).slice(5, 10));
+  const axis = element("div.axis", {}, element("span", {}, "UTC"), element("span.track", {}, ticks.map(tick)), element("span"));
+  return element("div.timeline", {}, axis, plan.vertices.map((vertex) => {
     const span = run.spans[vertex.id];
     const [from, to] = span ? [span[0], span[1] ?? now] : [begin, begin];
     return element("div", {}, element("span.name", { title: vertex.name }, `#${vertex.number} ${vertex.name}`),
