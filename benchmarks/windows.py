@@ -18,7 +18,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from opchain.common import Configuration, WatermarkStrategy
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import required
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import AggregateFunction, StreamExecutionEnvironment
 from opchain.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
@@ -112,7 +112,7 @@ def task_of(assigner: WindowAssigner[Any, Any], *, is_generated: bool) -> Callab
     )
     stream = env.from_collection([(0, 0)]).assign_timestamps_and_watermarks(strategy)
     stream.key_by(itemgetter(0)).window(assigner).aggregate(Count()).sink_to(DiscardingSink())
-    job = made(compile_program(env.program()).job_program)
+    job = required(compile_program(env.program()).job_program)
     task = next(
         vertex.first_task for vertex in job.vertices if vertex.operators[0].spec.kind == "window"
     )

@@ -1,8 +1,8 @@
 """The command `opchain`.
 
-Exit codes: 0 done; 1 `opchain diff` or `opchain replay` found differences, or `opchain lint` a mistake; 2 the command, a
-file or the program is in error; 130 Ctrl-C. `opchain run` ends as the program itself does, with 1 where it raises; `opchain submit` ends as
-spark-submit does.
+Exit codes: 0 done; 1 `opchain diff` or `opchain replay` found differences, or `opchain lint` a mistake; 2 the command,
+a file or the program is in error; 130 Ctrl-C. `opchain run` ends as the program itself does, with 1 where it raises;
+`opchain submit` ends as spark-submit does.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def one_voice() -> Iterator[None]:
-    """Has click's refusals of a command line said as opchain says its own, with what was probably meant."""
+def uniform_usage_errors() -> Iterator[None]:
+    """Prints click's usage errors in the form of opchain's own errors, with the nearest option or command."""
     try:
         yield
     except click.exceptions.NoArgsIsHelpError:
@@ -50,7 +50,7 @@ class Commands(click.Group):
 
     def make_context(self, *arguments: Any, **keywords: Any) -> click.Context:
         """Reads the options in front of the command."""
-        with one_voice():
+        with uniform_usage_errors():
             return super().make_context(*arguments, **keywords)
 
     def resolve_command(
@@ -67,7 +67,7 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command that was chosen."""
         try:
-            with one_voice():
+            with uniform_usage_errors():
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             click.echo("opchain: interrupted", err=True)
@@ -83,8 +83,8 @@ def main(traceback: bool) -> None:
     plan, explain, diff and code run a program only until it would execute a job; they need neither
     Spark nor Java.
 
-    Exit codes: 0 done; 1 the program of 'run' failed, 'diff' or 'replay' found differences, or 'lint' a mistake; 2 the command, a file or
-    the program is refused; 130 Ctrl-C. 'run' and 'submit' otherwise end as the program does.
+    Exit codes: 0 done; 1 the program of 'run' failed, 'diff' or 'replay' found differences, or 'lint' a mistake; 2 the
+    command, a file or the program is refused; 130 Ctrl-C. 'run' and 'submit' otherwise end as the program does.
     """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import required
 from opchain.compiler.interception import job_started
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.settings.job_settings import JobSettings
@@ -62,7 +62,8 @@ def runs_in_epochs(program: Program, job: JobProgram) -> bool:
     warning names it and the settings that do nothing.
 
     Raises:
-        UnsupportedFeatureError: A source has no positions, and the job would do something else than what was asked for.
+        UnsupportedFeatureError: A source has no positions, and the job would do
+            something else than what was asked for.
     """
     from opchain.runtime.epochs.delivered_sources import why_no_epochs  # noqa: PLC0415 - unbounded jobs only
 
@@ -104,7 +105,7 @@ def dataframe(program: Program) -> Any:
     from opchain.runtime.spark.dataframe_output import stream_dataframe  # noqa: PLC0415 - as needed
 
     plan = compile_program(program)
-    job = made(plan.job_program)
+    job = required(plan.job_program)
     if program.settings.target == "local":
         refuse_dataframes(job, "this one runs in this process (execution.target = local)")
     return stream_dataframe(job, job_dependencies(program), slot_resources(plan))
@@ -134,7 +135,7 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
     """
     log_warnings_only()
     plan = compile_program(program)
-    job = made(plan.job_program)
+    job = required(plan.job_program)
     dependencies = job_dependencies(program)
     is_endless = has_no_end(job)
     keeps_state = _keeps_state(program.settings, job, is_endless=is_endless)
@@ -391,10 +392,10 @@ def slot_resources(plan: Plan) -> tuple[SlotResources | None, ...]:
     groups = plan.program.slot_group_resources
     if not groups:
         return ()
-    job_graph = made(plan.job_graph)
+    job_graph = required(plan.job_graph)
     names = (
         job_graph.vertex(vertex.vertex_id).slot_sharing_group
-        for vertex in made(plan.job_program).vertices
+        for vertex in required(plan.job_program).vertices
     )
     return tuple(_resources(groups[name]) if name in groups else None for name in names)
 

@@ -1,10 +1,10 @@
-"""The exceptions of opchain as one tree, names of operators as one line of text, and imports of optional libraries.
+"""The exceptions of opchain, texts for messages, and imports of optional libraries.
 
-`StreamError` is the root, so that a program can catch everything this project raises on purpose. Below
-it, the class says whose move it is: the program's author (`GraphError`, and what a record or key can be
-wrong in), whoever looks after state and checkpoints (`StateError`, `CheckpointError`) or the machines
-(`LostBufferError`, `SpillError`), or us (`InternalError`). Wrong arguments to a single call
-are plain `TypeError` and `ValueError`; an exception from a user's function keeps its own type.
+`StreamError` is the root, so a program can catch every error that opchain raises on purpose. Its subclasses say who
+can solve the problem: the program's author (`GraphError`, and errors of records and keys), the owner of state and
+checkpoints (`StateError`, `CheckpointError`), the operator of the machines (`LostBufferError`, `SpillError`), or
+opchain's developers (`InternalError`). Wrong arguments of a single call raise `TypeError` and `ValueError`. An
+exception of a user's function keeps its type.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class StreamError(Exception):
     """
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows: the lines of the program, without those of opchain."""
+        """IPython shows this traceback: the lines of the program, without the lines of opchain."""
         return short_traceback(self)
 
 
@@ -36,7 +36,8 @@ class GraphError(StreamError):
     `phase` says how far it came, in the words of Flink's layers: `build` (refused by the call that
     draws it), `stream_graph` or `job_graph` (refused by the compiler).
 
-    What to do: Correct the call that the message names. `opchain lint FILE` finds such mistakes without running the job.
+    What to do: Correct the call that the message names. `opchain lint FILE` finds such mistakes without running the
+    job.
     """
 
     phase: ClassVar[str] = "build"
@@ -69,7 +70,8 @@ class KeyTypeError(StreamError, TypeError):
 class UnstableKeyError(KeyTypeError):
     """A key whose hash would differ between processes, so that it has no key group.
 
-    What to do: Use a key of plain values, such as a str, an int, or a tuple of them. Filter out records whose key is None.
+    What to do: Use a key of plain values, such as a str, an int, or a tuple of them. Filter out records whose key is
+    None.
     """
 
 
@@ -122,7 +124,8 @@ class UnreadableRecordError(StreamError):
 class WireFormatError(StreamError):
     """Bytes from another task are corrupt, cut short, or not in the format that is expected.
 
-    What to do: Install the same version of opchain on the driver and on all executors. If they are the same, report it.
+    What to do: Install the same version of opchain on the driver and on all executors. If they are the same, report
+    it.
     """
 
 
@@ -157,30 +160,33 @@ class SparkUnavailableError(StreamError):
 class TaskFailedError(StreamError):
     """A task failed without an exception of the user's code: its process died, or the job was stopped.
 
-    What to do: Look into Spark's log for the lost executor. If it ran out of memory, raise `spark.executor.memoryOverhead`.
+    What to do: Look into Spark's log for the lost executor. If it ran out of memory, raise
+    `spark.executor.memoryOverhead`.
     """
 
 
 class StateError(StreamError):
     """Keyed or operator state cannot be read, written or restored as asked.
 
-    What to do: Use the name and type with which the state was first registered, or another name to begin with empty state.
+    What to do: Use the name and type with which the state was first registered, or another name to begin with empty
+    state.
     """
 
 
 class CheckpointError(StreamError):
     """A checkpoint or savepoint cannot be taken, completed or found.
 
-    What to do: `opchain checkpoint ls` shows the checkpoints of a directory. If no operator takes some state, give operators
-    their uids, or discard the state with `opchain run --allow-non-restored-state`. `opchain checkpoint diff` shows such
-    state in advance.
+    What to do: `opchain checkpoint ls` shows the checkpoints of a directory. If no operator takes some state, give
+    operators their uids, or discard the state with `opchain run --allow-non-restored-state`. `opchain checkpoint diff`
+    shows such state in advance.
     """
 
 
 class CorruptCheckpointError(CheckpointError):
     """A file of a checkpoint is missing, cut short, altered, or not of a format that is read here.
 
-    What to do: `opchain checkpoint verify` names all damaged files. Resume from an earlier checkpoint, or from a savepoint.
+    What to do: `opchain checkpoint verify` names all damaged files. Resume from an earlier checkpoint, or from a
+    savepoint.
 
     Args:
         name: The file, as its storage names it.
@@ -207,7 +213,8 @@ class CheckpointFailedError(CheckpointError):
 class CheckpointInUseError(CheckpointError):
     """Another run keeps its checkpoints in the same place, or has taken the place over.
 
-    What to do: Stop the other run, wait until its lease ends (60 s after its last heartbeat), or use another directory.
+    What to do: Stop the other run, wait until its lease ends (60 s after its last heartbeat), or use another
+    directory.
     """
 
 
@@ -273,8 +280,8 @@ def _own_folders() -> tuple[str, ...]:
     )
 
 
-def be_short_in_notebooks(error: BaseException) -> None:
-    """Has IPython, where a program runs in it, leave out frames that are not the program's: it asks the exception."""
+def shorten_notebook_tracebacks(error: BaseException) -> None:
+    """In IPython, shortens the traceback of an error to the frames of the program."""
     if "IPython" in sys.modules and not hasattr(error, "_render_traceback_"):
         with contextlib.suppress(AttributeError, TypeError):  # a class with slots
             error._render_traceback_ = lambda: short_traceback(error)  # type: ignore[attr-defined]
@@ -283,8 +290,8 @@ def be_short_in_notebooks(error: BaseException) -> None:
 def show_notes(error: BaseException) -> None:
     """Makes sure that a traceback shows the error's notes.
 
-    Python 3.11 does. For 3.10 they become part of the message, where the message is the only argument;
-    other exceptions (an OSError, say) read their arguments, and stay as they are.
+    Python 3.11 shows notes. For Python 3.10, the notes become part of the message if the message is the only argument.
+    Other exceptions, such as OSError, read their arguments, so they stay as they are.
     """
     notes = getattr(error, "__notes__", ())
     if sys.version_info < (3, 11) and notes and error.args == (str(error),):
@@ -325,12 +332,12 @@ class MissingLibraryError(StreamError, ImportError):
 
 
 def imported(module: str, extra: str, needed_by: str) -> Any:
-    """A module of an optional library.
+    """Imports a module of an optional library.
 
     Args:
-        module: What to import.
+        module: The module.
         extra: The extra of this project that installs it.
-        needed_by: What cannot be done without; begins the error.
+        needed_by: The feature that needs the library; it begins the error message.
 
     Raises:
         MissingLibraryError: It is not installed.

@@ -39,8 +39,8 @@ from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.epochs.delivered_sources import deliveries_of, unbounded_sources
 from opchain.runtime.epochs.epoch_progress import EpochHistory
 from opchain.runtime.epochs.local_epochs import LocalEpochs
-from opchain.runtime.job.collected_records import CollectedRecords
 from opchain.runtime.job.epochs import Epochs
+from opchain.runtime.job.run import CollectedRecords
 from opchain.runtime.local.epoch_run import LocalEpochTasks
 from opchain.runtime.task.stream_task import TaskEnvironment
 

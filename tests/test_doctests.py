@@ -14,7 +14,7 @@ import opchain.compiler
 import opchain.runtime
 from opchain.common import Configuration, WatermarkStrategy
 from opchain.compiler.codegen.rules import RULE_NAMES
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import required
 from opchain.compiler.passes.generate_code import generate_code
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
@@ -55,7 +55,7 @@ def change(
     plan = compile_program(env.program(), "programs")
     texts = []
     for without in ([rule], []):
-        source = made(generate_code(plan, without=without).job_program).vertices[vertex].source
+        source = required(generate_code(plan, without=without).job_program).vertices[vertex].source
         first = (source or "").split("\ndef ")[0].splitlines()[2:]
         hidden = () if rule == "count_once" else ("op_", "count_")
         texts.append(

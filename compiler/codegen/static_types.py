@@ -138,7 +138,7 @@ def type_of(node: ast.expr, names: Names) -> StaticType | None:
 
 
 def plain_type(known: StaticType | None) -> Any:
-    """What is known of a value, as `crossing.form_test` takes it."""
+    """What is known of a value, as `coders.form_test` takes it."""
     if isinstance(known, TupleOf):
         return tuple(map(plain_type, known.items))
     return known if isinstance(known, type) else None

@@ -17,7 +17,7 @@ from opchain.compiler.commands.program_command import (
     captured_program,
     takes_program,
 )
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import required
 from opchain.compiler.passes.generate_code import generate_code, generated_code_compiles
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.layout import listed
@@ -50,8 +50,8 @@ def chosen_vertex(plan: Plan, chosen: str) -> int:
 
 def in_order_of_the_plan(plan: Plan) -> list[VertexProgram]:
     """The vertices as `opchain plan` counts them; a job's program has them stage by stage."""
-    programs = {program.vertex_id: program for program in made(plan.job_program).vertices}
-    return [programs[vertex.id] for vertex in made(plan.job_graph).vertices]
+    programs = {program.vertex_id: program for program in required(plan.job_program).vertices}
+    return [programs[vertex.id] for vertex in required(plan.job_graph).vertices]
 
 
 def _names(vertex: VertexProgram) -> set[str]:

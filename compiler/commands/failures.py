@@ -1,10 +1,8 @@
 """Errors of a command: one sentence with the line of the user's program, and the user's part of a traceback.
 
-Every failure of opchain's own commands ends with exit code 2, so that a CI job can tell it from the
-answer 1 of `opchain diff`.
-
-Between the line that executes a job and the function that fails lie some twenty frames of opchain; who
-wrote neither is not helped by them.
+Every failure of opchain's own commands ends with exit code 2. So a CI job can tell a failure from the answer 1 of
+`opchain diff`. Between the line that executes a job and the function that fails there are some twenty frames of
+opchain. They do not help the user, so they are left out.
 """
 
 from __future__ import annotations
@@ -62,13 +60,13 @@ class FileOwner(Enum):
 
 
 def wants_traceback() -> bool:
-    """Whether `opchain --traceback` was said."""
+    """Whether the command line has `opchain --traceback`."""
     context = click.get_current_context(silent=True)
     return bool(context and context.find_root().params.get("traceback"))
 
 
 class CommandError(click.ClickException):
-    """A message for the user; with `--traceback` also where its cause was raised. It begins with `command`."""
+    """A message for the user, which begins with `command`; with `--traceback`, also the traceback of its cause."""
 
     exit_code = FAILED
 

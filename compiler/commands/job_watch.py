@@ -13,7 +13,7 @@ from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import required
 from opchain.compiler.plan.page.numbers import page_numbers
 from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.run import JobRun
@@ -62,7 +62,7 @@ class JobWatch:
     def samples(self) -> list[Sample]:
         """The numbers of the job by Flink's names of metrics."""
         if self._samples_of_run is None and isinstance(self.job.client, JobRun):
-            self._samples_of_run = JobSamples(made(self.job.plan.job_program), self.job.client)
+            self._samples_of_run = JobSamples(required(self.job.plan.job_program), self.job.client)
         return [] if self._samples_of_run is None else self._samples_of_run.now()
 
     @property
@@ -145,7 +145,7 @@ class JobWatch:
         self, status: JobStatus, running: Mapping[int, TaskMetrics]
     ) -> dict[str, Any]:
         run = self.job.client
-        program = made(self.job.plan.job_program)
+        program = required(self.job.plan.job_program)
         if status is JobStatus.FINISHED:
             found = page_numbers(run.get_job_execution_result().result().metrics)
         elif isinstance(run, JobRun) and run.progress is not None:
@@ -159,7 +159,7 @@ class JobWatch:
     def _numbers_of_epochs(
         self, history: EpochHistory, running: Mapping[int, TaskMetrics]
     ) -> dict[str, Any]:
-        program = made(self.job.plan.job_program)
+        program = required(self.job.plan.job_program)
         totals, last = history.totals(), history.last
         if not totals.vertices:
             found = page_numbers(metrics_so_far(program, running))
@@ -223,7 +223,7 @@ class JobWatch:
         has_epochs: bool,
     ) -> None:
         run = self.job.client
-        program = made(self.job.plan.job_program)
+        program = required(self.job.plan.job_program)
         progress = run.progress if isinstance(run, JobRun) else None
         finished = {} if progress is None else progress.finished_tasks()
         stages = [] if progress is None or has_epochs else list(progress.stages())
@@ -276,7 +276,7 @@ class JobWatch:
 
     def _vertex_of(self, error: BaseException | None) -> str | None:
         notes = _notes(error)
-        for vertex in made(self.job.plan.job_program).vertices:
+        for vertex in required(self.job.plan.job_program).vertices:
             if any(note.startswith(f"in task {vertex.name} (") for note in notes):
                 return vertex.vertex_id
         return None

@@ -40,7 +40,7 @@ from opchain.compiler.commands.program_command import (
 )
 from opchain.compiler.commands.state import literal
 from opchain.compiler.graph.partitioner import PartitionerKind
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import required
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.runtime.errors import KeyTypeError
 from opchain.runtime.functions.callables import CallableFunction
@@ -129,7 +129,7 @@ def lint(plan: Plan, ignore: Iterable[str] = ()) -> list[Finding]:
     if unknown:
         names = ", ".join(rule.name for rule in LINT_RULES)
         raise ValueError(f"there is no rule {unknown[0]!r}; the rules are {names}")
-    graph = made(plan.stream_graph)
+    graph = required(plan.stream_graph)
     sources = [node.spec for node in graph.sources()]
     is_unbounded = any(
         isinstance(spec, SourceSpec | LegacySourceSpec) and not spec.is_bounded for spec in sources
@@ -461,7 +461,8 @@ _HOTTEST = 5
 class KeySkew(NamedTuple):
     """How a sample of keys falls on the subtasks of one keyed operator; `problem` if its key type refuses a key.
 
-    `keys` has the five hottest keys with their key groups, `groups` the five hottest key groups, each with its records.
+    `keys` has the five hottest keys with their key groups, `groups` the five hottest key groups, each with its
+    records.
     """
 
     label: str
@@ -498,7 +499,7 @@ class KeySkew(NamedTuple):
 def key_skew(plan: Plan, keys: Sequence[Any]) -> list[KeySkew]:
     """The skew of each keyed operator, if records came with these keys; none without keys."""
     found = []
-    for node in made(plan.stream_graph).nodes():
+    for node in required(plan.stream_graph).nodes():
         key_by = next((each for each in node.key_bys if each is not None), None)
         if key_by is None or not keys:
             continue

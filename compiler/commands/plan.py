@@ -22,7 +22,7 @@ from opchain.compiler.commands.program_command import (
     takes_program,
 )
 from opchain.compiler.execution import asks_for_epochs, restart_strategy
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import required
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.diff import diff_plans, diff_text
 from opchain.compiler.plan.explain import FORMATS, STAGES, Form, explain, print_saved
@@ -112,7 +112,7 @@ def run_text(program: Program) -> str:
     is_local = settings.target == "local"
     is_unbounded = any(
         isinstance(node.spec, SourceSpec) and not node.spec.is_bounded
-        for node in made(compile_program(program, "stream-graph").stream_graph).nodes()
+        for node in required(compile_program(program, "stream-graph").stream_graph).nodes()
     )
     why_none = _why_no_checkpoints(program, is_unbounded=is_unbounded)
     is_live = is_unbounded and why_none is not None
@@ -139,7 +139,7 @@ def _why_no_checkpoints(program: Program, *, is_unbounded: bool) -> str | None:
         return None
     if not asks_for_epochs(program):
         return "the job runs in this process, and sets no execution.checkpointing.interval"
-    return why_no_epochs(made(compile_program(program).job_program))
+    return why_no_epochs(required(compile_program(program).job_program))
 
 
 def _checkpoints_text(settings: JobSettings, why_none: str | None) -> str:

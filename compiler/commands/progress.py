@@ -1,9 +1,9 @@
 """The progress of a running job: rows on a terminal, or lines in the log.
 
-A bounded job has a bar for each stage, and a line in the log for each that is done; an unbounded one a table of
-what its operators did in the last epoch, and a line for each epoch. Without terminal and log standard error gets a
-line at the start, one for each stage, and one every ten seconds. A thread asks the job every fifth of a second. What the program prints is left alone: the
-rows vanish before its text appears, and come back below it.
+A bounded job has a bar for each stage, and a line in the log for each that is done; an unbounded one a table of what
+its operators did in the last epoch, and a line for each epoch. Without terminal and log standard error gets a line at
+the start, one for each stage, and one every ten seconds. A thread asks the job every fifth of a second. What the
+program prints is left alone: the rows vanish before its text appears, and come back below it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 import click
 
 from opchain.compiler.commands.epoch_table import epoch_line, epoch_table, rate_text, running_line
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import required
 from opchain.compiler.interception import watching_jobs
 from opchain.compiler.plan.layout import counted
 from opchain.runtime.errors import imported
@@ -70,8 +70,8 @@ class TerminalArea:
             else:
                 self._live.start(refresh=True)
 
-    def step_aside(self, text: str) -> None:
-        """Makes way for text, and waits with the next drawing until its line has ended."""
+    def print_above(self, text: str) -> None:
+        """Prints text above the progress rows; the rows are drawn again when its line has ended."""
         with self._lock:
             self.clear()
             if text:
@@ -110,7 +110,7 @@ class _AboveArea:
         self._area = area
 
     def write(self, text: str) -> int:
-        self._area.step_aside(text)
+        self._area.print_above(text)
         return self._stream.write(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -462,7 +462,7 @@ def _begins(job: StartedJob, run: JobRun) -> str | None:
     """What begins, and from where; None where an unbounded job does not know yet."""
     if run.history is not None and run.begins_with is None:
         return None
-    vertices = made(job.plan.job_program).vertices
+    vertices = required(job.plan.job_program).vertices
     tasks = sum(vertex.parallelism for vertex in vertices)
     begins = "" if run.begins_with is None else f": {run.begins_with}"
     size = f"{counted(len(vertices), 'vertex', 'vertices')}, {counted(tasks, 'task')}"

@@ -22,7 +22,7 @@ from opchain.compiler.commands.program_command import (
 )
 from opchain.compiler.commands.program_file import as_main_program, program_file
 from opchain.compiler.commands.state import literal
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import required
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.layout import counted
 from opchain.runtime.checkpoint.checkpoint_key import read_key
@@ -111,7 +111,7 @@ def replay_command(
     program, _ = captured_program(file, request)
     with clear_errors():
         plan = compile_program(program)
-        job = made(plan.job_program)
+        job = required(plan.job_program)
         key_file = program.settings.checkpoint_key_file
         signed_by = None if key_file is None else read_key(key_file)
         located = find_checkpoint(checkpoint, signed_by)
@@ -149,9 +149,9 @@ def _again(job: JobProgram, located: Located, epoch: int | None) -> Again:
     """
     storage, latest = located.storage, located.metadata
     if epoch == latest.epoch + 1 and latest.kind == "checkpoint":
-        from opchain.runtime.epochs.delivered_sources import begun_epoch  # noqa: PLC0415 - few need it
+        from opchain.runtime.epochs.delivered_sources import input_of_started_epoch  # noqa: PLC0415 - few need it
 
-        deliveries = begun_epoch(job, storage, latest)
+        deliveries = input_of_started_epoch(job, storage, latest)
 
         def run(_tasks: Any, _key: Any, prepare: Callable[[EpochTask], None]) -> tuple[str, bool]:
             outcome = run_again(job, storage, latest, deliveries, prepare)

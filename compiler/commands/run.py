@@ -73,7 +73,7 @@ def ends_on_interrupt(jobs: Sequence[StartedJob]) -> Iterator[None]:
         names = ", ".join(f"'{job.name}'" for job in cancelled)
         click.echo(f"opchain: interrupted{names and f'; cancelled: {names}'}", err=True)
         for job in cancelled:
-            left = job.client.what_is_left() if isinstance(job.client, JobRun) else None
+            left = job.client.resume_hint() if isinstance(job.client, JobRun) else None
             if left is not None:
                 click.echo(f"opchain: job '{job.name}': {left}", err=True)
         sys.exit(INTERRUPTED)
@@ -242,8 +242,8 @@ def run(
     """Runs FILE as 'python FILE ARGUMENTS' would, its jobs on Spark.
 
     A terminal shows how far the job is; without one, standard error gets a line when a job begins, one for each stage,
-    and one every 10 s. At the end standard error shows what the operators of each finished job have counted. Ctrl-C cancels the job; an unbounded one ends its epoch first, unless Ctrl-C comes
-    again.
+    and one every 10 s. At the end standard error shows what the operators of each finished job have counted. Ctrl-C
+    cancels the job; an unbounded one ends its epoch first, unless Ctrl-C comes again.
 
     Columns: tasks (parallelism), in and out (records of the last epoch), in so far (records of the run),
     busy (share of time at work), skew (records of the busiest subtask over the mean, 1 is even),

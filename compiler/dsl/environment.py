@@ -751,20 +751,21 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
 
         The environment keeps what was drawn. PyFlink has no such call; Java's is `getStreamGraph(false)`.
         """
-        from opchain.compiler.graph.plan import made
+        from opchain.compiler.graph.plan import required
         from opchain.compiler.passes.pipeline import compile_program
 
-        return made(compile_program(self.program(), "stream-graph").stream_graph)
+        return required(compile_program(self.program(), "stream-graph").stream_graph)
 
     def get_job_graph(self) -> JobGraph:
         """The vertices and edges that the program compiles to; `to_networkx()` gives a plain graph.
 
-        The environment keeps what was drawn. PyFlink has no such call; Java's is `getStreamGraph(false).getJobGraph()`.
+        The environment keeps what was drawn. PyFlink has no such call; Java's is
+        `getStreamGraph(false).getJobGraph()`.
         """
-        from opchain.compiler.graph.plan import made
+        from opchain.compiler.graph.plan import required
         from opchain.compiler.passes.pipeline import compile_program
 
-        return made(compile_program(self.program(), "job-graph").job_graph)
+        return required(compile_program(self.program(), "job-graph").job_graph)
 
     def execute(self, job_name: str | None = None) -> JobExecutionResult:
         """Runs what was drawn, and waits for its end.

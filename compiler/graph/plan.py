@@ -68,12 +68,16 @@ class Plan:
 
     def partitioner(self, edge_index: int) -> Partitioner:
         """The partitioner that an edge has in the end."""
-        replaced = made(self.partitioners).get(edge_index)
-        return replaced or made(self.stream_graph).edge(edge_index).partitioner
+        replaced = required(self.partitioners).get(edge_index)
+        return replaced or required(self.stream_graph).edge(edge_index).partitioner
 
 
-def made(field_of_plan: T | None) -> T:
-    """A field of the plan, which an earlier pass made."""
+def required(field_of_plan: T | None) -> T:
+    """A field of the plan that an earlier pass filled.
+
+    Raises:
+        InternalError: No pass has filled it.
+    """
     if field_of_plan is None:
         raise InternalError("a compiler pass ran before the pass that produces its input")
     return field_of_plan

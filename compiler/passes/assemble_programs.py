@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.graph.partitioner import PartitionerKind
-from opchain.compiler.graph.plan import JobGraphError, made
+from opchain.compiler.graph.plan import JobGraphError, required
 from opchain.compiler.graph.transformation import ChainingStrategy
 from opchain.runtime.errors import GraphError, InternalError, one_line_name
 from opchain.runtime.functions.function import has_lifecycle
@@ -30,7 +30,7 @@ from opchain.runtime.state.keyed.hash_map_backend import HashMapBackend
 from opchain.runtime.state.keyed.keyed_backend import StateBackendSpec
 from opchain.runtime.state.keys.key_hashers import hasher_of_type
 from opchain.runtime.state.keys.pyflink_keys import TypedSelector, pyflink_hasher
-from opchain.runtime.types.crossing import crossing_converter
+from opchain.runtime.types.coders import coder_converter
 from opchain.runtime.types.record_types import RowTypeInfo
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def assemble_programs(plan: Plan) -> Plan:
 
 def every_task_has_a_program(plan: Plan) -> None:
     """The stages' tasks are exactly the vertices' subtasks."""
-    program = made(plan.job_program)
+    program = required(plan.job_program)
     if sum(stage.parallelism for stage in program.stages) != sum(
         vertex.parallelism for vertex in program.vertices
     ):
@@ -78,11 +78,11 @@ class _Assembly:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.settings = plan.program.settings
-        self.execution_plan: ExecutionPlan = made(plan.execution_plan)
+        self.execution_plan: ExecutionPlan = required(plan.execution_plan)
         self.placed = self.execution_plan.placed()
-        self.timestamps = edges_with_timestamps(made(plan.stream_graph))
-        self.before_watermarks = nodes_before_watermarks(made(plan.stream_graph))
-        self.combining = combining_vertices(made(plan.job_graph), self.timestamps)
+        self.timestamps = edges_with_timestamps(required(plan.stream_graph))
+        self.before_watermarks = nodes_before_watermarks(required(plan.stream_graph))
+        self.combining = combining_vertices(required(plan.job_graph), self.timestamps)
         self.keys: dict[int, KeyProgram] = {}
         self.into: dict[str, list[Exchange]] = {}
         self.out_of: dict[str, list[Exchange]] = {}
@@ -118,7 +118,7 @@ class _Assembly:
             )
         parameters = {key: str(value) for key, value in self.settings.job_parameters.items()}
         return JobProgram(
-            made(self.plan.job_graph).job_name, tuple(vertices), tuple(stages), parameters
+            required(self.plan.job_graph).job_name, tuple(vertices), tuple(stages), parameters
         )
 
     def _written_together(self, exchanges: list[Exchange]) -> list[list[Exchange]]:
@@ -137,7 +137,7 @@ class _Assembly:
     def _state_backend(self) -> StateBackendSpec:
         """In batch mode there is state of one key at a time, so it is in memory, as in Flink."""
         name = self.settings.state_backend
-        if name == "hashmap" or made(self.plan.job_graph).is_batch:
+        if name == "hashmap" or required(self.plan.job_graph).is_batch:
             return HashMapBackend()
         if name == "rocksdb":
             folders = (self.settings.state_folders or "").split(",")
@@ -185,7 +185,7 @@ class _Assembly:
             ),
             chained_sources=sources,
             file_name=f"<generated: {one_line_name(vertex.name, _LONGEST_FILE_NAME)}>",
-            is_batch=made(self.plan.job_graph).is_batch,
+            is_batch=required(self.plan.job_graph).is_batch,
             object_reuse=settings.object_reuse,
             batch_size=settings.batch_size,
             auto_watermark_interval_ms=settings.auto_watermark_interval_ms,
@@ -195,7 +195,7 @@ class _Assembly:
 
     def _carries(self, vertex: JobVertex) -> set[int]:
         """The nodes of a vertex whose records arrive with timestamps."""
-        graph = made(self.plan.stream_graph)
+        graph = required(self.plan.stream_graph)
         members = [item.node for item in (*vertex.operators, *vertex.chained_sources)]
         return {
             node.id
@@ -248,16 +248,16 @@ class _Assembly:
         """
         if not node.key_bys or isinstance(node.spec, specs.MapBatchesSpec):
             return None
-        if crossing_converter(node.output_type) is None:
+        if coder_converter(node.output_type) is None:
             return None
-        graph = made(self.plan.stream_graph)
+        graph = required(self.plan.stream_graph)
         return node.output_type if leaves_python_chain(graph, node) else None
 
     def _side_types(self, node: StreamNode) -> tuple[tuple[str, TypeInformation[Any]], ...]:
         """The declared types of the side outputs that somebody reads, by tag id."""
-        edges = made(self.plan.stream_graph).out_edges(node.id)
+        edges = required(self.plan.stream_graph).out_edges(node.id)
         tags = {edge.tag.tag_id: edge.tag.type_info for edge in edges if edge.tag is not None}
-        return tuple((tag, kind) for tag, kind in tags.items() if crossing_converter(kind))
+        return tuple((tag, kind) for tag, kind in tags.items() if coder_converter(kind))
 
     def _of_pairs(self, reduce: OperatorProgram) -> OperatorProgram:
         """A reduce that gets (key, value) pairs."""
@@ -293,7 +293,7 @@ class _Assembly:
         )
 
     def _producer(self, exchange: Exchange) -> str:
-        return made(self.plan.stream_graph).node(exchange.edge.edge.source).name
+        return required(self.plan.stream_graph).node(exchange.edge.edge.source).name
 
     def _output(self, together: list[Exchange], indexes: dict[int, int]) -> OutputProgram:
         exchange = together[0]
@@ -330,7 +330,7 @@ class _Assembly:
         return spec.function
 
     def _buffer_timeout(self, exchange: Exchange) -> int:
-        source = made(self.plan.stream_graph).node(exchange.edge.edge.source)
+        source = required(self.plan.stream_graph).node(exchange.edge.edge.source)
         timeout = source.buffer_timeout
         return self.settings.buffer_timeout_ms if timeout is None else timeout
 
@@ -450,8 +450,8 @@ def combining_vertices(job_graph: JobGraph, with_timestamps: Collection[int]) ->
     """The ids of the vertices headed by a reduce whose senders may combine the records of one key.
 
     In batch mode only the last result of a key is seen, and a reduce must be associative, so each sender may send one
-    record per key. This is impossible in three cases: the function is opened or closed, since senders call it as it is;
-    records arrive unsorted by key (a forward edge that replaces a hash); records have timestamps, since a key's
+    record per key. This is impossible in three cases: the function is opened or closed, since senders call it as it
+    is; records arrive unsorted by key (a forward edge that replaces a hash); records have timestamps, since a key's
     records are then combined in the order of time, whoever sent them. Flink combines in its table runtime only.
 
     Args:

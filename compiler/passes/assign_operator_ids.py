@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import mmh3
 
-from opchain.compiler.graph.plan import JobGraphError, made
+from opchain.compiler.graph.plan import JobGraphError, required
 from opchain.runtime.errors import InternalError
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ def assign_operator_ids(plan: Plan) -> Plan:
     Raises:
         JobGraphError: Two operators have one uid.
     """
-    graph = made(plan.stream_graph)
-    hashes = _breadth_first(graph, made(plan.chained_edges))
+    graph = required(plan.stream_graph)
+    hashes = _breadth_first(graph, required(plan.chained_edges))
     return replace(plan, operator_ids={node: digest.hex() for node, digest in hashes.items()})
 
 
 def every_operator_has_its_own_id(plan: Plan) -> None:
     """The invariant, on which state addressing and vertex ids rest."""
-    graph, ids = made(plan.stream_graph), made(plan.operator_ids)
+    graph, ids = required(plan.stream_graph), required(plan.operator_ids)
     missing = [node.label for node in graph.nodes() if node.id not in ids]
     if missing:
         raise InternalError(f"no operator id for {missing[0]}")

@@ -6,8 +6,8 @@ the order in which Flink creates their vertices. Flink: `setChaining` and `creat
 creates each vertex after all of its consumers.
 
 In a dynamic graph, the numbers of subtasks may still change, so a forward partitioner is provisional until the chains
-are known. `set_partitioners` keeps it inside a chain, and replaces it between chains by RESCALE, or by the HASH that it
-stood for. Flink: `tryConvertPartitionerForDynamicGraph`.
+are known. `set_partitioners` keeps it inside a chain, and replaces it between chains by RESCALE, or by the HASH that
+it stood for. Flink: `tryConvertPartitionerForDynamicGraph`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import networkx as nx
 
 from opchain.compiler.graph.job_graph import Chain
 from opchain.compiler.graph.partitioner import Partitioner, PartitionerKind
-from opchain.compiler.graph.plan import JobGraphError, made
+from opchain.compiler.graph.plan import JobGraphError, required
 from opchain.compiler.graph.stream_graph import sources_of
 from opchain.compiler.passes.chaining_rules import CHAINING_RULES, Link, is_chained
 from opchain.runtime.errors import InternalError
@@ -50,7 +50,7 @@ def chain_operators(plan: Plan) -> Plan:
     Nodes come behind their inputs, so one walk finds every chain's head before it is asked for
     (Flink walks up from each yielding operator and keeps a cache).
     """
-    graph = made(plan.stream_graph)
+    graph = required(plan.stream_graph)
     heads: dict[int, int] = {}
     chained_edges: set[int] = set()
     chained_sources: list[int] = []
@@ -77,37 +77,37 @@ def chain_operators(plan: Plan) -> Plan:
 
 def chains_are_trees(plan: Plan) -> None:
     """The invariant: an operator is chained behind one other at most; every chain has one head."""
-    heads, trees = made(plan.heads), chained_subgraph(plan)
+    heads, trees = required(plan.heads), chained_subgraph(plan)
     for node, parents in trees.in_degree():
         if parents > 1:
-            label = made(plan.stream_graph).node(node).label
+            label = required(plan.stream_graph).node(node).label
             raise InternalError(f"{label} is chained to {parents} upstream operators")
     if not nx.is_forest(trees):
         raise InternalError("chained edges form a cycle")
     for chain in nx.weakly_connected_components(trees):
         (root,) = (node for node in chain if not trees.in_degree(node))
-        head = heads[root] if root in made(plan.chained_sources) else root
+        head = heads[root] if root in required(plan.chained_sources) else root
         if any(heads[node] != head for node in chain):
             raise InternalError(f"the operators {sorted(chain)} are a chain with several heads")
 
 
 def chained_subgraph(plan: Plan) -> nx.DiGraph[int]:
     """The operators with the chained edges between them: a tree a chain. Chained sources stand alone."""
-    graph, chained_edges = made(plan.stream_graph), made(plan.chained_edges)
+    graph, chained_edges = required(plan.stream_graph), required(plan.chained_edges)
     trees: nx.DiGraph[int] = nx.DiGraph()
     trees.add_nodes_from(graph.graph)
     trees.add_edges_from(
         (edge.source, edge.target)
         for edge in graph.edges()
-        if edge.index in chained_edges and edge.source not in made(plan.chained_sources)
+        if edge.index in chained_edges and edge.source not in required(plan.chained_sources)
     )
     return trees
 
 
 def why_not_chained(plan: Plan, edge: StreamEdge) -> list[Reason]:
     """Every rule that an edge of the plan breaks, Flink's reason first; empty where it is chained."""
-    legs = _legs(made(plan.stream_graph), edge.target)
-    link = _link(plan, edge, made(plan.heads), legs)
+    legs = _legs(required(plan.stream_graph), edge.target)
+    link = _link(plan, edge, required(plan.heads), legs)
     return [
         Reason(rule.code, text, rule.remedy(link))
         for rule in CHAINING_RULES
@@ -121,7 +121,7 @@ def _legs(graph: StreamGraph, node_id: int) -> Counter[int]:
 
 
 def _link(plan: Plan, edge: StreamEdge, heads: Mapping[int, int], legs: Counter[int]) -> Link:
-    graph = made(plan.stream_graph)
+    graph = required(plan.stream_graph)
     return Link(
         up=graph.node(edge.source),
         down=graph.node(edge.target),
@@ -141,13 +141,13 @@ _ENTRY = -1
 
 def form_chains(plan: Plan) -> Plan:
     """Fills `chains`."""
-    heads = made(plan.heads)
+    heads = required(plan.heads)
     trees = chained_subgraph(plan)
     chains = {}
     for head in sources_of(trees):
         if heads[head] == head:
             chains[head] = _chain(plan, trees, head)
-    entries = sorted(heads[source.id] for source in made(plan.stream_graph).sources())
+    entries = sorted(heads[source.id] for source in required(plan.stream_graph).sources())
     order = _consumers_first(chains, entries)
     return replace(plan, chains=tuple(chains[head] for head in order))
 
@@ -155,15 +155,15 @@ def form_chains(plan: Plan) -> Plan:
 def every_operator_is_in_one_chain(plan: Plan) -> None:
     """The invariant: chains and the sources inside them partition the stream nodes."""
     found = [
-        node for chain in made(plan.chains) for node in chain.operators + chain.chained_sources
+        node for chain in required(plan.chains) for node in chain.operators + chain.chained_sources
     ]
-    expected = {node.id for node in made(plan.stream_graph).nodes()}
+    expected = {node.id for node in required(plan.stream_graph).nodes()}
     if len(found) != len(expected) or set(found) != expected:
         raise InternalError("the chains do not hold every operator exactly once")
 
 
 def _chain(plan: Plan, trees: nx.DiGraph[int], head: int) -> Chain:
-    graph, chained_edges = made(plan.stream_graph), made(plan.chained_edges)
+    graph, chained_edges = required(plan.stream_graph), required(plan.chained_edges)
     children_first = tuple(nx.dfs_postorder_nodes(trees, head))
     return Chain(
         head=head,
@@ -172,7 +172,7 @@ def _chain(plan: Plan, trees: nx.DiGraph[int], head: int) -> Chain:
         chained_sources=tuple(
             edge.source
             for edge in graph.in_edges(head)
-            if edge.source in made(plan.chained_sources)
+            if edge.source in required(plan.chained_sources)
         ),
         outputs=tuple(
             edge
@@ -211,8 +211,8 @@ def set_partitioners(plan: Plan) -> Plan:
     Raises:
         JobGraphError: One of the two internal forwards outside a dynamic graph.
     """
-    graph = made(plan.stream_graph)
-    chained_edges, chained_sources = made(plan.chained_edges), made(plan.chained_sources)
+    graph = required(plan.stream_graph)
+    chained_edges, chained_sources = required(plan.chained_edges), required(plan.chained_sources)
     replaced: dict[int, Partitioner] = {}
     for edge in graph.edges():
         kind = edge.partitioner.kind
@@ -234,8 +234,8 @@ def set_partitioners(plan: Plan) -> Plan:
 
 def cut_edges_have_real_partitioners(plan: Plan) -> None:
     """The invariant: between vertices there are no wishes left, and inside them nothing moves."""
-    chained_edges = made(plan.chained_edges)
-    for edge in made(plan.stream_graph).edges():
+    chained_edges = required(plan.chained_edges)
+    for edge in required(plan.stream_graph).edges():
         partitioner = plan.partitioner(edge.index)
         if edge.index in chained_edges:
             if not partitioner.is_forward:

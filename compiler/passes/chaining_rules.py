@@ -51,12 +51,12 @@ class Link(NamedTuple):
             self.down.chaining_strategy is ChainingStrategy.HEAD_WITH_SOURCES
             and self.consumers == 1
             and isinstance(self.up.spec, SourceSpec)
-            and not self.up_is_fed
+            and not self.up_is_fed_by_spark
         )
 
     @property
-    def up_is_fed(self) -> bool:
-        """Whether Spark brings the records of `up`, which it does to the first operator of a task alone."""
+    def up_is_fed_by_spark(self) -> bool:
+        """Whether Spark delivers the records of `up`. Spark delivers records only to the first operator of a task."""
         return isinstance(getattr(self.up.spec, "source", None), SparkRowSource)
 
 
@@ -110,7 +110,7 @@ def up_allows_chaining(link: Link) -> str | None:
 
 
 def _fits_into_head(link: Link) -> str | None:
-    if link.up_is_fed:
+    if link.up_is_fed_by_spark:
         return f"{link.up.label} reads a DataFrame, which Spark brings to the head of a task alone"
     if isinstance(link.up.spec, SourceSpec):
         return None

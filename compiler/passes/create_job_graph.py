@@ -19,7 +19,7 @@ from opchain.compiler.graph.job_graph import (
     JobGraph,
     JobVertex,
 )
-from opchain.compiler.graph.plan import JobGraphError, made
+from opchain.compiler.graph.plan import JobGraphError, required
 from opchain.compiler.graph.transformation import UNSET
 from opchain.runtime.errors import InternalError
 from opchain.runtime.state.keys.key_groups import MAX_PARALLELISM_LIMIT, default_max_parallelism
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
 
 def name_vertices(plan: Plan) -> Plan:
     """Fills `vertex_names`."""
-    names = {chain.head: _chain_name(plan, chain) for chain in made(plan.chains)}
+    names = {chain.head: _chain_name(plan, chain) for chain in required(plan.chains)}
     if plan.program.settings.vertex_name_index_prefix:
-        for number, head in enumerate(made(plan.vertex_order)):
+        for number, head in enumerate(required(plan.vertex_order)):
             names[head] = f"[vertex-{number}]{names[head]}"
     return replace(plan, vertex_names=names)
 
 
 def every_vertex_has_a_name(plan: Plan) -> None:
     """The invariant."""
-    if set(made(plan.vertex_names)) != set(made(plan.vertex_order)):
+    if set(required(plan.vertex_names)) != set(required(plan.vertex_order)):
         raise InternalError("a vertex has no name")
 
 
 def _chain_name(plan: Plan, chain: Chain) -> str:
     """Writes the tree piece by piece: joining names of names would be quadratic in a long chain."""
-    graph, chained_edges = made(plan.stream_graph), made(plan.chained_edges)
+    graph, chained_edges = required(plan.stream_graph), required(plan.chained_edges)
     pieces: list[str] = []
     stack: list[int | str] = [chain.head]
     while stack:
@@ -77,10 +77,10 @@ def sort_vertices(plan: Plan) -> Plan:
     each adds the consumers of its data sets that have no producer left to come, and each of those
     its own at once.
     """
-    chains = made(plan.chains)
+    chains = required(plan.chains)
     consumers = {
         head: [edge.target for data_set in sets for edge in data_set.edges]
-        for head, sets in made(plan.data_sets).items()
+        for head, sets in required(plan.data_sets).items()
     }
     missing = dict.fromkeys(consumers, 0)
     for targets in consumers.values():
@@ -108,9 +108,9 @@ def sort_vertices(plan: Plan) -> Plan:
 
 def producers_come_first(plan: Plan) -> None:
     """The invariant: every vertex is listed once, behind all of its producers."""
-    place = {head: number for number, head in enumerate(made(plan.vertex_order))}
-    chains = made(plan.chains)
-    if len(place) != len(chains) or len(made(plan.vertex_order)) != len(chains):
+    place = {head: number for number, head in enumerate(required(plan.vertex_order))}
+    chains = required(plan.chains)
+    if len(place) != len(chains) or len(required(plan.vertex_order)) != len(chains):
         raise InternalError("the topological order does not list every vertex once")
     for chain in chains:
         for edge in chain.outputs:
@@ -124,13 +124,13 @@ def create_job_graph(plan: Plan) -> Plan:
     Raises:
         JobGraphError: A parallelism beyond the largest number of key groups.
     """
-    graph, chains = made(plan.stream_graph), made(plan.chains)
+    graph, chains = required(plan.stream_graph), required(plan.chains)
     by_head = {chain.head: chain for chain in chains}
     in_edges: dict[int, list[JobEdge]] = {chain.head: [] for chain in chains}
     for chain in chains:  # Flink connects the vertices in the order in which it made them
         for edge in _job_edges(plan, chain):
             in_edges[edge.edge.target].append(edge)
-    order = made(plan.vertex_order)
+    order = required(plan.vertex_order)
     job_graph = JobGraph(
         job_name=graph.job_name,
         is_batch=graph.is_batch,
@@ -144,7 +144,7 @@ def create_job_graph(plan: Plan) -> Plan:
 
 def job_graph_holds_everything(plan: Plan) -> None:
     """The invariant: every stream node is in one vertex, every stream edge in a chain or cut."""
-    graph, job_graph = made(plan.stream_graph), made(plan.job_graph)
+    graph, job_graph = required(plan.stream_graph), required(plan.job_graph)
     operators = sum(
         len(vertex.operators) + len(vertex.chained_sources) for vertex in job_graph.vertices
     )
@@ -156,17 +156,17 @@ def job_graph_holds_everything(plan: Plan) -> None:
 
 
 def _job_vertex(plan: Plan, chain: Chain) -> JobVertex:
-    graph = made(plan.stream_graph)
+    graph = required(plan.stream_graph)
     head = graph.node(chain.head)
-    size = made(plan.vertex_sizes)[chain.head]
+    size = required(plan.vertex_sizes)[chain.head]
     return JobVertex(
-        id=made(plan.operator_ids)[chain.head],
-        name=made(plan.vertex_names)[chain.head],
+        id=required(plan.operator_ids)[chain.head],
+        name=required(plan.vertex_names)[chain.head],
         parallelism=size.parallelism,
         max_parallelism=size.max_parallelism,
         effective_max_parallelism=_effective_max_parallelism(head, size),
         slot_sharing_group=head.slot_sharing_group,
-        slot_sharing_group_index=made(plan.slot_groups)[chain.head],
+        slot_sharing_group_index=required(plan.slot_groups)[chain.head],
         operators=tuple(_chained_operator(plan, node) for node in chain.operators),
         chained_sources=tuple(
             replace(_chained_operator(plan, node), user_defined_operator_id=None)
@@ -177,11 +177,11 @@ def _job_vertex(plan: Plan, chain: Chain) -> JobVertex:
 
 
 def _chained_operator(plan: Plan, node_id: int) -> ChainedOperator:
-    graph, chained_edges = made(plan.stream_graph), made(plan.chained_edges)
+    graph, chained_edges = required(plan.stream_graph), required(plan.chained_edges)
     node = graph.node(node_id)
     return ChainedOperator(
         node=node,
-        operator_id=made(plan.operator_ids)[node_id],
+        operator_id=required(plan.operator_ids)[node_id],
         user_defined_operator_id=None if node.uid_hash is None else node.uid_hash.lower(),
         inputs=tuple(edge for edge in graph.in_edges(node_id) if edge.index in chained_edges),
     )
@@ -199,10 +199,10 @@ def _effective_max_parallelism(head: StreamNode, size: VertexSize) -> int:
 
 
 def _job_edges(plan: Plan, chain: Chain) -> list[JobEdge]:
-    ids, heads = made(plan.operator_ids), made(plan.heads)
+    ids, heads = required(plan.operator_ids), required(plan.heads)
     read = {
         edge.index: (number, data_set.result_partition_type)
-        for number, data_set in enumerate(made(plan.data_sets)[chain.head])
+        for number, data_set in enumerate(required(plan.data_sets)[chain.head])
         for edge in data_set.edges
     }
     edges = []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from opchain.compiler.codegen.rules import RULE_NAMES
 from opchain.compiler.codegen.static_types import Traveling
 from opchain.compiler.codegen.vertex import generate_vertex
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import required
 from opchain.runtime.errors import GraphError, InternalError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def generate_code(plan: Plan, until: str | None = None, without: Sequence[str] =
     for name in (*without, *filter(None, [until])):
         if name not in RULE_NAMES:
             raise GraphError(f"no rule is called {name!r}; the rules are {', '.join(RULE_NAMES)}")
-    program = made(plan.job_program)
+    program = required(plan.job_program)
     vertices = []
     heads = frozenset(
         (vertex.first_task, vertex.inputs[0].channel_base)
@@ -105,7 +105,7 @@ def _read_alone(vertex: VertexProgram, heads: frozenset[tuple[int, int]]) -> fro
 
 def generated_code_compiles(plan: Plan) -> None:
     """Every generated module is Python, and every line of it is accounted for."""
-    for vertex in made(plan.job_program).vertices:
+    for vertex in required(plan.job_program).vertices:
         if vertex.source is None:
             continue
         try:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import networkx as nx
 
 from opchain.compiler.graph.partitioner import ExchangeMode, Partitioner, PartitionerKind
-from opchain.compiler.graph.plan import StreamGraphError, made
+from opchain.compiler.graph.plan import StreamGraphError, required
 from opchain.compiler.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 from opchain.compiler.graph.transformation import (
     UNSET,
@@ -89,7 +89,7 @@ def generate_stream_graph(plan: Plan) -> Plan:
 
 def inputs_come_first(plan: Plan) -> None:
     """The invariant: every edge leads from an earlier node to a later one, so there is no cycle."""
-    graph = made(plan.stream_graph)
+    graph = required(plan.stream_graph)
     position = {node.id: place for place, node in enumerate(graph.nodes())}
     for edge in graph.edges():
         if position[edge.source] >= position[edge.target]:

@@ -26,7 +26,7 @@ from networkx.utils import UnionFind
 
 from opchain.compiler.graph.execution_plan import Exchange, ExecutionPlan, PlacedVertex, Stage
 from opchain.compiler.graph.job_graph import ResultPartitionType
-from opchain.compiler.graph.plan import JobGraphError, made
+from opchain.compiler.graph.plan import JobGraphError, required
 from opchain.compiler.passes.generate_stream_graph import DEFAULT_SLOT_SHARING_GROUP
 from opchain.runtime.connectors.dataframe_source import SparkRowSource
 from opchain.runtime.errors import InternalError
@@ -49,7 +49,7 @@ def assign_slot_sharing_groups(plan: Plan) -> Plan:
     Raises:
         JobGraphError: A named group in a job with a hybrid exchange.
     """
-    graph, order = made(plan.stream_graph), made(plan.vertex_order)
+    graph, order = required(plan.stream_graph), required(plan.vertex_order)
     regions = _pipelined_regions(plan)
     has_hybrid_exchange = _has_hybrid_exchange(plan)
     numbers: dict[str | int, int] = {}
@@ -68,14 +68,14 @@ def assign_slot_sharing_groups(plan: Plan) -> Plan:
 
 def every_vertex_is_in_a_group(plan: Plan) -> None:
     """The invariant."""
-    if set(made(plan.slot_groups)) != set(made(plan.vertex_order)):
+    if set(required(plan.slot_groups)) != set(required(plan.vertex_order)):
         raise InternalError("a vertex has no slot sharing group")
 
 
 def _pipelined_regions(plan: Plan) -> UnionFind[int]:
     """Vertices that must run at the same time, because one reads what the other is writing."""
-    regions: UnionFind[int] = UnionFind(made(plan.vertex_order))
-    for producer, data_sets in made(plan.data_sets).items():
+    regions: UnionFind[int] = UnionFind(required(plan.vertex_order))
+    for producer, data_sets in required(plan.data_sets).items():
         for data_set in data_sets:
             if data_set.result_partition_type is ResultPartitionType.PIPELINED_BOUNDED:
                 for edge in data_set.edges:
@@ -86,7 +86,7 @@ def _pipelined_regions(plan: Plan) -> UnionFind[int]:
 def _has_hybrid_exchange(plan: Plan) -> bool:
     return any(
         data_set.result_partition_type in _HYBRIDS
-        for data_sets in made(plan.data_sets).values()
+        for data_sets in required(plan.data_sets).values()
         for data_set in data_sets
     )
 
@@ -128,7 +128,7 @@ def _reads_partitions(vertex: JobVertex) -> bool:
 
 def place_stages(plan: Plan) -> Plan:
     """Fills `execution_plan`."""
-    job_graph = made(plan.job_graph)
+    job_graph = required(plan.job_graph)
     placed: list[list[JobVertex]] = []
     for vertex_id, stage in _stages(job_graph).items():
         while len(placed) <= stage:
@@ -151,8 +151,8 @@ def place_stages(plan: Plan) -> Plan:
 
 def exchanges_go_forward(plan: Plan) -> None:
     """Every edge leads to a later stage, every vertex is placed once, every task is in one slot."""
-    execution_plan = made(plan.execution_plan)
-    job_graph = made(plan.job_graph)
+    execution_plan = required(plan.execution_plan)
+    job_graph = required(plan.job_graph)
     placed = execution_plan.placed()
     if len(placed) != len(job_graph.vertices) or not all(
         placed[edge.source_vertex].stage < placed[edge.target_vertex].stage

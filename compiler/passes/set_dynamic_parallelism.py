@@ -15,7 +15,7 @@ from networkx.utils import UnionFind
 
 from opchain.compiler.graph.job_graph import VertexSize
 from opchain.compiler.graph.partitioner import PartitionerKind
-from opchain.compiler.graph.plan import JobGraphError, made
+from opchain.compiler.graph.plan import JobGraphError, required
 from opchain.compiler.graph.transformation import UNSET
 from opchain.runtime.errors import InternalError
 
@@ -33,13 +33,13 @@ def set_dynamic_parallelism(plan: Plan) -> Plan:
     Raises:
         JobGraphError: A forward group has a max parallelism below its parallelism.
     """
-    graph = made(plan.stream_graph)
-    sizes = {chain.head: _size_of_head(graph, chain) for chain in made(plan.chains)}
+    graph = required(plan.stream_graph)
+    sizes = {chain.head: _size_of_head(graph, chain) for chain in required(plan.chains)}
     if graph.is_dynamic:
         if plan.program.settings.auto_parallelism:
             sizes |= {
                 chain.head: VertexSize(UNSET, sizes[chain.head].max_parallelism)
-                for chain in made(plan.chains)
+                for chain in required(plan.chains)
                 if not _is_configured(graph, chain)
             }
         for group in _forward_groups(plan):
@@ -50,8 +50,8 @@ def set_dynamic_parallelism(plan: Plan) -> Plan:
 
 def forward_edges_join_equal_sizes(plan: Plan) -> None:
     """The invariant: a forward edge between vertices has the same number of subtasks at both ends."""
-    sizes, heads = made(plan.vertex_sizes), made(plan.heads)
-    for chain in made(plan.chains):
+    sizes, heads = required(plan.vertex_sizes), required(plan.heads)
+    for chain in required(plan.chains):
         for edge in chain.outputs:
             ends = sizes[chain.head].parallelism, sizes[heads[edge.target]].parallelism
             if plan.partitioner(edge.index).is_forward and ends[0] != ends[1]:
@@ -72,7 +72,7 @@ def _is_configured(graph: StreamGraph, chain: Chain) -> bool:
 def _forward_groups(plan: Plan) -> Iterable[list[int]]:
     """Heads of vertices joined by forward edges, two or more to a group."""
     joined: UnionFind[int] = UnionFind()
-    for chain in made(plan.chains):
+    for chain in required(plan.chains):
         for edge in chain.outputs:
             if plan.partitioner(edge.index).kind is PartitionerKind.FORWARD:
                 joined.union(chain.head, edge.target)

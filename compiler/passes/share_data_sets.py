@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from opchain.compiler.graph.job_graph import DataSet, ResultPartitionType
 from opchain.compiler.graph.partitioner import ExchangeMode, PartitionerKind
-from opchain.compiler.graph.plan import JobGraphError, made
+from opchain.compiler.graph.plan import JobGraphError, required
 from opchain.runtime.errors import InternalError
 from opchain.runtime.program.operator_specs import SinkCommitterSpec
 
@@ -58,7 +58,7 @@ def serializer_of(plan: Plan, edge: StreamEdge) -> str:
     if edge.tag is not None:
         declared = edge.tag.type_info
     else:
-        declared = made(plan.stream_graph).node(edge.source).output_type
+        declared = required(plan.stream_graph).node(edge.source).output_type
     text = "" if declared is None else str(declared)
     return PICKLE if not text or "Pickle" in text else text
 
@@ -67,21 +67,21 @@ def share_data_sets(plan: Plan) -> Plan:
     """Fills `data_sets`: those of each vertex in the order in which its edges come.
 
     Raises:
-        JobGraphError: Records would be pickled that `disable_generic_types()` forbids; a hybrid exchange in streaming mode, or a buffer timeout on an operator whose
-            output is read only when it is complete.
+        JobGraphError: `disable_generic_types()` forbids to pickle the records of an edge; an exchange is hybrid in
+            streaming mode; or an operator whose output is only read when it is complete has a buffer timeout.
     """
     if not plan.program.settings.generic_types:
-        for chain in made(plan.chains):
+        for chain in required(plan.chains):
             for edge in chain.outputs:
                 _refuse_pickles(plan, edge)
-    data_sets = {chain.head: _share(plan, chain) for chain in made(plan.chains)}
+    data_sets = {chain.head: _share(plan, chain) for chain in required(plan.chains)}
     return replace(plan, data_sets=data_sets)
 
 
 def every_cut_edge_reads_one_data_set(plan: Plan) -> None:
     """The invariant: the data sets of a vertex partition its outputs."""
-    data_sets = made(plan.data_sets)
-    for chain in made(plan.chains):
+    data_sets = required(plan.data_sets)
+    for chain in required(plan.chains):
         read = [edge.index for data_set in data_sets[chain.head] for edge in data_set.edges]
         if sorted(read) != sorted(edge.index for edge in chain.outputs):
             raise InternalError(f"the data sets of chain {chain.head} do not match its outputs")
@@ -113,7 +113,7 @@ def _sharing_key(plan: Plan, edge: StreamEdge, kind: ResultPartitionType) -> Has
     return (
         edge.source,  # data sets belong to operators; those of one vertex do not mix
         kind in _HYBRIDS,
-        made(plan.vertex_sizes)[edge.target],
+        required(plan.vertex_sizes)[edge.target],
         None if edge.tag is None else edge.tag.tag_id,
         partitioner.kind,
         partitioner.key_by,
@@ -127,7 +127,7 @@ def _silent_until_end(plan: Plan, chain: Chain) -> set[int]:
     Everything behind such an operator is silent as well, and everything in front of it counts as
     such. Siblings that were chained on do not: Flink marks on the way down, then on the way up.
     """
-    graph, chained_edges = made(plan.stream_graph), made(plan.chained_edges)
+    graph, chained_edges = required(plan.stream_graph), required(plan.chained_edges)
     emitting_at_end = {node for node in chain.operators if graph.node(node).emits_only_at_end}
     if not emitting_at_end:
         return emitting_at_end
@@ -149,7 +149,7 @@ def _silent_until_end(plan: Plan, chain: Chain) -> set[int]:
 
 
 def _result_partition_type(plan: Plan, edge: StreamEdge, *, is_silent: bool) -> ResultPartitionType:
-    graph, settings = made(plan.stream_graph), plan.program.settings
+    graph, settings = required(plan.stream_graph), plan.program.settings
     if edge.exchange_mode is not ExchangeMode.UNDEFINED:
         kind = _BY_EXCHANGE_MODE[edge.exchange_mode]
     elif is_silent:
@@ -173,7 +173,7 @@ def _result_partition_type(plan: Plan, edge: StreamEdge, *, is_silent: bool) -> 
 
 
 def _check_buffer_timeout(plan: Plan, edge: StreamEdge) -> None:
-    source = made(plan.stream_graph).node(edge.source)
+    source = required(plan.stream_graph).node(edge.source)
     if source.buffer_timeout is not None and source.buffer_timeout >= 0:
         raise JobGraphError(
             f"{source.label} has a buffer timeout of {source.buffer_timeout} ms, but "
@@ -184,10 +184,10 @@ def _check_buffer_timeout(plan: Plan, edge: StreamEdge) -> None:
 
 
 def _refuse_pickles(plan: Plan, edge: StreamEdge) -> None:
-    if isinstance(made(plan.stream_graph).node(edge.target).spec, SinkCommitterSpec):
+    if isinstance(required(plan.stream_graph).node(edge.target).spec, SinkCommitterSpec):
         return  # what a sink's writer tells its committer
     if serializer_of(plan, edge) == PICKLE:
-        source = made(plan.stream_graph).node(edge.source)
+        source = required(plan.stream_graph).node(edge.source)
         raise JobGraphError(
             f"{_between(plan, edge)} would pickle its records, and pipeline.generic-types is false: declare the type of "
             f"{source.label} with output_type or type_info, for example Types.TUPLE([Types.STRING(), Types.LONG()])"
@@ -195,5 +195,5 @@ def _refuse_pickles(plan: Plan, edge: StreamEdge) -> None:
 
 
 def _between(plan: Plan, edge: StreamEdge) -> str:
-    graph = made(plan.stream_graph)
+    graph = required(plan.stream_graph)
     return f"the edge from {graph.node(edge.source).label} to {graph.node(edge.target).label}"

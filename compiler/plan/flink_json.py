@@ -11,7 +11,7 @@ from __future__ import annotations
 from html.entities import codepoint2name
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import required
 from opchain.runtime.program.operator_specs import LegacySinkSpec
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def execution_plan(plan: Plan) -> dict[str, Any]:
 
     `jid` is all zeros: a plan that has not been submitted has no job id.
     """
-    job_graph = made(plan.job_graph)
+    job_graph = required(plan.job_graph)
     mode = plan.program.settings.vertex_description_mode
     by_head = {vertex.head_id: vertex for vertex in job_graph.vertices}
     return {

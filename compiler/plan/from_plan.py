@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import required
 from opchain.compiler.passes.chain_operators import why_not_chained
 from opchain.compiler.passes.share_data_sets import serializer_of
 from opchain.compiler.plan.model import (
@@ -65,8 +65,8 @@ def state_kind(node: StreamNode) -> str | None:
 
 def job_plan(plan: Plan) -> JobPlan:
     """The model of a plan that has its job graph."""
-    graph, job_graph = made(plan.stream_graph), made(plan.job_graph)
-    ids = made(plan.operator_ids)
+    graph, job_graph = required(plan.stream_graph), required(plan.job_graph)
+    ids = required(plan.operator_ids)
     job_edges = {edge.edge.index: edge for edge in job_graph.edges}
     return JobPlan(
         job_name=job_graph.job_name,
@@ -81,7 +81,7 @@ def job_plan(plan: Plan) -> JobPlan:
 
 def stream_plan(plan: Plan) -> StreamPlan:
     """The model of a plan whose operators have their ids, whether or not it becomes a job graph."""
-    graph, ids = made(plan.stream_graph), made(plan.operator_ids)
+    graph, ids = required(plan.stream_graph), required(plan.operator_ids)
     return StreamPlan(
         job_name=graph.job_name,
         mode="BATCH" if graph.is_batch else "STREAMING",

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import required
 from opchain.compiler.graph.transformation import UNSET
 from opchain.compiler.passes.share_data_sets import PICKLE
 from opchain.compiler.plan.layout import (
@@ -299,7 +299,7 @@ def execution_text(plan: Plan, *, width: int = DEFAULT_WIDTH) -> str:
     Tasks, channels and stages count from 0 as in logs and metrics, vertices from 1 as in
     the other stages' text.
     """
-    execution, job_graph = made(plan.execution_plan), made(plan.job_graph)
+    execution, job_graph = required(plan.execution_plan), required(plan.job_graph)
     tasks = sum(stage.parallelism for stage in execution.stages)
     title = (
         f"job '{one_line(job_graph.job_name)}': {counted(len(execution.stages), 'stage')}, "
@@ -386,7 +386,7 @@ def generated_text(plan: Plan, vertex: int | None = None, *, call_sites: bool = 
     """
     modules = generated_modules(plan)
     if not call_sites:
-        sites = {str(node.call_site) for node in made(plan.stream_graph).nodes()}
+        sites = {str(node.call_site) for node in required(plan.stream_graph).nodes()}
         modules = [_INLINED_LINE.sub("", without_call_sites(module, sites)) for module in modules]
     if vertex is None:
         return "\n\n".join(modules)
@@ -399,9 +399,9 @@ def generated_text(plan: Plan, vertex: int | None = None, *, call_sites: bool = 
 
 def generated_modules(plan: Plan) -> list[str]:
     """The module of each vertex, in the order of the job graph's vertices."""
-    programs = {program.vertex_id: program for program in made(plan.job_program).vertices}
+    programs = {program.vertex_id: program for program in required(plan.job_program).vertices}
     modules = []
-    for number, vertex in enumerate(made(plan.job_graph).vertices, start=1):
+    for number, vertex in enumerate(required(plan.job_graph).vertices, start=1):
         source = programs[vertex.id].source
         title = f"# vertex {number}: {one_line(vertex.name, limit=400)}"
         if source is None:
@@ -416,7 +416,7 @@ def generated_modules(plan: Plan) -> list[str]:
 def remarks_text(plan: Plan) -> str:
     """What code generation did to each operator, and why it could not do more, vertex by vertex."""
     blocks = []
-    for number, vertex in enumerate(made(plan.job_program).vertices, start=1):
+    for number, vertex in enumerate(required(plan.job_program).vertices, start=1):
         known = dict(vertex.remarks)
         lines = [f"vertex {number}: {one_line(vertex.name, limit=400)}"]
         for operator in vertex.operators:

@@ -32,7 +32,7 @@ _REPLACED = "_replaced"
 _LOG = logging.getLogger(__name__)
 
 
-def offering_earlier(
+def suggest_earlier_checkpoint(
     storage: CheckpointStorage, error: CorruptCheckpointError, epoch: int
 ) -> CorruptCheckpointError:
     """The error that also says from what the job can continue.
@@ -89,7 +89,7 @@ def fall_back(
     metadata = read_metadata(storage, epoch)
     problems = problems_of(Located(storage, metadata))
     if problems:
-        raise offering_earlier(storage, problems[0], epoch)
+        raise suggest_earlier_checkpoint(storage, problems[0], epoch)
     if completed[-1] == epoch:
         return None
     for later in completed:

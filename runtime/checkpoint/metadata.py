@@ -114,10 +114,10 @@ class OperatorMetadata(_Checked):
 
 @dataclass(frozen=True, slots=True)
 class TaskMetadata(_Checked):
-    """One task: where its state is, and what else it wants back, which nobody else looks into.
+    """One task: where its state is, and further data that only the task reads.
 
-    The rest (watermark valves, channel selectors) is returned to the same task at the same parallelism.
-    `recorded` is what its epoch was, where epochs are recorded.
+    The further data (watermark valves, channel selectors) is returned to the same task at the same parallelism.
+    `recorded` describes the epoch of the task, if epochs are recorded.
     """
 
     task: int
@@ -130,7 +130,7 @@ class TaskMetadata(_Checked):
 
 @dataclass(frozen=True, slots=True)
 class SourcePosition(_Checked):
-    """How far a source has been read, as JSON of the source's own."""
+    """How far a source has been read, as JSON in a form of the source."""
 
     source: str
     position: Any
@@ -182,7 +182,7 @@ class CheckpointMetadata(_Checked):
 
     @property
     def all_files(self) -> dict[str, StoredFile]:
-        """All files that must stay as long as the checkpoint does, by name."""
+        """All files that must exist as long as the checkpoint exists, by name."""
         return {**self.files, **self.recorded_files}
 
     def with_files(self, files: Mapping[str, StoredFile]) -> CheckpointMetadata:

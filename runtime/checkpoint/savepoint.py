@@ -56,7 +56,7 @@ class Located(NamedTuple):
     metadata: CheckpointMetadata
 
     def adopted(self) -> CheckpointMetadata:
-        """The checkpoint as another run has it that starts from it: without Spark's log no micro-batch was read."""
+        """The checkpoint for a run that starts from it: without Spark's log, no micro-batch has been read."""
         metadata = replace(self.metadata, kind="checkpoint")
         if position(metadata, BATCH) is None or self.storage.children(OFFSETS):
             return metadata
@@ -160,10 +160,10 @@ def write_savepoint(
 
 
 def empty_target(storage: CheckpointStorage) -> None:
-    """Makes sure that nothing is where a savepoint is to be written.
+    """Makes sure that the target of a savepoint is empty.
 
     Raises:
-        CheckpointError: Something is.
+        CheckpointError: It is not empty.
     """
     if storage.children():
         raise CheckpointError(f"{storage.url} is not empty; use an empty directory for a savepoint")

@@ -46,7 +46,7 @@ TEMPORARY = ".tmp"
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file as whoever wrote it knows it: its name in the storage, bytes, and checksum."""
+    """A file as its writer described it: its name in the storage, its size in bytes, and its checksum."""
 
     name: str
     size: int
@@ -70,7 +70,7 @@ class CheckpointStorage(ABC):
 
     @abstractmethod
     def write(self, name: str, data: bytes) -> None:
-        """Makes a file, or replaces one, in one step."""
+        """Creates or replaces a file, in one step."""
 
     @abstractmethod
     def publish(self, name: str, data: bytes) -> None:
@@ -98,15 +98,15 @@ class CheckpointStorage(ABC):
 
     @abstractmethod
     def delete(self, name: str) -> None:
-        """Removes a file; nothing happens where there is none."""
+        """Removes a file, if it exists."""
 
     def delete_folder(self, name: str) -> None:
-        """Removes a folder with all that is in it, unfinished files of whoever wrote there too; or one file."""
+        """Removes a folder and everything in it, including unfinished files of its writers; or one file."""
         for file in [name, *self.names(name)]:
             self.delete(file)
 
     def put(self, name: str, data: bytes) -> StoredFile:
-        """Makes a file in one step, and gives what `get` checks it by."""
+        """Creates a file in one step, and returns the StoredFile that `get` checks it by."""
         self.write(name, data)
         return StoredFile(name, len(data), file_checksum(data, self.key))
 
@@ -453,7 +453,7 @@ def _creates_on_condition(fs: Any) -> bool:
 
 
 class OverlayStorage(CheckpointStorage):
-    """What the storage below has, and what was written since; for one process."""
+    """The files of another storage, with changes that only this process sees."""
 
     def __init__(self, below: CheckpointStorage) -> None:
         self.url = below.url
@@ -463,32 +463,32 @@ class OverlayStorage(CheckpointStorage):
         self._deleted: set[str] = set()
 
     def write(self, name: str, data: bytes) -> None:
-        """Keeps a file."""
+        """Writes a file to memory."""
         self._written[name] = data
         self._deleted.discard(name)
 
     def publish(self, name: str, data: bytes) -> None:
-        """Keeps a file whose name is free."""
+        """Writes a file to memory, if its name is free."""
         if name in self.names(name.rpartition("/")[0]):
             raise FileExistsError(self.full_name(name))
         self.write(name, data)
 
     def read(self, name: str) -> bytes:
-        """What was written last."""
+        """The last content."""
         if name in self._deleted:
             raise FileNotFoundError(self.full_name(name))
         found = self._written.get(name)
         return self._below.read(name) if found is None else found
 
     def names(self, prefix: str = "") -> list[str]:
-        """Those of both."""
+        """The names in both storages."""
         folder = f"{prefix}/" if prefix else ""
         return self._visible(
             self._below.names(prefix), (name for name in self._written if name.startswith(folder))
         )
 
     def children(self, folder: str = "") -> list[str]:
-        """Those of both; a folder stays, also without files."""
+        """The names in both storages; a folder remains when it is empty."""
         start = f"{folder}/" if folder else ""
         own = {
             name.removeprefix(start).partition("/")[0]

@@ -1,7 +1,7 @@
 """The unbounded sources of a job, their positions, and what an epoch delivers to their tasks.
 
-The *offset* of an epoch says up to where it reads. It is a JSON object with the position of each of opchain's unbounded
-sources, and the time of the last timer that was due:
+The *offset* of an epoch says up to where it reads. It is a JSON object with the position of each of opchain's
+unbounded sources, and the time of the last timer that was due:
 
     {"positions": [[1200, 1700000000000], 34], "due": 1700000000000}
 
@@ -291,7 +291,7 @@ def can_be_replayed(sources: Sequence[DeliveredSource]) -> bool:
     return all(isinstance(item.source, UnboundedSource) for item in sources)
 
 
-def begun_epoch(
+def input_of_started_epoch(
     job: JobProgram, storage: CheckpointStorage, latest: CheckpointMetadata
 ) -> dict[int, list[bytes]]:
     """The input of the epoch that failed after a checkpoint, by task, read again from the log of offsets.

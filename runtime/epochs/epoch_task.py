@@ -30,7 +30,11 @@ from opchain.runtime.checkpoint.state_files import (
     read_changes,
     write_task_state,
 )
-from opchain.runtime.epochs.event_time import announce_progress, restore_progress, take_progress
+from opchain.runtime.epochs.event_time import (
+    emit_restored_watermark,
+    event_time_snapshot,
+    restore_progress,
+)
 from opchain.runtime.epochs.recording import EpochRecorder
 from opchain.runtime.errors import CheckpointFailedError, UnsupportedFeatureError
 from opchain.runtime.mailbox.timer_service import SteppedClock
@@ -232,7 +236,7 @@ class EpochTask(StreamTask):
         self._begin(epoch, buffers)
         notifications = self._notify(epoch)
         if self._is_restored:
-            announce_progress(self.chain)
+            emit_restored_watermark(self.chain)
         checkpoint: list[Future[None]] = []
 
         def trigger() -> Future[None]:
@@ -269,19 +273,19 @@ class EpochTask(StreamTask):
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> Future[None]:
         """Tells the functions that a checkpoint is complete, as mail. Flink: `notifyCheckpointCompleteAsync`."""
-        return self._tell_functions(
+        return self._notify_functions(
             lambda operator: operator.notify_checkpoint_complete(checkpoint_id),
             f"checkpoint {checkpoint_id} is complete",
         )
 
     def notify_checkpoint_aborted(self, checkpoint_id: int) -> Future[None]:
         """Tells the functions that a checkpoint failed, as mail. Flink: `notifyCheckpointAbortAsync`."""
-        return self._tell_functions(
+        return self._notify_functions(
             lambda operator: operator.notify_checkpoint_aborted(checkpoint_id),
             f"checkpoint {checkpoint_id} was aborted",
         )
 
-    def _tell_functions(
+    def _notify_functions(
         self, tell: Callable[[StreamOperator], None], description: str
     ) -> Future[None]:
         def tell_all() -> None:
@@ -310,7 +314,7 @@ class EpochTask(StreamTask):
         self.chain.finish(self.processor.drain)
 
     def _begin(self, epoch: Epoch, buffers: Iterator[Buffer]) -> None:
-        self.processor.measure_anew()
+        self.processor.reset_measurements()
         for operator in self.chain.operators:
             operator.begin_epoch()
         for writer in self.writers:
@@ -360,7 +364,7 @@ class EpochTask(StreamTask):
                 f"{storage.url}: {error}"
             ) from error
         reach("after-state", epoch.checkpoint_id)
-        progress = take_progress(self.chain, self._read_valves)
+        progress = event_time_snapshot(self.chain, self._read_valves)
         described = {
             operator.program.operator_id: describe_states(operator.context)
             for operator in self.chain.operators

@@ -55,7 +55,7 @@ class TaskProgress:
     operators: dict[str, OperatorProgress]
 
 
-def take_progress(chain: OperatorChain, valves: InputValves | None) -> bytes:
+def event_time_snapshot(chain: OperatorChain, valves: InputValves | None) -> bytes:
     """The progress of a task, pickled; `valves` is None for a task without exchanges to read.
 
     Raises:
@@ -101,8 +101,8 @@ def restore_progress(
         writer.watermark = chain.outputs[output.operator].current_watermark
 
 
-def announce_progress(chain: OperatorChain) -> None:
-    """Says to all behind the exchanges how far the task is, which resumed from a checkpoint.
+def emit_restored_watermark(chain: OperatorChain) -> None:
+    """Emits the watermark and status that the task restored from a checkpoint, to all tasks downstream.
 
     Whoever reads as many channels as before knows, and passes that by. With other channels, or in an operator
     that is new, nobody does: a source that has ended, or is idle, would never say it again, and hold event

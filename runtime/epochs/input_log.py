@@ -87,12 +87,12 @@ def log_offset(log: str, batch: int, offset: dict[str, Any], now_ms: int) -> Non
     storage.write(f"{_FOLDER}/{batch}", "\n".join(lines).encode())
 
 
-def is_noted(log: str, batch: int) -> bool:
+def is_batch_done(log: str, batch: int) -> bool:
     """Whether a micro-batch is over: its epoch has its checkpoint, and the sinks have committed."""
     return str(batch) in checkpoint_storage(log).children("commits")
 
 
-def note_batch(log: str, batch: int) -> None:
+def mark_batch_done(log: str, batch: int) -> None:
     """Notes that a micro-batch is over, as Spark does, and removes what the log has of the 101st before it."""
     storage = checkpoint_storage(log)
     text = f"{_VERSION}\n{json.dumps({'nextBatchWatermarkMs': 0})}"
@@ -188,7 +188,9 @@ def _parsed(line: str) -> Any:
 _COMMITS = f"{OFFSETS}/commits"
 
 
-def go_back(storage: CheckpointStorage, coordinator: CheckpointCoordinator, url: str) -> None:
+def reset_to_checkpoint(
+    storage: CheckpointStorage, coordinator: CheckpointCoordinator, url: str
+) -> None:
     """Drops damaged checkpoints behind the one at a path or URL, where that is one of the run's own.
 
     Raises:

@@ -25,7 +25,7 @@ from opchain.runtime.formats.json_values import LISTS
 from opchain.runtime.formats.row_values import columns_of_rows, rows_of_columns
 from opchain.runtime.formats.text_lines import MALFORMED, LineRecordsFormat, reason_of
 from opchain.runtime.formats.text_values import INTEGER_BITS, is_bytes, text_reader, text_writer
-from opchain.runtime.types.crossing import crossing_converter
+from opchain.runtime.types.coders import coder_converter
 from opchain.runtime.types.printed_form import double_text, float_text
 from opchain.runtime.types.row import Row
 from opchain.runtime.types.time_types import BigDecimalTypeInfo
@@ -245,7 +245,7 @@ def _reader_of(kind: TypeInformation[Any]) -> Callable[[str], Any] | None:
     if read is not None and isinstance(kind, BigDecimalTypeInfo):
         return lambda text: _in_scale(read(text), kind)
     if read is not None and _kind_of(kind) is BasicType.FLOAT:
-        to_float32 = crossing_converter(kind)
+        to_float32 = coder_converter(kind)
         assert to_float32 is not None
         return lambda text: to_float32(read(text))
     return read

@@ -1,4 +1,4 @@
-"""The root of everything a user writes, and what it learns about the task it runs in."""
+"""Function, the root of all classes that users write, and RuntimeContext, what a function learns about its task."""
 
 from __future__ import annotations
 
@@ -139,9 +139,9 @@ class RuntimeContext(KeyedStateStore):
 
 
 class Function(ABC):  # noqa: B024 - its subclasses have the abstract methods
-    """A piece of user code with a life cycle, shipped to each subtask as a copy of its own.
+    """A piece of user code with a life cycle. Each subtask gets its own copy.
 
-    What `__init__` sets must pickle; what doesn't (connections, models) belongs into `open`.
+    Attributes that `__init__` sets must pickle. Create everything else, such as connections and models, in `open`.
     """
 
     def open(self, runtime_context: RuntimeContext) -> None:
@@ -152,7 +152,7 @@ class Function(ABC):  # noqa: B024 - its subclasses have the abstract methods
 
 
 def has_lifecycle(function: Any) -> bool:
-    """Whether opening or closing a function does anything: it is a Function that overrides one."""
+    """Whether an object is a Function that overrides `open` or `close`."""
     kind = type(function)
     return isinstance(function, Function) and (kind.open, kind.close) != (
         Function.open,

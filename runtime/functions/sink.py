@@ -34,14 +34,14 @@ NO_LINEAGE = "none"
 
 @dataclass(frozen=True, slots=True)
 class SinkOrigin:
-    """Who writes: what a writer notes with what it hides, so that it is found again.
+    """Identifies the writer of hidden output, so that a later run can find the output.
 
     Attributes:
-        lineage: What the job is known by: the same for all runs on one directory of checkpoints, another
-            for each bounded job.
+        lineage: The id of the job: the same for all runs with one directory of checkpoints, a new one for each
+            bounded job.
         operator_id: The sink's operator.
         where: Its name and call site, for errors.
-        staging: A folder of the job, as path or URL, for what waits for its commit; None in a job without
+        staging: A folder of the job, as path or URL, for output that waits for its commit; None in a job without
             checkpoints.
     """
 
@@ -52,7 +52,7 @@ class SinkOrigin:
 
 
 def origin_of(context: RuntimeContext) -> SinkOrigin:
-    """Who writes, as the task's context knows it; contexts of tests know nothing."""
+    """The origin of a writer, from the context of its task; a default origin in contexts of tests."""
     return getattr(context, "origin", SinkOrigin())
 
 
@@ -76,11 +76,11 @@ class SinkWriter(ABC, Generic[T]):
         """Makes everything written so far durable; called before a checkpoint and at the end."""
 
     def prepare_commit(self) -> Sequence[Any]:
-        """The committables of what was written since the last call; picklable."""
+        """The committables of everything that was written since the last call; picklable."""
         return ()
 
     def prepare_commit_of(self, checkpoint_id: int | None) -> Sequence[Any]:  # noqa: ARG002 - for most no difference
-        """`prepare_commit` for a writer whose committables tell of their checkpoint; None: the job ends."""
+        """`prepare_commit` for a writer whose committables contain their checkpoint; None at the end of the job."""
         return self.prepare_commit()
 
     def close(self) -> None:
@@ -95,26 +95,26 @@ class Committer(ABC):
         """Publishes each committable; one that is already published is left unchanged."""
 
     def abort(self, checkpoint_id: int) -> None:
-        """Hears that an epoch failed: what was written for it will never be committed."""
+        """Called when an epoch has failed: its output will never be committed."""
 
     def discard_orphans(self, origin: SinkOrigin, confirm: Callable[[], None]) -> None:
-        """Removes what writers of this origin have hidden: nobody will commit it, and none of them writes.
+        """Removes hidden output of this origin that nobody will commit. No writer of the origin runs meanwhile.
 
         Args:
-            origin: Who wrote.
-            confirm: To be called when it is known what there is, and before any of it goes for good. Raises where
-                another run has the job by now: what there is may be its output.
+            origin: The writers.
+            confirm: Call it after listing the output, and before removing any of it. Raises if another run has taken
+                over the job, because the listed output may be that run's.
         """
 
     def last_commit(self, origin: SinkOrigin) -> int | None:  # noqa: ARG002 - not every sink keeps a note
-        """The checkpoint that the sink has committed last, by the note that it keeps with its output."""
+        """The last checkpoint that the sink has committed, by the note that it keeps with its output."""
         return None
 
     def reset_commits(self, origin: SinkOrigin, checkpoint_id: int) -> None:
-        """Has the note say that a checkpoint was the last, so that later ones are committed again."""
+        """Changes the note so that this checkpoint is the last one, and later ones are committed again."""
 
     def how_to_reset(self, origin: SinkOrigin, checkpoint_id: int) -> str:  # noqa: ARG002 - as above
-        """How to do that by hand, for errors."""
+        """How to reset commits by hand, for error messages."""
         return ""
 
     def close(self) -> None:

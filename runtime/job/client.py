@@ -134,9 +134,9 @@ class JobExecutionResult:
 
 
 class CompletableFuture(Generic[T]):
-    """A value, an error, or a cancellation: whichever comes first, and for good.
+    """A result that arrives later: a value, an error, or a cancellation. It never changes once it has arrived.
 
-    Threads may race to complete it; exactly one wins and is told so.
+    Threads may race to complete it. Exactly one wins, and its call returns True.
 
     >>> future = CompletableFuture()
     >>> future.set_result(1), future.set_result(2), future.result()
@@ -145,8 +145,8 @@ class CompletableFuture(Generic[T]):
     Flink: CompletableFuture of PyFlink, Java's CompletableFuture.
 
     Args:
-        future: What to complete with; a new one if not given. That of an executor is completed by
-            the executor.
+        future: The future to complete; a new one if not given. The future of an executor is completed by the
+            executor.
     """
 
     def __init__(self, future: Future[T] | None = None) -> None:
@@ -160,7 +160,7 @@ class CompletableFuture(Generic[T]):
         return future
 
     def cancel(self) -> bool:
-        """Cancels, if nothing came yet; says whether this is cancelled now."""
+        """Cancels it, unless it is completed; returns whether it is cancelled now."""
         return self._future.cancel()
 
     def cancelled(self) -> bool:
@@ -172,7 +172,7 @@ class CompletableFuture(Generic[T]):
         return self._future.done()
 
     def set_result(self, result: T) -> bool:
-        """Gives the value; says whether it was the first to come."""
+        """Completes it with a value; returns False if it was completed before."""
         try:
             self._future.set_result(result)
         except InvalidStateError:
@@ -180,7 +180,7 @@ class CompletableFuture(Generic[T]):
         return True
 
     def set_exception(self, exception: BaseException) -> bool:
-        """Gives an error; says whether it was the first to come."""
+        """Completes it with an error; returns False if it was completed before."""
         try:
             self._future.set_exception(exception)
         except InvalidStateError:
@@ -201,7 +201,7 @@ class CompletableFuture(Generic[T]):
         return self._future.result(timeout)
 
     def exception(self) -> BaseException | None:
-        """The error; None if there is none, or nothing came yet. Does not wait."""
+        """The error; None if there is none, or if it is not completed. Does not wait."""
         if not self._future.done():
             return None
         try:
@@ -222,7 +222,7 @@ class CompletableFuture(Generic[T]):
 
 
 class JobClient(ABC):
-    """What `execute_async` gives: asks about one job, and steers it. Flink: JobClient."""
+    """The result of `execute_async`: shows the state of one job, and controls it. Flink: JobClient."""
 
     @abstractmethod
     def get_job_id(self) -> JobID:
@@ -234,7 +234,7 @@ class JobClient(ABC):
 
     @abstractmethod
     def cancel(self) -> CompletableFuture[None]:
-        """Stops the job at once; completed when no task of it runs any more."""
+        """Stops the job at once; completed when none of its tasks runs any more."""
 
     @abstractmethod
     def stop_with_savepoint(
@@ -253,10 +253,10 @@ class JobClient(ABC):
 
     @abstractmethod
     def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
-        """Keeps the job's state as of now, and lets it continue.
+        """Writes a savepoint of the job's current state. The job continues.
 
         Args:
-            savepoint_directory: Where to; the default directory if not given.
+            savepoint_directory: Its directory; the default directory if not given.
 
         Returns:
             The savepoint's path.

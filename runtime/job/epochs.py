@@ -18,8 +18,8 @@ from opchain.runtime.checkpoint.fall_back import (
     dropped_checkpoints,
     forget_replaced,
     is_dropped,
-    offering_earlier,
     replaced_checkpoint,
+    suggest_earlier_checkpoint,
 )
 from opchain.runtime.checkpoint.fault_points import reach
 from opchain.runtime.checkpoint.metadata import (
@@ -52,7 +52,7 @@ from opchain.runtime.shipping.outcome import (
     JobOutcome,
     commit,
     print_lines,
-    with_waiting,
+    with_idle_time,
 )
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.epochs.delivered_sources import DeliveredSource
     from opchain.runtime.epochs.epoch_progress import EpochHistory
-    from opchain.runtime.job.collected_records import CollectedRecords
+    from opchain.runtime.job.run import CollectedRecords
     from opchain.runtime.program.vertex_program import JobProgram
 
 
@@ -71,7 +71,7 @@ class EpochTasks(Protocol):
     """Runs the tasks of epochs, on one engine.
 
     Attributes:
-        restarts: How often the job has started again; its tasks are made again then.
+        restarts: How often the job has started again. A restart rebuilds its tasks.
     """
 
     restarts: int
@@ -83,16 +83,16 @@ class EpochTasks(Protocol):
         latest: CheckpointMetadata | None,
         sources: Sequence[DeliveredSource],
     ) -> JobOutcome:
-        """Runs all tasks of an epoch, and gives what they told the driver; commits nothing.
+        """Runs all tasks of an epoch, and returns what they sent to the driver; commits nothing.
 
         Args:
-            rows: What the epoch reads: (number of the source, subtask, data), as the engine has them.
+            rows: The input of the epoch: (number of the source, subtask, data), in the engine's form.
             epoch: The epoch.
-            latest: The checkpoint before it; None for the first.
+            latest: The checkpoint before it; None for the first epoch.
             sources: The job's unbounded sources by number.
 
         Raises:
-            Exception: What a user's function raised, with notes that say where.
+            Exception: The exception of a user's function, with notes that say where it was raised.
         """
 
     def cancel(self) -> None:
@@ -234,7 +234,7 @@ class Epochs:
         return self._latest
 
     def place_of(self, batch: int) -> tuple[int, str | None]:
-        """The number of a micro-batch's epoch, and the last checkpoint, from which a run goes on."""
+        """The epoch of a micro-batch, and the checkpoint before it."""
         if self._latest is None:
             return 1, None
         last = self._latest.epoch
@@ -242,10 +242,10 @@ class Epochs:
         return number, f"{self.storage.url}/{checkpoint_name(last)}"
 
     def run(self, rows: Any, batch: int, *, drains: bool = False) -> bool:
-        """Runs the epoch of a micro-batch; only commits where its checkpoint is complete already.
+        """Runs the epoch of a micro-batch. If its checkpoint is already complete, only commits.
 
         Args:
-            rows: What the micro-batch brings.
+            rows: The input of the micro-batch.
             batch: Its number.
             drains: Whether event time ends with the epoch.
 
@@ -253,7 +253,7 @@ class Epochs:
             Whether the epoch ran.
 
         Raises:
-            CheckpointError: The checkpoint before is not that of the micro-batch before.
+            CheckpointError: The last checkpoint is not that of the previous micro-batch.
         """
         latest = self._latest
         done = self.last_batch
@@ -305,7 +305,7 @@ class Epochs:
         phases.ends(COMMIT)
         self.outcome = outcome
         self.tasks.epoch_ended(checkpoint_id)
-        outcome = with_waiting(job, outcome, sum(phases.durations_ms.values()))
+        outcome = with_idle_time(job, outcome, sum(phases.durations_ms.values()))
         self._history.add(
             epoch_progress(
                 job,
@@ -340,7 +340,7 @@ class Epochs:
         }
 
     def are_over(self) -> bool:
-        """Whether all sources have ended: no epoch will have anything to read."""
+        """Whether all sources have ended, so that no later epoch has input."""
         if not self.sources:  # bounded ones are read in one epoch
             return self.outcome is not None
         positions = self._positions(self.last_batch)
@@ -366,12 +366,12 @@ class Epochs:
     def _completed(
         self, rows: Any, epoch: Epoch, batch: int, replaced: CheckpointMetadata | None
     ) -> JobOutcome | None:
-        """Runs an epoch up to its complete checkpoint; None where that failed and is to be tried again.
+        """Runs an epoch and completes its checkpoint; None if the checkpoint failed and the epoch must be retried.
 
-        Flink continues without a checkpoint that failed. Here an epoch can't be without, and is run again.
+        Flink continues without a failed checkpoint. Here every epoch needs its checkpoint, so the epoch is retried.
 
         Raises:
-            CheckpointError: More checkpoints failed in a row than are tolerable.
+            CheckpointError: More checkpoints in a row have failed than are tolerable.
         """
         job, checkpoint_id = self._job, epoch.checkpoint_id
         tasks = range(sum(vertex.parallelism for vertex in job.vertices))
@@ -436,10 +436,10 @@ class Epochs:
         except CorruptCheckpointError as failure:
             if self._latest is None:
                 raise
-            raise offering_earlier(self.storage, failure, self._latest.epoch) from failure
+            raise suggest_earlier_checkpoint(self.storage, failure, self._latest.epoch) from failure
 
     def _commit_again(self, metadata: CheckpointMetadata) -> None:
-        """Commits what a checkpoint holds: a driver may have died before it did."""
+        """Commits the committables of a checkpoint again: a driver may have died before it did."""
         commit(self._job, JobOutcome(committables=self._committables_of(metadata)))
         for _, source, read_to in self._positions(self.last_batch):
             source.checkpoint_completed(read_to)

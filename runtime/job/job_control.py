@@ -150,8 +150,8 @@ class JobControl:
         """Whether the next epoch is to end event time."""
         return self._stop is not None and self._stop.request.drain and not self.is_stopped
 
-    def require_going_on(self) -> None:
-        """Lets no epoch begin behind the savepoint that the job was stopped with.
+    def require_not_stopped(self) -> None:
+        """Refuses to begin an epoch after the savepoint that the job was stopped with.
 
         Raises:
             TaskFailedError: It was.

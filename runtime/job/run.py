@@ -1,14 +1,9 @@
-"""A job that runs on a thread of the driver, and the client that watches it.
-
-Ctrl-C is held, and raised when the driver asks for it. Python raises KeyboardInterrupt between any two instructions of
-the main thread. Between those of `threading` that leaves locks that nobody releases, or an error "release unlocked
-lock", or a thread that never starts. So code that starts a thread and waits for it holds Ctrl-C, and asks for it from
-time to time.
-"""
+"""A job that runs on a thread of the driver, the client that watches it, and the records of its collecting sinks."""
 
 from __future__ import annotations
 
 import logging
+import queue
 import signal
 import threading
 import time
@@ -16,7 +11,7 @@ import uuid
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.errors import UnsupportedFeatureError, be_short_in_notebooks, show_notes
+from opchain.runtime.errors import UnsupportedFeatureError, shorten_notebook_tracebacks, show_notes
 from opchain.runtime.job.client import (
     CompletableFuture,
     JobClient,
@@ -32,11 +27,61 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from opchain.runtime.epochs.epoch_progress import EpochHistory, EpochProgress
-    from opchain.runtime.job.collected_records import CollectedRecords
     from opchain.runtime.job.progress import JobProgress
     from opchain.runtime.job.restarts import Restarts
     from opchain.runtime.measurements.job_metrics import JobMetrics
     from opchain.runtime.shipping.outcome import JobOutcome
+
+
+MOST_WAITING = 16
+"""How many lists of records wait for a reader: of epochs, or of batches. The job waits when nobody reads."""
+
+NO_LIMIT = 0
+"""For as many lists as there are."""
+
+_LOOK_EVERY_S = 0.1
+
+
+class CollectedRecords:
+    """Records that wait for the program that drew the job, by the uid of their sink; `most_waiting` may be NO_LIMIT."""
+
+    def __init__(self, most_waiting: int = MOST_WAITING) -> None:
+        self._most_waiting = most_waiting
+        self._waiting: dict[str, queue.Queue[list[Any]]] = {}
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+
+    def put(self, uid: str, records: list[Any]) -> None:
+        """Hands over the records of a sink; waits for a reader that is far behind, until the job ends."""
+        waiting = self._of(uid)
+        while not self._ended.is_set():
+            try:
+                waiting.put(records, timeout=_LOOK_EVERY_S)
+            except queue.Full:
+                continue
+            break
+
+    def end(self) -> None:
+        """Says that nothing follows."""
+        self._ended.set()
+
+    def read(self, uid: str) -> Iterator[Any]:
+        """The records of a sink as they come, until the job has ended."""
+        waiting = self._of(uid)
+        while True:
+            has_ended = self._ended.is_set()
+            try:
+                records = waiting.get(timeout=_LOOK_EVERY_S)
+            except queue.Empty:
+                if has_ended:
+                    return
+                continue
+            yield from records
+
+    def _of(self, uid: str) -> queue.Queue[list[Any]]:
+        with self._lock:
+            return self._waiting.setdefault(uid, queue.Queue(self._most_waiting))
+
 
 LOOK_EVERY_S = 0.1
 """How late Ctrl-C may be seen."""
@@ -221,7 +266,7 @@ class JobRun(JobClient):
         """From where the job starts, such as "restored chk-12, parallelism 2 -> 4"; None where that is not known."""
         return None
 
-    def what_is_left(self) -> str | None:
+    def resume_hint(self) -> str | None:
         """Of a job that was stopped: from where it can continue; None where there is nothing to say."""
         return None
 
@@ -243,7 +288,7 @@ class JobRun(JobClient):
                 self._fail(JobStatus.CANCELED, cancelled)
             else:
                 show_notes(error)
-                be_short_in_notebooks(error)
+                shorten_notebook_tracebacks(error)
                 self._fail(JobStatus.FAILED, error)
             if isinstance(error, SystemExit):
                 raise

@@ -30,14 +30,18 @@ from opchain.runtime.checkpoint.savepoint import Located, adopt, empty_target, w
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.epochs.delivered_sources import can_be_replayed, unbounded_sources
 from opchain.runtime.epochs.epoch_progress import EpochHistory, ProgressLog
-from opchain.runtime.epochs.input_log import InputRestoredError, SavedInput, go_back, require_log
+from opchain.runtime.epochs.input_log import (
+    InputRestoredError,
+    SavedInput,
+    require_log,
+    reset_to_checkpoint,
+)
 from opchain.runtime.errors import CheckpointError, TaskFailedError, add_note
 from opchain.runtime.job.client import CompletableFuture, JobStatus
-from opchain.runtime.job.collected_records import CollectedRecords
 from opchain.runtime.job.epochs import Epochs
 from opchain.runtime.job.job_control import JobControl
 from opchain.runtime.job.restarts import Restarts
-from opchain.runtime.job.run import CANCELLING_S, HeldInterrupts, JobRun
+from opchain.runtime.job.run import CANCELLING_S, CollectedRecords, HeldInterrupts, JobRun
 from opchain.runtime.redaction import is_secret
 from opchain.runtime.shipping.outcome import JobOutcome
 
@@ -231,7 +235,7 @@ class UnboundedJob(ABC):
         tasks = self._open_tasks(storage, lineage, staging, stack)
         restore_from = self.settings.restore_from
         if restore_from is not None:
-            go_back(storage, coordinator, restore_from)
+            reset_to_checkpoint(storage, coordinator, restore_from)
             if coordinator.latest() is None:
                 adopt(storage, restore_from, coordinator.lease)
         epochs = Epochs(
@@ -308,7 +312,7 @@ class UnboundedJob(ABC):
         """Holds `_between_epochs` for an epoch.
 
         `cancel` holds it while it waits for the engine, which may wait for this thread. So a cancellation ends the
-        wait. A stop releases it first, and `require_going_on` refuses the epoch.
+        wait. A stop releases it first, and `require_not_stopped` refuses the epoch.
         """
         while not self._between_epochs.acquire(timeout=_LOOK_EVERY_S):
             if self.cancelled.is_set():
@@ -321,7 +325,7 @@ class UnboundedJob(ABC):
     def _run_epoch(self, epochs: Epochs, kept: SavedInput, rows: Any, batch: int) -> None:
         """Runs the epoch of a micro-batch, and serves a request to drain the job."""
         with self._turn(), self._around_epoch():
-            self.control.require_going_on()
+            self.control.require_not_stopped()
             kept.require(batch)
             drains = self.control.drains
             ends = self.is_bounded and self.settings.savepoint_at_end is None
@@ -437,7 +441,7 @@ class UnboundedRun(JobRun):
         """The checkpoint that the run continues; None until it has been read."""
         return self._unbounded.begins_with
 
-    def what_is_left(self) -> str:
+    def resume_hint(self) -> str:
         """The last checkpoint, and how to resume from there."""
         last = self.last_progress
         if self._unbounded.checkpoints is None:

@@ -1,7 +1,7 @@
 """Runs an unbounded job with checkpoints in this process: one epoch after the other, in one thread.
 
-Epochs, checkpoints, commits and savepoints are those of jobs on Spark, and so are the files: a job can start here from a
-checkpoint that was written on Spark, and the other way round. Only the loop is local: it asks the sources for their
+Epochs, checkpoints, commits and savepoints are those of jobs on Spark, and so are the files: a job can start here from
+a checkpoint that was written on Spark, and the other way round. Only the loop is local: it asks the sources for their
 positions, logs what an epoch reads in the format of Spark's log of offsets, and runs the tasks of the epoch.
 """
 
@@ -15,9 +15,9 @@ from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.epochs.delivered_sources import POSITIONS, deliveries_of, positions_of
 from opchain.runtime.epochs.input_log import (
     InputRestoredError,
-    is_noted,
+    is_batch_done,
     log_offset,
-    note_batch,
+    mark_batch_done,
     offset_of,
 )
 from opchain.runtime.epochs.local_epochs import LocalEpochs
@@ -195,7 +195,7 @@ class LocalEpochJob(UnboundedJob):
         reads_all = self.settings.trigger is Trigger.AVAILABLE_NOW
         until_ms = wall_clock_ms() if reads_all else None
         done = epochs.last_batch
-        if done >= 0 and not is_noted(log, done):
+        if done >= 0 and not is_batch_done(log, done):
             self._run_one(epochs, kept, log, done, ())  # a commit may have failed
         start = offset_of(log, done, POSITIONS) if done >= 0 else None
         start = positions.initial(wall_clock_ms()) if start is None else start
@@ -239,7 +239,7 @@ class LocalEpochJob(UnboundedJob):
             if not self.control.is_stopped:
                 raise
             return  # stopped while this epoch waited for its turn: it is run when the job starts again
-        note_batch(log, batch)
+        mark_batch_done(log, batch)
 
     def _next_offset(
         self, epochs: Epochs, positions: SourcePositions, start: Offset, until_ms: int | None

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opchain.runtime.errors import InternalError
-from opchain.runtime.job.collected_records import NO_LIMIT, CollectedRecords
 from opchain.runtime.job.dependencies import (
     NO_DEPENDENCIES,
     installed_requirements,
@@ -27,7 +26,7 @@ from opchain.runtime.job.dependencies import (
 from opchain.runtime.job.orphans import discarded_on_failure
 from opchain.runtime.job.progress import CountedProgress
 from opchain.runtime.job.restarts import Restarts, RestartStrategy
-from opchain.runtime.job.run import JobRun
+from opchain.runtime.job.run import NO_LIMIT, CollectedRecords, JobRun
 from opchain.runtime.local.live_run import LiveRun, StopSwitch, endless_sources, running_sources
 from opchain.runtime.measurements.late_records import LateRecordWarnings
 from opchain.runtime.program.vertex_program import DRIVER

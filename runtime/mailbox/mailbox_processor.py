@@ -15,14 +15,14 @@ such as a timer that re-arms itself, cannot keep the input waiting.
 Records are too many to be mail. They are the default action: the loop calls it again and again, one
 buffer of input at a time, and looks for mail in between.
 
-Flink: MailboxProcessor, MailboxDefaultAction with its Controller and Suspension. There a suspended default action keeps
-the loop in its mail until it is resumed; here the turn ends after that mail, so that a generator can yield what the mail
-emitted.
+Flink: MailboxProcessor, MailboxDefaultAction with its Controller and Suspension. There a suspended default action
+keeps the loop in its mail until it is resumed; here the turn ends after that mail, so that a generator can yield what
+the mail emitted.
 
 The metrics are those of Flink's MailboxMetricsController (`numMailsProcessed`, `mailboxLatencyMs`), and the timers of
-TaskIOMetricGroup (`idleTimeMsPerSecond`, `backPressuredTimeMsPerSecond`, `busyTimeMsPerSecond`). Flink measures latency
-with a probe mail every second. Here each mail is stamped as it is put, so the latency is that of the task's own mail
-and needs no timer.
+TaskIOMetricGroup (`idleTimeMsPerSecond`, `backPressuredTimeMsPerSecond`, `busyTimeMsPerSecond`). Flink measures
+latency with a probe mail every second. Here each mail is stamped as it is put, so the latency is that of the task's
+own mail and needs no timer.
 """
 
 from __future__ import annotations
@@ -302,7 +302,7 @@ class MailboxProcessor:
             allow_yield=self._allow_yield,
         )
 
-    def measure_anew(self) -> None:
+    def reset_measurements(self) -> None:
         """Let the metrics begin now."""
         self.metrics = MailboxMetrics(self._mailbox.clock_ns)
 

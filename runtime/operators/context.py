@@ -1,4 +1,4 @@
-"""What an operator finds on its executor: who it is, and the services of its task."""
+"""The context of an operator on an executor: its subtask, and the services of its task."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class OperatorContext:
     alignment: Mapping[str, AlignmentGroup] | None = None
 
     def quiesce(self) -> None:
-        """Lets no timer fire any more."""
+        """Stops the timers: none fires any more."""
         self.processing_time.quiesce()
         self.marker_time.quiesce()
 

@@ -15,7 +15,7 @@ from opchain.runtime.functions.process_functions import (
     TimerService,
 )
 from opchain.runtime.operators.operator import UserFunctionOperator
-from opchain.runtime.operators.process import emit_results, emit_results_of_clock
+from opchain.runtime.operators.process import emit_processing_time_results, emit_results
 from opchain.runtime.state.keyed.keyed_backend import VOID
 from opchain.runtime.time import MIN_LONG_VALUE, TimeDomain, timer_millis
 
@@ -152,7 +152,9 @@ class KeyedFunctionOperator(UserFunctionOperator):
         function_context = self.function_context
         function_context._timestamp = time  # noqa: SLF001 - the operator owns its context
         function_context._domain = TimeDomain.PROCESSING_TIME  # noqa: SLF001
-        emit_results_of_clock(self.output, self.function.on_timer(time, function_context), time)
+        emit_processing_time_results(
+            self.output, self.function.on_timer(time, function_context), time
+        )
         function_context._timestamp = function_context._domain = None  # noqa: SLF001
 
 

@@ -1,8 +1,8 @@
-"""The contract of an operator on an executor, of the output that it emits into, and the contexts of a CheckpointedFunction.
+"""The contracts of an operator and its output on an executor, and the contexts of a CheckpointedFunction.
 
-Flink: `StreamOperator`, `Output`. An operator takes elements in `process_element`, and pushes what it
-emits into its `output`; which operators and exchanges are downstream is the chain's business (see
-runtime/task/operator_chain.py), and whether they are called one by one or as generated code too.
+Flink: `StreamOperator`, `Output`. An operator takes elements in `process_element`, and emits results into its
+`output`. The chain connects the output to operators and exchanges downstream (runtime/task/operator_chain.py), and
+decides whether operators are called one by one or as generated code.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from opchain.runtime.functions.state import (
 from opchain.runtime.metrics.histogram import Histogram
 from opchain.runtime.metrics.metric_group import NUM_LATE_RECORDS_DROPPED
 from opchain.runtime.state.operator_snapshot import OperatorSnapshot
-from opchain.runtime.types.crossing import record_converter
+from opchain.runtime.types.coders import record_converter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -99,26 +99,26 @@ class Output:
     is_idle: bool = False
 
     def collect_to(self, tag_id: str, value: Any, timestamp: int | None) -> None:
-        """Emits a record to a side output; dropped where nobody reads it, as in Flink."""
+        """Emits a record to a side output. Without a reader the record is dropped, as in Flink."""
         collect = self.sides.get(tag_id)
         if collect is not None:
             convert = self.side_converters.get(tag_id)
             collect(value if convert is None else convert(value), timestamp)
 
     def emit_watermark(self, watermark: int) -> None:
-        """Passes a watermark on to everything behind."""
+        """Emits a watermark to everything downstream."""
         self.current_watermark = watermark
         for receive in self.watermark_receivers:
             receive(watermark)
 
     def emit_status(self, is_idle: bool) -> None:
-        """Passes on that this stream became idle, or active again."""
+        """Tells everything downstream that this stream became idle, or active again."""
         self.is_idle = is_idle
         for receive in self.idle_receivers:
             receive(is_idle)
 
     def emit_latency_marker(self, marker: Any) -> None:
-        """Passes a latency marker on."""
+        """Emits a latency marker to everything downstream."""
         for receive in self.marker_receivers:
             receive(marker)
 
@@ -126,13 +126,14 @@ class Output:
 class StreamOperator:
     """One operator of one subtask.
 
-    Life: constructed from the tail of the chain, `open` from tail to head, elements, `finish` from
-    head to tail when the input has ended, `close` always and once. Defaults do nothing but pass on.
-    `makes_records` says that results come from code that may keep and change them.
-    `sorts_batch_input` says that batch mode brings an operator with a key its records key by key (see
-    task.batch_input); one that says no gets them as they arrive, and needs no order. `ends_keys` says that
-    a key is over there when the next one comes: its timers fire and its state goes. One that says no
-    gives its results when all keys have come.
+    Life: operators are constructed from the tail of the chain, and opened from tail to head. Then they process
+    elements. When the input has ended, they are finished from head to tail. `close` is always called, once. The
+    defaults emit what they receive.
+
+    `makes_records` says that results come from code that may keep and change them. `sorts_batch_input` says that batch
+    mode gives a keyed operator its records key by key (see task.batch_input). Without it, records come as they arrive.
+    `ends_keys` says that batch mode ends a key when the next one comes: its timers fire and its state is dropped.
+    Without it, the operator emits its results when all keys have come.
     """
 
     makes_records = False
@@ -168,7 +169,7 @@ class StreamOperator:
         return counter
 
     def begin_epoch(self) -> None:
-        """Counts from 0: the driver adds up the epochs."""
+        """Resets the counters to 0: the driver adds up the epochs."""
         self.records_in = self.records_out = 0
         self.latencies.clear()
         late = self.late_records_dropped
@@ -176,7 +177,7 @@ class StreamOperator:
             late.dec(late.get_count())
 
     def restore_state(self, snapshot: OperatorSnapshot, checkpoint_id: int) -> None:
-        """Takes over what `redistribute` gives this subtask of a checkpoint; before `open`."""
+        """Restores this subtask's part of a checkpoint, as `redistribute` gives it; before `open`."""
         context = self.context
         context.restored_checkpoint_id = checkpoint_id
         context.operator_state.restore(snapshot.operator)
@@ -185,7 +186,7 @@ class StreamOperator:
             context.timers.restore([snapshot.timers])
 
     def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:  # noqa: ARG002 - for functions
-        """Everything that a checkpoint keeps of this subtask."""
+        """The whole state of this subtask, for a checkpoint."""
         context = self.context
         is_keyed = context.keyed_state is not None
         return OperatorSnapshot(
@@ -195,10 +196,10 @@ class StreamOperator:
         )
 
     def track_changes(self) -> None:
-        """Has `snapshot_changes` give changes from the next snapshot on; before `open`.
+        """Makes `snapshot_changes` return changes, beginning with the next snapshot; before `open`.
 
-        For whoever touches the keys of all records (see KeyedStateBackend.touch); an operator of which
-        that is not known continues giving whole snapshots.
+        For callers that touch the keys of all records (see KeyedStateBackend.touch). Operators that are called without
+        this continue to return whole snapshots.
         """
         if self.context.keyed_state is not None:
             self.context.keyed_state.track_changes()
@@ -218,11 +219,11 @@ class StreamOperator:
 
     @property
     def can_catch_up(self) -> bool:
-        """Whether `apply_changes` may be called while the operator is open: it keeps nothing of its state."""
+        """Whether `apply_changes` may be called while the operator is open: it keeps no copy of its state."""
         return True
 
     def apply_changes(self, snapshot: OperatorSnapshot) -> None:
-        """Takes in changes on top of what `restore_state` took over; before `open`, or see `can_catch_up`."""
+        """Applies changes to the state that `restore_state` restored; before `open`, or see `can_catch_up`."""
         context = self.context
         context.operator_state.restore(snapshot.operator)
         if context.keyed_state is not None:
@@ -325,21 +326,21 @@ class StreamOperator:
         """Called after each batch: the moment for periodic watermarks."""
 
     def finish(self) -> None:
-        """Called when all inputs have ended; emits what is left. Head to tail."""
+        """Called when all inputs have ended; emits remaining results. Head to tail."""
 
     def prepare_snapshot(self, checkpoint_id: int) -> None:
-        """Called before the barrier leaves: emits what is not to be part of the state. Head to tail.
+        """Called before the barrier is sent: emits results that are not part of the state. Head to tail.
 
         Flink: `prepareSnapshotPreBarrier`.
         """
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        """Tells the function, where it listens, that a checkpoint is complete; may be left out, for a later one."""
+        """Notifies a CheckpointListener that a checkpoint is complete. A later one may replace it."""
         for listener in self._listeners():
             listener.notify_checkpoint_complete(checkpoint_id)
 
     def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
-        """Tells the function, where it listens, that a checkpoint failed."""
+        """Notifies a CheckpointListener that a checkpoint failed."""
         for listener in self._listeners():
             listener.notify_checkpoint_aborted(checkpoint_id)
 
@@ -348,14 +349,14 @@ class StreamOperator:
         return [item for item in found if isinstance(item, CheckpointListener)]
 
     def progress(self) -> Any:
-        """What else has to continue where it stopped: picklable, of this subtask alone."""
+        """Further data that a restored subtask needs, beside its state: picklable, such as watermarks."""
         return None
 
     def restore_progress(self, progress: Any) -> None:
-        """Resumes there; after `open`."""
+        """Restores the result of `progress` of the same subtask; after `open`."""
 
     def rescale_progress(self, progress: Sequence[Any]) -> None:
-        """Resumes where other numbers of subtasks stopped, each with its own."""
+        """Restores the results of `progress` of all subtasks, after the parallelism has changed."""
 
     def close(self) -> None:
         """Releases everything; called once, also after an error."""
@@ -386,17 +387,17 @@ class UserFunctionOperator(StreamOperator):
 
     @property
     def can_catch_up(self) -> bool:
-        """Not where the function keeps state in memory."""
+        """False if the function keeps state in memory."""
         return not isinstance(self.function, CheckpointedFunction)
 
     def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
-        """Everything that a checkpoint keeps; the function puts its own part into its states first."""
+        """The whole state. A CheckpointedFunction first writes its fields to its states."""
         if isinstance(self.function, CheckpointedFunction):
             self.function.snapshot_state(SnapshotContext(checkpoint_id, timestamp_ms))
         return super().snapshot_state(checkpoint_id, timestamp_ms)
 
     def snapshot_changes(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
-        """Likewise: the function puts its own part into its states first."""
+        """The changes. A CheckpointedFunction first writes its fields to its states."""
         keyed_state = self.context.keyed_state
         if keyed_state is None or not keyed_state.tracks_changes:
             return self.snapshot_state(checkpoint_id, timestamp_ms)
@@ -411,7 +412,7 @@ class UserFunctionOperator(StreamOperator):
             self._refuse_generator("close", closed())
 
     def _refuse_generator(self, method: str, result: Any) -> None:
-        """A method that yields has not even begun to run when it returns."""
+        """Raises an error for a method that yields: its code has not run when it returns."""
         if isinstance(result, Generator):
             raise TypeError(
                 f"'{self.program.name}' ({self.program.call_site}): {method}() contains a yield, "

@@ -122,7 +122,7 @@ def emit_where_read(output: Output, result: Any, timestamp: int | None) -> None:
         output.collect(result, timestamp)
 
 
-def emit_results_of_clock(output: Output, results: Iterable[Any] | None, time: int) -> None:
+def emit_processing_time_results(output: Output, results: Iterable[Any] | None, time: int) -> None:
     """Emits what a processing-time timer gives: as in Flink only side outputs carry the timer's time."""
     for result in () if results is None else results:
         if is_tagged(result):

@@ -72,9 +72,9 @@ class SinkWriterOperator(StreamOperator):
         assert self.writer is not None
         self.writer.flush(end_of_input=checkpoint_id is None)
         for committable in self.writer.prepare_commit_of(checkpoint_id):
-            self._hand_on(committable)
+            self._send_committable(committable)
 
-    def _hand_on(self, committable: Any) -> None:
+    def _send_committable(self, committable: Any) -> None:
         if isinstance(self.sink, ArrowSink):  # no committer is behind it
             self.context.acknowledge(("commit", self.program.index, committable))
         else:
@@ -92,7 +92,7 @@ class TwoPhaseSinkOperator(SinkWriterOperator):
     Flink: `StreamSink` of a `TwoPhaseCommitSinkFunction`.
     """
 
-    def _hand_on(self, committable: Any) -> None:
+    def _send_committable(self, committable: Any) -> None:
         self.context.acknowledge(("commit", self.program.index, committable))
 
 

@@ -358,8 +358,8 @@ class SourceOperator(TimestampsWatermarksOperator):
     def _clock_ns(self) -> int:
         return super()._clock_ns() - self._paused_ns
 
-    def generators_at_work(self) -> list[WatermarkGenerator[Any]]:
-        """Those of the splits; without splits that of the subtask."""
+    def active_generators(self) -> list[WatermarkGenerator[Any]]:
+        """The watermark generators of the splits; without splits, the one of the subtask."""
         own = [self.generator] if self.generated is self.emitter else []
         return own + [split.generator for split in self.splits]
 

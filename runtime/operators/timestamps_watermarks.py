@@ -186,7 +186,7 @@ class TimestampsWatermarksOperator(StreamOperator):
         """Sets a timer for the first generator that may become idle."""
         times = [
             at_ns
-            for generator in self.generators_at_work()
+            for generator in self.active_generators()
             if isinstance(generator, WatermarksWithIdleness)
             and (at_ns := generator.idle_at_ns()) is not None
         ]
@@ -199,7 +199,7 @@ class TimestampsWatermarksOperator(StreamOperator):
         self._idle_check = None
         self.ask_generators()
 
-    def generators_at_work(self) -> list[WatermarkGenerator[Any]]:
+    def active_generators(self) -> list[WatermarkGenerator[Any]]:
         """All generators that may emit."""
         return [self.generator]
 

@@ -1,7 +1,7 @@
-"""What an executor gets of a job: frozen programs of vertices, where their buffers go, and what a slot needs.
+"""What an executor receives of a job: frozen programs of vertices, the targets of their buffers, and resources of slots.
 
-The compiler makes these from the JobGraph and the ExecutionPlan; they are pickled once, broadcast,
-and hold no state. Tasks are numbered over the whole job, stage by stage: `first_task + subtask`.
+The compiler makes these from the JobGraph and the ExecutionPlan. They are pickled once, broadcast, and hold no state.
+Tasks are numbered over the whole job, stage by stage: `first_task + subtask`.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ class Shipping(Enum):
 
 @dataclass(frozen=True, slots=True)
 class KeyProgram:
-    """A key selector as executors use it: `selector(value)` gives the key.
+    """A key selector as executors use it: `selector(value)` returns the key.
 
-    `hasher` gives its Java hash code where a key type was declared; None lets the key's own value decide.
+    `hasher` returns its Java hash code if a key type was declared. Otherwise it is None, and the class of the key
+    decides.
     """
 
     selector: Any
@@ -59,12 +60,11 @@ class KeyProgram:
 class OperatorProgram:
     """One operator of a chain.
 
-    `parent` is the index of the operator that feeds it, -1 for the head; `tag` is the id of the side
-    output that it reads, None for the main output. `keys` has an entry per input. `timestamps` says
-    whether records arrive with event times that somebody reads, here or behind. `uid_hash` is an
-    operator id under which state is looked for first, as `set_uid_hash` gave it, in lower case.
-    `record_type` is the declared type of what it emits, where that gives records a form of its own;
-    `side_types` has the types of side outputs that somebody reads, by tag id.
+    `parent` is the index of the operator that feeds it, -1 for the head. `tag` is the id of the side output that it
+    reads, None for the main output. `keys` has an entry per input. `timestamps` says whether this operator or one
+    downstream reads the event times of records. `uid_hash` is an operator id, as `set_uid_hash` gave it, in lower
+    case; a restore looks for state under this id first. `record_type` is the declared type of the results, if records
+    are converted to it. `side_types` has the types of side outputs that have a reader, by tag id.
     """
 
     index: int
@@ -83,7 +83,7 @@ class OperatorProgram:
 
     @property
     def selectors(self) -> tuple[Callable[[Any], Any] | None, ...]:
-        """What gives the key of a record, for each input; None for one without keys."""
+        """The key selector of each input; None for an input without a key."""
         return tuple(None if key is None else key.selector for key in self.keys)
 
 
@@ -91,7 +91,8 @@ class OperatorProgram:
 class ChainedSourceProgram:
     """A source that runs inside a task and feeds input `input_number` of its head, from 0.
 
-    `channel` is negative, as no exchange's is; the operator's index continues behind those of the chain.
+    `channel` is negative, so it differs from the channels of exchanges. The operator's index follows those of the
+    chain.
     """
 
     operator: OperatorProgram
@@ -275,7 +276,7 @@ class SlotResources:
 
 
 def largest(slots: Iterable[SlotResources]) -> SlotResources | None:
-    """The least that suffices for each of the slots; None where there are none."""
+    """The smallest resources that suffice for each of the slots; None without slots."""
     found = list(slots)
     if not found:
         return None

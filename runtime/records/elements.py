@@ -26,7 +26,7 @@ MAX_WATERMARK = MAX_LONG_VALUE
 
 @dataclass(frozen=True, slots=True)
 class RecordBatch:
-    """Records in their order; `timestamps` has as many entries, or is None where no record has one."""
+    """Records in their order. `timestamps` has as many entries, or is None if no record has a timestamp."""
 
     values: list[Any] | Columns
     timestamps: list[int | None] | None = None
@@ -34,7 +34,7 @@ class RecordBatch:
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """No record with this timestamp (milliseconds) or an earlier one follows, but late ones."""
+    """Says that no record with this timestamp (milliseconds) or an earlier one follows, except late records."""
 
     timestamp: int
 
@@ -61,7 +61,7 @@ class WatermarkStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LatencyMarker:
-    """Measures the way of a record; it passes by user functions.
+    """Measures how long a record takes from its source. User functions do not see it.
 
     Args:
         marked_time_ms: When the source made it, by that machine's clock.
@@ -76,7 +76,7 @@ class LatencyMarker:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointBarrier:
-    """The border between what belongs to a checkpoint and what comes after it."""
+    """Separates the records that belong to a checkpoint from those that come after it."""
 
     checkpoint_id: int
     timestamp_ms: int

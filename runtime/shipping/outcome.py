@@ -1,4 +1,4 @@
-"""What the driver makes of what the tasks sent: collected records, printed lines, commits, numbers."""
+"""What the driver receives from the tasks: collected records, printed lines, committables, numbers."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ class JobOutcome:
                     yield from read_records(buffer)
 
 
-def with_waiting(job: JobProgram, outcome: JobOutcome, span_ms: float) -> JobOutcome:
-    """The outcome of an epoch, its tasks idle for the rest of the time since the epoch before.
+def with_idle_time(job: JobProgram, outcome: JobOutcome, span_ms: float) -> JobOutcome:
+    """The outcome of an epoch, with the time since the previous epoch counted as idle time of its tasks.
 
     Args:
         job: The job.
-        outcome: Whose metrics have the time that tasks were at work alone.
-        span_ms: From the end of the epoch before to the end of this one.
+        outcome: The outcome, whose metrics only cover the time that tasks ran.
+        span_ms: From the end of the previous epoch to the end of this one.
     """
     span_ns = int(span_ms * 1_000_000)
     reports = {

@@ -27,8 +27,7 @@ from opchain.runtime.spark.dataframes import (
     write_dataframes,
 )
 from opchain.runtime.spark.exchange import collected, from_frame
-from opchain.runtime.spark.job_failure import failure_of, naming_a_lost_jvm
-from opchain.runtime.spark.job_files import provide_files, provide_imports
+from opchain.runtime.spark.job_failure import explaining_a_lost_jvm, failure_of
 from opchain.runtime.spark.remote_error import ErrorSeal
 from opchain.runtime.spark.session import active_or_new_session
 from opchain.runtime.spark.stage_progress import SparkProgress
@@ -40,6 +39,7 @@ from opchain.runtime.spark.stage_rdds import (
     stage_name,
 )
 from opchain.runtime.spark.stage_tasks import ShippedJob, ShippedVertex, StageTasks
+from opchain.runtime.spark.worker_path import provide_files, provide_imports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -129,7 +129,7 @@ class BoundedJob:
         """
         self._restarts = restarts
         with (
-            naming_a_lost_jvm(self._context, self.job.job_name, ""),
+            explaining_a_lost_jvm(self._context, self.job.job_name, ""),
             self.progress.live.listening(self._context) as self._live,
         ):
             self.progress.live.begin(self._live, 0)

@@ -133,7 +133,7 @@ def arrow_sinks(job: JobProgram) -> list[tuple[VertexProgram, OperatorProgram, A
 
 
 @contextmanager
-def making_dataframe_of(operator: OperatorProgram) -> Iterator[None]:
+def noting_dataframe_errors(operator: OperatorProgram) -> Iterator[None]:
     """Errors in the block get a note that names the source whose DataFrame failed."""
     try:
         yield
@@ -145,7 +145,7 @@ def making_dataframe_of(operator: OperatorProgram) -> Iterator[None]:
 def _dataframe(
     operator: OperatorProgram, source: SparkRowSource, session: SparkSession
 ) -> DataFrame:
-    with making_dataframe_of(operator):
+    with noting_dataframe_errors(operator):
         dataframe: DataFrame = source.dataframe(session)
         SparkType.read(dataframe.schema.jsonValue())  # raises where records cannot hold a column
     if dataframe.isStreaming:

@@ -17,7 +17,7 @@ from opchain.runtime.errors import (
 )
 from opchain.runtime.spark.remote_error import (
     ExecutorTracebackError,
-    revived,
+    original_exception,
     without_token,
 )
 
@@ -59,7 +59,7 @@ def failure_of(
     text = str(spark_error)
     parts = seal.unsealed(text)
     if parts is not None:
-        return revived(parts, spark_error)
+        return original_exception(parts, spark_error)
     task = _task_in(text, job, stage_ids)
     failure = next(
         (found for say in _KNOWN if (found := say(text, task)) is not None),
@@ -70,8 +70,8 @@ def failure_of(
 
 
 @contextmanager
-def naming_a_lost_jvm(context: SparkContext, job_name: str, way_on: str) -> Iterator[None]:
-    """Within the block an error that comes of the end of Spark's JVM says so.
+def explaining_a_lost_jvm(context: SparkContext, job_name: str, way_on: str) -> Iterator[None]:
+    """If Spark's JVM ends within the block, the error says so.
 
     Every call into a JVM that is gone fails with another error of the network's.
 

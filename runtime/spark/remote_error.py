@@ -159,7 +159,9 @@ def without_token(text: str) -> str:
     return _TOKEN.sub("", text)
 
 
-def revived(parts: SealedError, spark_error: BaseException | None = None) -> BaseException:
+def original_exception(
+    parts: SealedError, spark_error: BaseException | None = None
+) -> BaseException:
     """The exception to raise in the driver; its cause is the executor's traceback.
 
     It is of the type that the task raised, with its notes. One that could not be pickled, or whose class

@@ -17,8 +17,8 @@ from opchain.runtime.functions.state_descriptors import (
     MapStateDescriptor,
     ReducingStateDescriptor,
 )
+from opchain.runtime.types.coders import coder_converter
 from opchain.runtime.types.container_types import ListTypeInfo, MapTypeInfo
-from opchain.runtime.types.crossing import crossing_converter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -36,7 +36,7 @@ def checked_type(declared: TypeInformation[Any] | None) -> str | None:
         if isinstance(declared, MapTypeInfo)
         else (declared.element_type if isinstance(declared, ListTypeInfo) else declared,)
     )
-    return repr(declared) if any(map(crossing_converter, kinds)) else None
+    return repr(declared) if any(map(coder_converter, kinds)) else None
 
 
 def check_writes(state: Any, descriptor: StateDescriptor[Any]) -> None:
@@ -100,7 +100,7 @@ class _CheckedAggregation(AggregateFunction[Any, Any, Any]):
 
 
 def _check_of(descriptor: StateDescriptor[Any], kind: TypeInformation[Any]) -> Check | None:
-    convert = crossing_converter(kind)
+    convert = coder_converter(kind)
     if convert is None:
         return None
 

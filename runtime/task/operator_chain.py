@@ -26,7 +26,7 @@ from opchain.runtime.records.record_copy import (
 )
 from opchain.runtime.state.keys.key_identity import key_identity
 from opchain.runtime.task.generated_code import bind_generated_code
-from opchain.runtime.types.crossing import record_converter
+from opchain.runtime.types.coders import record_converter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -1,8 +1,8 @@
-"""One subtask at work: buffers in, buffers out, a mailbox loop in between.
+"""One subtask: reads buffers, runs its mailbox loop, writes buffers. Flink: `StreamTask`.
 
-Flink: `StreamTask`. The task is a generator, since that is what `mapPartitions` runs: it takes turns of
-the mailbox loop (mail, then one element of input) and yields the buffers that each turn has filled.
-While Spark drains it, it stands still: that is its back-pressure.
+The task is a generator, because `mapPartitions` runs generators. In each turn it runs its mail, then processes one
+element of input, and yields the buffers that are full. While Spark takes these buffers, the task waits: this is its
+back pressure.
 """
 
 from __future__ import annotations
@@ -63,15 +63,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TaskEnvironment:
-    """What surrounds a task: which attempt it is, its clock and its files.
+    """The environment of a task: its attempt, its clock and its files.
 
-    `attempt_id` is unique to the attempt in the whole application; `timers` is None for the machine's
-    clock. With `prints_on_driver`, lines of print sinks are sent there: nobody looks at this process.
-    `feed` is what a DataFrame source reads, `schemas` are those of Arrow sinks, by operator. `lineage` is what
-    the job's hidden output is known by, `staging` where it may wait (see SinkOrigin). `sink_writers` make
-    those that the engine brings, by operator. `alignment` has the groups of sources that wait for each other, by name.
-    In a live run records of a SourceFunction go on after `flush_after_ms`; None for when a batch is full. There
-    `take_collected` gets a collecting sink's uid and its records at once.
+    `attempt_id` is unique to the attempt in the whole application. `timers` is None for the machine's clock. With
+    `prints_on_driver`, lines of print sinks are sent to the driver. `feed` has the rows of a DataFrame source,
+    `schemas` the schemas of Arrow sinks, by operator. `lineage` and `staging` are those of the SinkOrigin of the job's
+    sinks. `sink_writers` create the writers that the engine provides, by operator. `alignment` has the groups of
+    sources that wait for each other, by name. In a live run, records of a SourceFunction are sent after
+    `flush_after_ms`; None sends full batches only. There `take_collected` receives the uid of a collecting sink and
+    its records at once.
     """
 
     attempt: int = 0
@@ -92,8 +92,8 @@ class TaskEnvironment:
 class StreamTask:
     """One attempt of one subtask.
 
-    `buffers` are those for this task, sorted as Buffer says, or come while it runs. `run` may be called once;
-    when all has been processed, `report` has the numbers.
+    `buffers` are the buffers for this task: sorted as Buffer says, or arriving while the task runs. Call `run` once.
+    After that, `report` has the numbers.
     """
 
     def __init__(
@@ -198,14 +198,14 @@ class StreamTask:
         yield from self._hand_over()
 
     def _turns(self) -> Iterator[Buffer]:
-        """Takes turns until the loop ends; yields what they have filled."""
+        """Runs turns until the loop ends; yields the buffers that are full."""
         ready, turn = self._ready, self.processor.turn
         while turn():
             if ready:
                 yield from self._hand_over()
 
     def _locate(self, error: BaseException) -> None:
-        """Says where the failure was, in notes."""
+        """Adds notes to an error: the operator and the record at which it was raised."""
         add_failure_site(error, self.info, self.chain.pending)
 
     def _process_next(self, controller: Any) -> None:
@@ -215,7 +215,7 @@ class StreamTask:
         self._input.before_mail()
 
     def _hand_over(self) -> Iterator[Buffer]:
-        """Yields what is ready. Until it is called again the task is back-pressured, source included."""
+        """Yields the buffers that are full. Until the next turn the task, with its source, is back-pressured."""
         ready, back_pressured = self._ready, self.processor.metrics.back_pressured
         while ready:
             buffer = ready.popleft()
@@ -253,7 +253,7 @@ class StreamTask:
         )
 
     def _close(self) -> list[Exception]:
-        """Closes all that there is, and gives what failed."""
+        """Closes everything, and returns the first failure."""
         closers: tuple[Callable[[], object], ...] = (
             self._input.close,
             self._sources.close,

@@ -1,9 +1,9 @@
-"""Records of a collection in the form of their declared type.
+"""Converts the records of `from_collection` to their declared type.
 
-PyFlink hands a collection to Java: a FLOAT has 32 bits there, and a tuple that is declared as a row is a Row with the
-row's field names. A value of another class fails in Java, usually by a NullPointerException; here it is refused by
-name. Of a number that is too large, PyFlink keeps the low bits, so 2**40 becomes the INT 0; here it is refused. What
-functions return is converted elsewhere, see crossing.py.
+PyFlink sends a collection to Java. There a FLOAT has 32 bits, and a tuple that is declared as a row is a Row with the
+row's field names. A value of another class fails in Java, usually with a NullPointerException; here the error names
+the value and the type. If a number is too large, PyFlink keeps its low bits, so 2**40 becomes the INT 0; here it is an
+error. The results of functions are converted by coders.py.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import short_repr
+from opchain.runtime.types.coders import integer_converter
 from opchain.runtime.types.container_types import (
     BasicArrayTypeInfo,
     ListTypeInfo,
@@ -25,7 +26,6 @@ from opchain.runtime.types.container_types import (
     ObjectArrayTypeInfo,
     PrimitiveArrayTypeInfo,
 )
-from opchain.runtime.types.crossing import integer_converter
 from opchain.runtime.types.record_types import ExternalTypeInfo, RowTypeInfo, TupleTypeInfo
 from opchain.runtime.types.row import Row, RowKind
 from opchain.runtime.types.time_types import DateTypeInfo, TimestampTypeInfo, TimeTypeInfo

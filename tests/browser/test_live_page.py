@@ -15,7 +15,7 @@ from plan_geometry import overlapping, vertices
 from opchain.common import Configuration, WatermarkStrategy
 from opchain.compiler.commands.job_watch import JobWatch
 from opchain.compiler.commands.page_server import run_page, serving_pages
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import required
 from opchain.compiler.interception import StartedJob, watching_jobs
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
@@ -426,7 +426,7 @@ def test_a_bounded_job_shows_the_tasks_that_are_done(chromium: Any) -> None:
     env.set_parallelism(2)
     env.from_collection([1]).rebalance().map(str).print()
     plan = compile_program(env.program("numbers"))
-    progress = CountedProgress(made(plan.job_program))
+    progress = CountedProgress(required(plan.job_program))
     let_go = threading.Event()
 
     def run() -> JobOutcome:

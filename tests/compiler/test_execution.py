@@ -6,7 +6,7 @@ import pytest
 
 from opchain.common import Configuration
 from opchain.compiler.execution import slot_resources, submit
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import required
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import SlotSharingGroup, StreamExecutionEnvironment
 from opchain.runtime.errors import UnsupportedFeatureError
@@ -63,7 +63,7 @@ def test_vertices_get_what_their_group_asks_for() -> None:
     resources = slot_resources(plan)
     found = {
         vertex.operators[0].name: slots
-        for vertex, slots in zip(made(plan.job_program).vertices, resources, strict=True)
+        for vertex, slots in zip(required(plan.job_program).vertices, resources, strict=True)
     }
     assert found["plain"] is None
     assert found["hungry"] == SlotResources("big", 1.5, 123, (("gpu", 1.0),))

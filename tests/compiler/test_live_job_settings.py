@@ -9,7 +9,7 @@ import pytest
 
 from opchain.common import Configuration, WatermarkStrategy
 from opchain.compiler.execution import runs_in_epochs, submit
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import required
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.connectors.base import Source
@@ -49,7 +49,7 @@ def endless(settings: dict[str, str], source: Any = None) -> StreamExecutionEnvi
 
 def has_epochs(env: StreamExecutionEnvironment) -> bool:
     program = env.program("numbers")
-    return runs_in_epochs(program, made(compile_program(program).job_program))
+    return runs_in_epochs(program, required(compile_program(program).job_program))
 
 
 CHANGE_THE_JOB = [

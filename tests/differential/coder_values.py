@@ -2,7 +2,7 @@
 
     <python of PyFlink> tests/differential/coder_values.py
 
-writes coders.json.gz, which tests/runtime/types/test_crossing.py compares.
+writes coders.json.gz, which tests/runtime/types/test_coders.py compares.
 """
 
 from __future__ import annotations

@@ -97,7 +97,8 @@ def test_the_tests_that_the_fault_model_names_exist() -> None:
 
 
 def test_the_files_that_the_architecture_names_exist() -> None:
-    page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    pages = (ROOT / "ARCHITECTURE.md", DOCS / "concepts/decisions.md")
+    page = "\n".join(page.read_text("utf-8") for page in pages)
     named = set(re.findall(r"(?<![\w/])[\w/]*[a-z_]+\.py\b", page)) - {"ex.py"}
     assert len(named) > 40
     folders = ("compiler", "runtime", "benchmarks", "tests")

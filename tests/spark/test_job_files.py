@@ -14,7 +14,7 @@ from opchain.datastream import MapFunction, RuntimeContext
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.dependencies import CachedFile, JobDependencies, PythonArchive
 from opchain.runtime.spark.bounded_job import spark_run
-from opchain.runtime.spark.job_files import provide_files, provide_imports
+from opchain.runtime.spark.worker_path import provide_files, provide_imports
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,7 +10,7 @@ import pytest
 from example_metrics import TASK
 
 from opchain import StreamExecutionEnvironment
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import required
 from opchain.compiler.interception import watching_jobs
 from opchain.runtime.metrics.histogram import HistogramValue
 from opchain.runtime.spark.stage_progress import CountsAddress, LiveCounts, datagram
@@ -71,7 +71,7 @@ def test_records_of_a_task_that_runs_on_spark_are_known(session: Any, tmp_path: 
     env.from_collection(range(20_000)).map(slow).print()
     with watching_jobs() as jobs:
         client: Any = env.execute_async("numbers")
-    assert made(jobs[0].plan.job_program).vertices
+    assert required(jobs[0].plan.job_program).vertices
     while not any(counts.records_in for counts in client.progress.running_tasks().values()):
         assert not client.get_job_status().result().is_terminal_state()
         Event().wait(0.1)

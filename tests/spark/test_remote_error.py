@@ -13,7 +13,7 @@ from opchain.runtime.spark.remote_error import (
     ErrorSeal,
     ExecutorTracebackError,
     failure_lines,
-    revived,
+    original_exception,
     showing_whole_tracebacks,
     without_token,
 )
@@ -49,7 +49,7 @@ def arrived(error: BaseException) -> BaseException:
         f"An error occurred\n: SparkException: {SEAL.sealed(error)}\n\tat x.y.Z\n"
     )
     assert parts is not None
-    return revived(parts)
+    return original_exception(parts)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_class_that_the_driver_does_not_know_is_named() -> None:
     unknown = type(parts)(
         b"\x80\x05\x8c\x07missing\x8c\x01x\x93.", "missing.x", "1 and two", (), ""
     )
-    back = revived(unknown)
+    back = original_exception(unknown)
     assert type(back) is TaskFailedError
     assert str(back) == "missing.x: 1 and two"
 
@@ -124,7 +124,7 @@ def test_the_cause_is_the_traceback_of_the_executor() -> None:
         int("no")
     parts = SEAL.unsealed(str(SEAL.sealed(raised.value)))
     assert parts is not None
-    cause = revived(parts, spark_error).__cause__
+    cause = original_exception(parts, spark_error).__cause__
     assert isinstance(cause, ExecutorTracebackError)
     assert cause.spark_error is spark_error
     assert "test_remote_error.py" in str(cause)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.static_types import TupleOf, plain_type, type_of
-from opchain.runtime.types.crossing import class_of, form_test, may_be_none
+from opchain.runtime.types.coders import class_of, form_test, may_be_none
 from opchain.runtime.types.record_types import TupleTypeInfo
 from opchain.runtime.types.type_information import BasicTypeInfo
 

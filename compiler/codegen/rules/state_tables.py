@@ -35,8 +35,8 @@ dictionary: without a time to live, in memory. If not, a copy of the function wi
 current key is set where something else may ask for it; in batch mode, where another key begins. Where changes of state
 are tracked, the backend is told all keys of a batch before it.
 
-Event-time timers of the function are registered and deleted directly in the operator's timer queue, with the current key
-as an argument. This saves the calls of the TimerService:
+Event-time timers of the function are registered and deleted directly in the operator's timer queue, with the current
+key as an argument. This saves the calls of the TimerService:
 
     ctx_0.timer_service().register_event_time_timer(end_0)      add_timer_0(end_0, VOID, field_0)
 
@@ -58,8 +58,8 @@ from opchain.compiler.codegen.static_types import plain_type, type_of
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 from opchain.runtime.state.declared_values import checked_type
 from opchain.runtime.state.keys.key_identity import key_identity
+from opchain.runtime.types.coders import coder_converter, form_test
 from opchain.runtime.types.container_types import ListTypeInfo, MapTypeInfo
-from opchain.runtime.types.crossing import crossing_converter, form_test
 from opchain.runtime.types.type_information import TypeInformation
 from opchain.runtime.types.types import Types
 
@@ -548,7 +548,7 @@ class _LookUps(ast.NodeTransformer):
             form_test(declared, part, plain_type(type_of(argument, types)))
             for declared, part, argument in zip(self._items, ("first", "second"), arguments)  # noqa: B905 - two at most
         ]
-        if all(crossing_converter(item) is None for item in self._items):
+        if all(coder_converter(item) is None for item in self._items):
             return []
         if None in tests or (self._kind, method) == ("list", "update"):
             return None

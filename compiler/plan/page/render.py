@@ -12,7 +12,7 @@ import re
 from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import required
 from opchain.compiler.graph.transformation import UNSET
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan
@@ -38,8 +38,8 @@ class VertexDetails(NamedTuple):
 
 def vertex_details(plan: Plan) -> tuple[VertexDetails, ...]:
     """The details of each vertex, in the order of the job graph's vertices."""
-    placed = made(plan.execution_plan).placed()
-    stages = [placed[vertex.id].stage for vertex in made(plan.job_graph).vertices]
+    placed = required(plan.execution_plan).placed()
+    stages = [placed[vertex.id].stage for vertex in required(plan.job_graph).vertices]
     return tuple(map(VertexDetails, stages, generated_modules(plan)))
 
 

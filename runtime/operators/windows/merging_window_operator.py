@@ -238,7 +238,7 @@ class SessionWindowOperator(MergingWindowOperator):
         if not touched and new.end >= earliest_end:
             state_window = self._begin(new)
         elif len(touched) == 1 and touched[0].end >= earliest_end:
-            state_window = self._lengthen(touched[0], new, in_flight)
+            state_window = self._extend_session(touched[0], new, in_flight)
         else:
             self.put_into((new,), value, timestamp)
             return
@@ -252,7 +252,7 @@ class SessionWindowOperator(MergingWindowOperator):
         self._set_cleanup(window, cleanup_time)
         return window
 
-    def _lengthen(
+    def _extend_session(
         self, window: TimeWindow, new: TimeWindow, in_flight: dict[TimeWindow, TimeWindow]
     ) -> TimeWindow:
         if window.start <= new.start and new.end <= window.end:

@@ -19,7 +19,7 @@ from opchain.runtime.epochs.input_log import files_to_read, last_offset
 from opchain.runtime.errors import CheckpointError
 from opchain.runtime.records.elements import MIN_WATERMARK, Buffer
 from opchain.runtime.shipping.functions import ship
-from opchain.runtime.spark.dataframes import making_dataframe_of
+from opchain.runtime.spark.dataframes import noting_dataframe_errors
 from opchain.runtime.spark.exchange import addressed
 from opchain.runtime.spark.worker_path import provide_modules_for_readers
 
@@ -46,7 +46,8 @@ def delivered_rows(
     """The streaming DataFrame.
 
     `folder` is where the reader finds the sources, `due` the next timer, and `log` Spark's log of offsets.
-    `target_epoch_ms` is how long an epoch should take, if the job says so. A delivery of a DataFrame is a row of it, in a column of its own (`rows_column`).
+    `target_epoch_ms` is how long an epoch should take, if the job says so. A delivery of a DataFrame is a row of it,
+    in a column of its own (`rows_column`).
     """
     from pyspark.sql import functions as sql  # noqa: PLC0415 - it may be missing
 
@@ -67,7 +68,7 @@ def delivered_rows(
     rows = reader.option("sources", str(described)).option("due", str(due)).load()
     for number, item in enumerate(sources):
         if isinstance(item.source, SparkRowSource):
-            with making_dataframe_of(item.operator):
+            with noting_dataframe_errors(item.operator):
                 fed = item.source.dataframe(session)
             columns = [sql.col("`" + name.replace("`", "``") + "`") for name in fed.columns]
             packed = fed.select(

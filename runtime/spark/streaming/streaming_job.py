@@ -1,8 +1,8 @@
 """An unbounded job on Spark: one streaming query, whose micro-batches are the job's epochs.
 
-Spark is the clock and the log of offsets: it says when an epoch begins and what it reads, and reads the same again after
-a failure. An epoch is one Spark job of the compiled stages. Spark hears that the micro-batch is over when the epoch has
-its checkpoint and the sinks have committed.
+Spark is the clock and the log of offsets: it says when an epoch begins and what it reads, and reads the same again
+after a failure. An epoch is one Spark job of the compiled stages. Spark hears that the micro-batch is over when the
+epoch has its checkpoint and the sinks have committed.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from opchain.runtime.job.streaming_settings import Trigger
 from opchain.runtime.job.unbounded_job import UnboundedJob, UnboundedRun
 from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.spark.bounded_job import python_executable
-from opchain.runtime.spark.job_failure import failure_of, naming_a_lost_jvm
-from opchain.runtime.spark.job_files import provide_files, provide_imports
+from opchain.runtime.spark.job_failure import explaining_a_lost_jvm, failure_of
 from opchain.runtime.spark.remote_error import ErrorSeal
 from opchain.runtime.spark.session import active_or_new_session
 from opchain.runtime.spark.stage_progress import LiveCounts
@@ -32,6 +31,7 @@ from opchain.runtime.spark.streaming.clock_source import write_due
 from opchain.runtime.spark.streaming.epoch_stages import EpochStages
 from opchain.runtime.spark.streaming.spark_input import delivered_rows, require_input
 from opchain.runtime.spark.streaming.stream_writers import StreamWriters
+from opchain.runtime.spark.worker_path import provide_files, provide_imports
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -88,7 +88,7 @@ class StreamingJob(UnboundedJob):
     def run(self) -> JobOutcome:
         """See UnboundedJob."""
         resumes = "" if self.checkpoints is None else ": it resumes from its last checkpoint"
-        with naming_a_lost_jvm(self._context, self.job.job_name, resumes):
+        with explaining_a_lost_jvm(self._context, self.job.job_name, resumes):
             return super().run()
 
     def _run_in(self, folder: Path, stack: ExitStack) -> JobOutcome:

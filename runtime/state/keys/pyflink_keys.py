@@ -26,7 +26,7 @@ from opchain.runtime.state.keys.java_hash import (
     plain_scalar,
     signed,
 )
-from opchain.runtime.types.crossing import crossing_converter
+from opchain.runtime.types.coders import coder_converter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,7 +92,7 @@ class TypedSelector:
     def __init__(self, selector: Callable[[Any], Any], key_type: TypeInformation[Any]) -> None:
         self._selector = selector
         self._key_type = key_type
-        self._convert = crossing_converter(key_type) or (lambda key: key)
+        self._convert = coder_converter(key_type) or (lambda key: key)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TypedSelector, (self._selector, self._key_type)

@@ -4,7 +4,7 @@ from random_plans import random_plan
 from opchain import StreamExecutionEnvironment
 from opchain.compiler.commands.code import chosen_vertex, in_order_of_the_plan
 from opchain.compiler.commands.failures import CommandError
-from opchain.compiler.graph.plan import Plan, made
+from opchain.compiler.graph.plan import Plan, required
 from opchain.compiler.passes.pipeline import compile_program
 
 
@@ -22,7 +22,7 @@ def plan() -> Plan:
 )
 def test_a_vertex_is_chosen_by_number_name_or_uid(plan: Plan, chosen: str, number: int) -> None:
     assert chosen_vertex(plan, chosen) == number
-    assert chosen_vertex(plan, made(plan.job_graph).vertices[number - 1].id) == number
+    assert chosen_vertex(plan, required(plan.job_graph).vertices[number - 1].id) == number
 
 
 @pytest.mark.parametrize("chosen", ["0", "5", "-1", "nothing", ""])
@@ -34,10 +34,10 @@ def test_what_is_not_there_is_answered_with_what_is(plan: Plan, chosen: str) -> 
 def test_numbers_are_those_of_the_plan() -> None:
     for size in (30, 60):
         plan = compile_program(random_plan(size, 1).program())
-        vertices = made(plan.job_graph).vertices
+        vertices = required(plan.job_graph).vertices
         assert [vertex.vertex_id for vertex in in_order_of_the_plan(plan)] == [
             vertex.id for vertex in vertices
         ]
-        assert [vertex.vertex_id for vertex in made(plan.job_program).vertices] != [
+        assert [vertex.vertex_id for vertex in required(plan.job_program).vertices] != [
             vertex.id for vertex in vertices
         ]

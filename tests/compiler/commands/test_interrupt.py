@@ -76,7 +76,7 @@ class EndsWithCheckpoint(JobRun):
         assert self.let_go.wait(60)
         raise RuntimeError("stopped")
 
-    def what_is_left(self) -> str:
+    def resume_hint(self) -> str:
         return "started again, it goes on from chk-3"
 
 

@@ -178,7 +178,7 @@ def test_an_epoch_is_drawn_once_and_again_when_the_rows_had_to_go(
     terminal.clear()
     rows.show_epochs(history, {})
     assert terminal.shown() == ""
-    area.step_aside("a line of the program\n")
+    area.print_above("a line of the program\n")
     rows.show_epochs(history, {})
     assert "  epoch 2" in terminal.shown()
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from opchain.compiler.graph.plan import StreamGraphError, made
+from opchain.compiler.graph.plan import StreamGraphError, required
 from opchain.compiler.passes.pipeline import PASSES, STAGES, compile_program
 from opchain.runtime.errors import InternalError
 
@@ -44,4 +44,4 @@ def test_the_collector_is_as_it_was(env: Any, source: Any) -> None:
 
 def test_a_pass_that_runs_too_early_says_so() -> None:
     with pytest.raises(InternalError, match="before the pass that produces its input"):
-        made(None)
+        required(None)

@@ -10,7 +10,7 @@ from random_jobs import RandomJob, draw_job, random_jobs
 
 from opchain.common import Configuration
 from opchain.compiler.graph.execution_plan import PlacedVertex
-from opchain.compiler.graph.plan import made
+from opchain.compiler.graph.plan import required
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.passes.place_stages import shared_slots
 from opchain.datastream import StreamExecutionEnvironment
@@ -79,7 +79,9 @@ def test_no_slot_has_two_subtasks_of_a_vertex_or_tasks_of_two_groups(job: Random
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
     partial(draw_job, job)(env)
     plan = compile_program(env.program())
-    stages = zip(made(plan.execution_plan).stages, made(plan.job_program).stages, strict=True)
+    stages = zip(
+        required(plan.execution_plan).stages, required(plan.job_program).stages, strict=True
+    )
     for stage, program in stages:
         assert program.slots == stage.slots
         vertex_of = {

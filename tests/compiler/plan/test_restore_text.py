@@ -10,16 +10,16 @@ import pytest
 
 from opchain import StreamExecutionEnvironment
 from opchain.common import WatermarkStrategy
-from opchain.compiler.passes.pipeline import compile_program
-from opchain.compiler.plan.from_plan import job_plan
-from opchain.compiler.plan.model import JobPlan, to_json
-from opchain.compiler.plan.restore_text import (
+from opchain.compiler.commands.checkpoint import (
     bytes_text,
     checkpoint_text,
     listing,
     program_operators,
     restore_text,
 )
+from opchain.compiler.passes.pipeline import compile_program
+from opchain.compiler.plan.from_plan import job_plan
+from opchain.compiler.plan.model import JobPlan, to_json
 from opchain.runtime.checkpoint.metadata import (
     BATCH,
     BOUNDED,

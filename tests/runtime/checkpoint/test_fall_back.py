@@ -19,8 +19,8 @@ from opchain.runtime.checkpoint.fall_back import (
     forget_replaced,
     is_dropped,
     is_whole,
-    offering_earlier,
     replaced_checkpoint,
+    suggest_earlier_checkpoint,
 )
 from opchain.runtime.checkpoint.metadata import encode, latest_checkpoint, read_metadata
 from opchain.runtime.errors import CorruptCheckpointError
@@ -106,7 +106,7 @@ def test_a_damaged_file_is_named_and_the_job_goes_on_from_the_checkpoint_before(
     with pytest.raises(CorruptCheckpointError, match=problem) as caught:
         restarted.run(words=["a"])
     assert str(damaged) in str(caught.value)
-    offered = str(offering_earlier(run.storage, caught.value, 3))
+    offered = str(suggest_earlier_checkpoint(run.storage, caught.value, 3))
     path = f"{tmp_path}/chk-2"
     assert f"checkpoint 2 is whole: start with execution.state-recovery.path={path} and" in offered
     went_on = fall_back(run.storage, coordinator, path)
@@ -133,7 +133,7 @@ def test_a_damaged_base_leaves_nothing_to_go_on_from(tmp_path: Path) -> None:
     base = next(path for path in sorted((tmp_path / "shared" / "1").iterdir()))
     truncate(base)
     error = CorruptCheckpointError(str(base), "is torn")
-    offered = str(offering_earlier(run.storage, error, 3))
+    offered = str(suggest_earlier_checkpoint(run.storage, error, 3))
     assert "is torn; no checkpoint before 3 is kept that is whole" in offered
     assert "execution.checkpointing.num-retained=2 or more" in offered
     assert not is_whole(run.storage, 3)

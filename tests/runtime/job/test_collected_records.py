@@ -3,7 +3,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from opchain.runtime.job.collected_records import CollectedRecords
+from opchain.runtime.job.run import CollectedRecords
 
 
 def put(records: CollectedRecords, **found: list[Any]) -> None:

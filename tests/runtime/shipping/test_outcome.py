@@ -13,7 +13,7 @@ from opchain.runtime.program.vertex_program import DRIVER
 from opchain.runtime.records.elements import Buffer
 from opchain.runtime.records.wire import PayloadKind, frame
 from opchain.runtime.shipping.functions import ship_vertices
-from opchain.runtime.shipping.outcome import commit, print_lines, read_outcome, with_waiting
+from opchain.runtime.shipping.outcome import commit, print_lines, read_outcome, with_idle_time
 from opchain.runtime.task.stream_task import TaskEnvironment
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def test_tasks_were_idle_between_two_epochs(tmp_path: Path) -> None:
     run = EpochRun(lambda env: seen(given(env, "words"), "words"), tmp_path)
     ran = run.run(words=["a"])
     run.close()
-    spread = with_waiting(ran.job, ran.outcome, 3_600_000.0)
+    spread = with_idle_time(ran.job, ran.outcome, 3_600_000.0)
     (vertex,) = spread.metrics.vertices
     assert vertex.idle_time_ms_per_second > 990
     assert vertex.records_in == 1

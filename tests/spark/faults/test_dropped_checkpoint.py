@@ -27,7 +27,7 @@ def test_the_output_of_a_dropped_checkpoint_is_committed_once(
     run.run(until=1)
     if dies_at is None:
         run.run(until=2)
-        run.noted = 1  # as go_back() has Spark's log
+        run.noted = 1  # as reset_to_checkpoint() has Spark's log
     else:
         with pytest.raises(DriverDiedError):
             run.run(Steps(dies_at))

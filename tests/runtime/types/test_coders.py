@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.common import Row, RowKind, Types
-from opchain.runtime.types.crossing import crossing_converter, form_test
+from opchain.runtime.types.coders import coder_converter, form_test
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -38,7 +38,7 @@ def test_values_become_what_pyflinks_coders_make_of_them() -> None:
     expected = json.loads(gzip.decompress(module.RECORDED.read_bytes()))
 
     def of_opchain(record_type: Any) -> Any:
-        convert = crossing_converter(record_type) or (lambda value: value)
+        convert = coder_converter(record_type) or (lambda value: value)
         return lambda value: module.outcome(convert, value)
 
     found = module.results("opchain", of_opchain)
@@ -74,7 +74,7 @@ def test_values_become_what_pyflinks_coders_make_of_them() -> None:
     ],
 )
 def test_wrong_values_are_named(record_type: Any, value: Any, text: str) -> None:
-    convert = crossing_converter(record_type)
+    convert = coder_converter(record_type)
     assert convert is not None
     with pytest.raises((TypeError, OverflowError, IndexError), match=text):
         convert(value)
@@ -94,21 +94,21 @@ def test_wrong_values_are_named(record_type: Any, value: Any, text: str) -> None
     ],
 )
 def test_a_value_in_its_form_is_the_same_object(record_type: Any, value: Any) -> None:
-    convert = crossing_converter(record_type)
+    convert = coder_converter(record_type)
     assert convert is not None
     assert convert(value) is value
 
 
 def test_a_row_keeps_its_kind() -> None:
-    convert = crossing_converter(Types.ROW_NAMED(["a"], [Types.INT()]))
+    convert = coder_converter(Types.ROW_NAMED(["a"], [Types.INT()]))
     assert convert is not None
     row = convert(Row.of_kind(RowKind.DELETE, 1.5, "dropped"))
     assert (row.get_row_kind(), row.a, len(row)) == (RowKind.DELETE, 1, 1)
 
 
 def test_pickled_records_stay_as_they_are() -> None:
-    assert crossing_converter(None) is None
-    assert crossing_converter(Types.PICKLED_BYTE_ARRAY()) is None
+    assert coder_converter(None) is None
+    assert coder_converter(Types.PICKLED_BYTE_ARRAY()) is None
     assert form_test(Types.PICKLED_BYTE_ARRAY(), "v", None) == ""
 
 
@@ -139,7 +139,7 @@ def test_a_test_is_as_short_as_what_is_known_allows(
     if test is not None or found is None:
         assert found == test
         return
-    convert = crossing_converter(record_type)
+    convert = coder_converter(record_type)
     assert convert is not None
     for value in (("a", 1), ("a", 1.5), ("a",), ("a", 1, 2)):
         if isinstance(known, tuple) and len(known) == 2 and len(value) != 2:

@@ -1,12 +1,13 @@
-"""Values as they come out of PyFlink's coders, which write and read them by their declared type.
+"""Converts values to their declared types, as PyFlink's coders do.
 
-In PyFlink a value crosses from Python to Java, and back, where a chain of Python functions ends. Its coder
-truncates a float that is declared as INT, rounds a FLOAT to 32 bits, makes a bool of a BOOLEAN's number, drops
-further fields of a tuple and the microseconds of a timestamp, and fails for what it cannot write. The
-converters here do the same to a value. A value that has its declared form already comes back as it is.
+In PyFlink, the values at the end of a chain of Python functions are encoded for Java, and decoded again. The coder
+of the declared type truncates a float that is declared as INT, rounds a FLOAT to 32 bits, makes a bool of a BOOLEAN's
+number, drops additional fields of a tuple and the microseconds of a timestamp, and fails for a value that it cannot
+encode. The converters here do the same, without encoding. A value that already has its declared form is returned
+unchanged.
 
-Deviations, where PyFlink loses data: timestamps before 1970 and after 2038 keep their value, BIG_INT keeps all
-bits, dictionaries keep their order, and a row may be given as a tuple, list, mapping or object.
+We differ where PyFlink loses data: timestamps before 1970 and after 2038 keep their value, BIG_INT keeps all bits,
+dictionaries keep their order, and a row may be given as a tuple, list, mapping or object.
 """
 
 from __future__ import annotations
@@ -46,11 +47,11 @@ _BYTE_HIGH = 255
 _MICROS_PER_MILLI = 1_000
 
 
-def crossing_converter(record_type: TypeInformation[Any] | None) -> Converter | None:
-    """What a value is turned into where it leaves a chain of Python functions; None where nothing is.
+def coder_converter(record_type: TypeInformation[Any] | None) -> Converter | None:
+    """The conversion of a declared type at the end of a chain of Python functions; None if values stay as they are.
 
     >>> from opchain.runtime.types.types import Types
-    >>> convert = crossing_converter(Types.TUPLE([Types.INT(), Types.DOUBLE()]))
+    >>> convert = coder_converter(Types.TUPLE([Types.INT(), Types.DOUBLE()]))
     >>> convert((1.7, 2, "dropped"))
     (1, 2.0)
     """
@@ -61,7 +62,7 @@ def crossing_converter(record_type: TypeInformation[Any] | None) -> Converter | 
 
 
 def record_converter(record_type: TypeInformation[Any] | None) -> Converter | None:
-    """The `crossing_converter` of a whole record, which may be None where Flink has an object that can be null.
+    """The `coder_converter` of a whole record, which may be None where Flink has an object that can be null.
 
     Flink's serializers of STRING, BIG_INT, BIG_DEC, SQL_DATE, SQL_TIME, SQL_TIMESTAMP and INSTANT write null.
     A field of these types must not be None in a tuple.
@@ -70,7 +71,7 @@ def record_converter(record_type: TypeInformation[Any] | None) -> Converter | No
     >>> record_converter(Types.STRING())(None) is None
     True
     """
-    convert = crossing_converter(record_type)
+    convert = coder_converter(record_type)
     if convert is None or not may_be_none(record_type):
         return convert
 
@@ -154,7 +155,7 @@ def _article(name: str) -> str:
 
 
 def _integer(value: Any, declared: str) -> int:
-    """The integer that Cython makes of a number; it asks for `__int__`."""
+    """The integer that Cython converts a number to, by `__int__`."""
     if value.__class__ is int:
         return value
     if isinstance(value, int):
@@ -167,7 +168,7 @@ def _integer(value: Any, declared: str) -> int:
 def integer_converter(
     declared: str, bits: int, whole_number: Callable[[Any, str], int]
 ) -> Converter:
-    """The converter to an integer of so many bits; `whole_number` gives that of a value that is none, or refuses it."""
+    """The converter to an integer of `bits` bits; `whole_number` converts other values to int, or refuses them."""
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
 
     def convert(value: Any) -> Any:
@@ -279,7 +280,7 @@ _OF_BASIC_TYPE: dict[BasicType, Converter] = {
 
 def _to_row(record_type: RowTypeInfo) -> Converter:
     names = record_type.get_field_names()
-    converters = [crossing_converter(each) for each in record_type.field_types]
+    converters = [coder_converter(each) for each in record_type.field_types]
 
     def convert(record: Any) -> Any:
         values = record_type.values_of(record)
@@ -302,7 +303,7 @@ def _to_row(record_type: RowTypeInfo) -> Converter:
 
 
 def _to_tuple(record_type: TupleTypeInfo) -> Converter:
-    converters = [crossing_converter(each) for each in record_type.field_types]
+    converters = [coder_converter(each) for each in record_type.field_types]
     size = len(converters)
 
     def convert(record: Any) -> Any:
@@ -321,7 +322,7 @@ def _to_tuple(record_type: TupleTypeInfo) -> Converter:
 
 
 def _to_list(element_type: TypeInformation[Any], declared: str, *, holds_none: bool) -> Converter:
-    convert_element = crossing_converter(element_type)
+    convert_element = coder_converter(element_type)
     is_bytes = isinstance(element_type, BasicTypeInfo) and element_type.basic_type is BasicType.BYTE
 
     def convert(value: Any) -> Any:
@@ -341,8 +342,8 @@ def _to_list(element_type: TypeInformation[Any], declared: str, *, holds_none: b
 
 
 def _to_map(record_type: MapTypeInfo[Any, Any]) -> Converter:
-    key = crossing_converter(record_type.key_type_info) or _as_it_is
-    item = crossing_converter(record_type.value_type_info) or _as_it_is
+    key = coder_converter(record_type.key_type_info) or _as_it_is
+    item = coder_converter(record_type.value_type_info) or _as_it_is
 
     def convert(value: Any) -> Any:
         if not hasattr(value, "items"):
@@ -361,7 +362,7 @@ def _of_basic(record_type: BasicTypeInfo[Any]) -> Converter | None:
 
 
 _MAKERS: tuple[tuple[Any, Callable[[Any], Converter | None]], ...] = (
-    (ExternalTypeInfo, lambda declared: crossing_converter(declared.type_info)),
+    (ExternalTypeInfo, lambda declared: coder_converter(declared.type_info)),
     (RowTypeInfo, _to_row),
     (TupleTypeInfo, _to_tuple),
     (ListTypeInfo, lambda declared: _to_list(declared.element_type, "LIST", holds_none=False)),
@@ -402,17 +403,17 @@ _BITS = {BasicType.LONG: 64, BasicType.INT: 32, BasicType.SHORT: 16, BasicType.B
 
 
 def class_of(record_type: BasicTypeInfo[Any]) -> str | None:
-    """The name of the builtin class that values of a basic type have behind their conversion, if there is one."""
+    """The name of the builtin class of converted values of a basic type, if there is one."""
     return _CLASSES.get(record_type.basic_type)
 
 
 def form_test(
     record_type: TypeInformation[Any], value: str, known: Sequence[Any] | type | None
 ) -> str | None:
-    """An expression that says whether a value has its declared form, so that it needs no conversion.
+    """An expression that is true if a value already has its declared form, so that it needs no conversion.
 
-    The empty string stands for a value that is known to have it. None stands for no short test. Integers of known
-    class, and those in tuples, are taken to fit into a LONG: it saves a comparison per record.
+    The result is empty if the value is known to have its form, and None if there is no short test. Integers of known
+    class, and integers in tuples, are assumed to fit into a LONG, which saves a comparison per record.
 
     Args:
         record_type: The declared type.
@@ -421,7 +422,7 @@ def form_test(
     """
     while isinstance(record_type, ExternalTypeInfo):
         record_type = record_type.type_info
-    if crossing_converter(record_type) is None:
+    if coder_converter(record_type) is None:
         return ""
     if isinstance(record_type, BasicTypeInfo):
         return _basic_test(record_type.basic_type, value, known)
