@@ -101,7 +101,7 @@ def test_the_files_that_the_architecture_names_exist() -> None:
     page = "\n".join(page.read_text("utf-8") for page in pages)
     named = set(re.findall(r"(?<![\w/])[\w/]*[a-z_]+\.py\b", page)) - {"ex.py"}
     assert len(named) > 40
-    folders = ("compiler", "runtime", "benchmarks", "tests")
+    folders = ("compiler", "runtime", "benchmarks", "examples", "tests")
     paths = [
         f"/{path.relative_to(ROOT)}" for name in folders for path in (ROOT / name).rglob("*.py")
     ]
