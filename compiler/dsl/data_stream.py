@@ -55,7 +55,7 @@ from opchain.runtime.program.operator_specs import (
     TimestampsWatermarksSpec,
     TwoPhaseSinkSpec,
 )
-from opchain.runtime.types.crossing import collected_converter
+from opchain.runtime.types.coders import collected_converter
 from opchain.runtime.types.output_tag import OutputTag
 from opchain.runtime.types.type_variables import K, T
 
