@@ -7,6 +7,7 @@ positions, logs what an epoch reads in the format of Spark's log of offsets, and
 
 from __future__ import annotations
 
+import logging
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from opchain.runtime.measurements.task_metrics import TaskMetrics
     from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.shipping.outcome import JobOutcome
+
+_LOG = logging.getLogger("opchain.local")
 
 _LOOK_EVERY_S = 0.01
 """How often the sources are asked whether there is something to read. Spark: `spark.sql.streaming.pollingDelay`."""
@@ -117,7 +120,11 @@ class LocalEpochTasks:
         return self._epochs.run(epoch, deliveries_of(sources, rows), latest)
 
     def cancel(self) -> None:
-        """See EpochTasks. A function that blocks is not interrupted."""
+        """See EpochTasks. A function that blocks is not interrupted: Python cannot end a thread."""
+        _LOG.warning(
+            "the current epoch is cancelled. In process a function that is running is not interrupted: the epoch ends "
+            "when the function returns. To end it now, kill the process: the next run resumes from the last checkpoint"
+        )
         self._switch.stop()
 
     def epoch_ended(self, checkpoint_id: int) -> None:  # noqa: ARG002 - the contract

@@ -386,7 +386,9 @@ def test_available_files_are_read_once_over_runs(tmp_path: Path) -> None:
         require_exact(found)
 
 
-def test_an_epoch_that_is_cancelled_leaves_nothing_and_runs_again(tmp_path: Path) -> None:
+def test_an_epoch_that_is_cancelled_leaves_nothing_and_runs_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     entered, released = threading.Event(), threading.Event()
     hooks[str(tmp_path)] = (entered, released)
 
@@ -400,6 +402,7 @@ def test_an_epoch_that_is_cancelled_leaves_nothing_and_runs_again(tmp_path: Path
     assert entered.wait(LONGEST_S)
     before = written(tmp_path)
     unbounded.cancel(0.0)
+    assert "a function that is running is not interrupted" in caplog.text
     released.set()
     with pytest.raises(TaskFailedError, match="cancelled within an epoch"):
         run.get_job_execution_result().result(LONGEST_S)
