@@ -39,6 +39,8 @@ def session(needs_spark: None) -> Iterator[SparkSession]:
         "spark.ui.showConsoleProgress": "false",
         "spark.default.parallelism": "2",
         "spark.sql.shuffle.partitions": "2",
+        # On a busy machine a Python worker may take longer than Spark's 15 s to connect.
+        "spark.python.authenticate.socketTimeout": "120s",
     }
     confs = " ".join(f"--conf {key}={value}" for key, value in options.items())
     with pytest.MonkeyPatch.context() as patch:

@@ -41,6 +41,12 @@ LAST_RUN_S = 600
 PAUSE_S = (0.1, 3.0)
 """Between two kills: epochs take about a second, so some are completed."""
 
+HIT_AT_START = 0.05
+"""How many of the hits on a driver count before its first task: otherwise it would rarely come to one."""
+
+MOST_S_PER_KILL = 15
+"""A round does not wait longer for the processes that it wants to kill."""
+
 FROZEN_S = (0.5, 12.0)
 """The network time-out of the cluster is 10 s: some executors are declared lost before they wake."""
 
@@ -156,7 +162,7 @@ class Round:
             kinds.pop(EXECUTOR), kinds.pop(FROZEN_EXECUTOR)
         if self.sink == "collected":  # a driver takes the results that it has collected with it
             kinds.pop(DRIVER)
-        ends_at = time.monotonic() + 60 * self.kills
+        ends_at = time.monotonic() + MOST_S_PER_KILL * self.kills
         number = 0
         while number < self.kills and time.monotonic() < ends_at:
             time.sleep(self.draw.uniform(*PAUSE_S))
@@ -169,7 +175,9 @@ class Round:
         if pid is None:
             return False
         processes = Processes.of(pid, self.cluster)
-        if not processes.workers and kind not in (DRIVER, FROZEN_DRIVER):
+        if not processes.workers and (
+            kind not in (DRIVER, FROZEN_DRIVER) or self.draw.random() > HIT_AT_START
+        ):
             return False  # no task has run yet
         found = processes.victim(
             {FROZEN_DRIVER: DRIVER, FROZEN_WORKER: PYTHON_WORKER}.get(kind, kind), self.draw
