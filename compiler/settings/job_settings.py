@@ -27,373 +27,342 @@ RestartStrategyName = Literal[
 ]
 
 
+def _setting(key: str, default: Any, description: str, **limits: Any) -> Any:
+    """A field that a configuration key sets; `limits` are those of pydantic's `Field`."""
+    return Field(default, json_schema_extra={"key": key}, description=description, **limits)
+
+
 class JobSettings(BaseModel):
     """What shapes the graph, and how it runs. Each field names the configuration key that sets it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    job_name: str | None = Field(
+    job_name: str | None = _setting(
+        "pipeline.name",
         None,
-        json_schema_extra={"key": "pipeline.name"},
-        description="The name of the job. Not set: the name passed to `execute()`, else `Flink Streaming Job` or `Flink Batch Job`.",
+        "The name of the job. Not set: the name passed to `execute()`, else `Flink Streaming Job` or `Flink Batch Job`.",
     )
-    parallelism: int = Field(
-        1,
-        ge=1,
-        json_schema_extra={"key": "parallelism.default"},
-        description="The number of subtasks of an operator that sets none.",
+    parallelism: int = _setting(
+        "parallelism.default", 1, "The number of subtasks of an operator that sets none.", ge=1
     )
-    max_parallelism: int = Field(
+    max_parallelism: int = _setting(
+        "pipeline.max-parallelism",
         -1,
+        "The number of key groups; -1 derives it from the parallelism, as Flink does.",
         ge=-1,
         le=32768,
-        json_schema_extra={"key": "pipeline.max-parallelism"},
-        description="The number of key groups; -1 derives it from the parallelism, as Flink does.",
     )
-    runtime_mode: Literal["STREAMING", "BATCH", "AUTOMATIC"] = Field(
+    runtime_mode: Literal["STREAMING", "BATCH", "AUTOMATIC"] = _setting(
+        "execution.runtime-mode",
         "STREAMING",
-        json_schema_extra={"key": "execution.runtime-mode"},
-        description="BATCH sorts the input of keyed operators by key and time; AUTOMATIC picks BATCH if all sources are bounded.",
+        "BATCH sorts the input of keyed operators by key and time; AUTOMATIC picks BATCH if all sources are bounded.",
     )
-    chaining_enabled: bool = Field(
+    chaining_enabled: bool = _setting(
+        "pipeline.operator-chaining.enabled", True, "Whether operators are fused into chains."
+    )
+    chain_different_max_parallelism: bool = _setting(
+        "pipeline.operator-chaining.chain-operators-with-different-max-parallelism",
         True,
-        json_schema_extra={"key": "pipeline.operator-chaining.enabled"},
-        description="Whether operators are fused into chains.",
+        "Whether operators with different max parallelism may be chained.",
     )
-    chain_different_max_parallelism: bool = Field(
-        True,
-        json_schema_extra={
-            "key": "pipeline.operator-chaining.chain-operators-with-different-max-parallelism"
-        },
-        description="Whether operators with different max parallelism may be chained.",
-    )
-    scheduler: Literal["Default", "Adaptive", "AdaptiveBatch"] | None = Field(
+    scheduler: Literal["Default", "Adaptive", "AdaptiveBatch"] | None = _setting(
+        "jobmanager.scheduler",
         None,
-        json_schema_extra={"key": "jobmanager.scheduler"},
-        description="Flink's scheduler. It decides some chaining rules of batch jobs.",
+        "Flink's scheduler. It decides some chaining rules of batch jobs.",
     )
-    auto_parallelism: bool = Field(
+    auto_parallelism: bool = _setting(
+        "execution.batch.adaptive.auto-parallelism.enabled",
         True,
-        json_schema_extra={"key": "execution.batch.adaptive.auto-parallelism.enabled"},
-        description="Whether the adaptive batch scheduler may choose a parallelism. It decides some chaining rules.",
+        "Whether the adaptive batch scheduler may choose a parallelism. It decides some chaining rules.",
     )
-    batch_shuffle_mode: BatchShuffleMode = Field(
+    batch_shuffle_mode: BatchShuffleMode = _setting(
+        "execution.batch-shuffle-mode",
         "ALL_EXCHANGES_BLOCKING",
-        json_schema_extra={"key": "execution.batch-shuffle-mode"},
-        description="The kind of data sets between the vertices of a batch job.",
+        "The kind of data sets between the vertices of a batch job.",
     )
-    auto_generate_uids: bool = Field(
-        True,
-        json_schema_extra={"key": "pipeline.auto-generate-uids"},
-        description="If false, every operator needs a uid.",
+    auto_generate_uids: bool = _setting(
+        "pipeline.auto-generate-uids", True, "If false, every operator needs a uid."
     )
-    vertex_name_index_prefix: bool = Field(
+    vertex_name_index_prefix: bool = _setting(
+        "pipeline.vertex-name-include-index-prefix",
         False,
-        json_schema_extra={"key": "pipeline.vertex-name-include-index-prefix"},
-        description="Whether names of vertices start with `[vertex-N]`.",
+        "Whether names of vertices start with `[vertex-N]`.",
     )
-    vertex_description_mode: Literal["TREE", "CASCADING"] = Field(
+    vertex_description_mode: Literal["TREE", "CASCADING"] = _setting(
+        "pipeline.vertex-description-mode",
         "TREE",
-        json_schema_extra={"key": "pipeline.vertex-description-mode"},
-        description="How the description of a vertex lists its operators.",
+        "How the description of a vertex lists its operators.",
     )
-    object_reuse: bool = Field(
+    object_reuse: bool = _setting(
+        "pipeline.object-reuse",
         False,
-        json_schema_extra={"key": "pipeline.object-reuse"},
-        description="Whether chained operators share records. If false, records are copied where sharing would be visible.",
+        "Whether chained operators share records. If false, records are copied where sharing would be visible.",
     )
-    buffer_timeout_ms: int = Field(
+    buffer_timeout_ms: int = _setting(
+        "execution.buffer-timeout.interval",
         100,
+        "How long a buffer may wait before it is sent; -1 sends only full buffers. Bounded jobs ignore values above 0.",
         ge=-1,
-        json_schema_extra={"key": "execution.buffer-timeout.interval"},
-        description="How long a buffer may wait before it is sent; -1 sends only full buffers. Bounded jobs ignore values above 0.",
     )
-    auto_watermark_interval_ms: int = Field(
+    auto_watermark_interval_ms: int = _setting(
+        "pipeline.auto-watermark-interval",
         200,
+        "0 emits no periodic watermarks. Other values emit one after each batch.",
         ge=0,
-        json_schema_extra={"key": "pipeline.auto-watermark-interval"},
-        description="0 emits no periodic watermarks. Other values emit one after each batch.",
     )
-    latency_interval_ms: int = Field(
-        0,
-        json_schema_extra={"key": "metrics.latency.interval"},
-        description="How often sources emit latency markers. 0 or less: never.",
+    latency_interval_ms: int = _setting(
+        "metrics.latency.interval", 0, "How often sources emit latency markers. 0 or less: never."
     )
-    target: Literal["spark", "local"] = Field(
-        "spark",
-        json_schema_extra={"key": "execution.target"},
-        description="Where the job runs: on Spark or in this process.",
+    target: Literal["spark", "local"] = _setting(
+        "execution.target", "spark", "Where the job runs: on Spark or in this process."
     )
-    checkpoint_dir: str | None = Field(
+    checkpoint_dir: str | None = _setting(
+        "execution.checkpointing.dir",
         None,
-        json_schema_extra={"key": "execution.checkpointing.dir"},
-        description="The directory of the checkpoints. Not set: unbounded jobs use a temporary folder and cannot resume later.",
+        "The directory of the checkpoints. Not set: unbounded jobs use a temporary folder and cannot resume later.",
     )
-    checkpoint_key_file: str | None = Field(
+    checkpoint_key_file: str | None = _setting(
+        "execution.checkpointing.key-file",
         None,
-        json_schema_extra={"key": "execution.checkpointing.key-file"},
-        description="A file with a key. Checkpoints are signed with it, and a checkpoint that it did not sign is refused.",
+        "A file with a key. Checkpoints are signed with it, and a checkpoint that it did not sign is refused.",
     )
-    checkpoint_interval_ms: int = Field(
+    checkpoint_interval_ms: int = _setting(
+        "execution.checkpointing.interval",
         0,
+        "From the start of an epoch to the start of the next. 0: the next epoch starts when there is input.",
         ge=0,
-        json_schema_extra={"key": "execution.checkpointing.interval"},
-        description="From the start of an epoch to the start of the next. 0: the next epoch starts when there is input.",
     )
-    checkpoint_min_pause_ms: int = Field(
+    checkpoint_min_pause_ms: int = _setting(
+        "execution.checkpointing.min-pause",
         0,
+        "The minimum pause between the end of an epoch and the start of the next.",
         ge=0,
-        json_schema_extra={"key": "execution.checkpointing.min-pause"},
-        description="The minimum pause between the end of an epoch and the start of the next.",
     )
-    checkpoint_timeout_ms: int = Field(
+    checkpoint_timeout_ms: int = _setting(
+        "execution.checkpointing.timeout",
         0,
-        ge=0,
-        json_schema_extra={"key": "execution.checkpointing.timeout"},
-        description="After how long the checkpoint of an epoch fails. The epoch is aborted and retried as often as "
+        "After how long the checkpoint of an epoch fails. The epoch is aborted and retried as often as "
         "`execution.checkpointing.tolerable-failed-checkpoints` says. An epoch contains its processing, so 0 for no limit is the "
         "default, unlike in Flink.",
+        ge=0,
     )
     checkpoint_retention: (
         Literal["RETAIN_ON_CANCELLATION", "DELETE_ON_CANCELLATION", "NO_EXTERNALIZED_CHECKPOINTS"]
         | None
-    ) = Field(
+    ) = _setting(
+        "execution.checkpointing.externalized-checkpoint-retention",
         None,
-        json_schema_extra={"key": "execution.checkpointing.externalized-checkpoint-retention"},
-        description="Whether checkpoints are deleted when the job ends. `DELETE_ON_CANCELLATION` keeps them if the job fails, "
+        "Whether checkpoints are deleted when the job ends. `DELETE_ON_CANCELLATION` keeps them if the job fails, "
         "`RETAIN_ON_CANCELLATION` also if it is cancelled, `NO_EXTERNALIZED_CHECKPOINTS` never. By default, they "
         "are kept always, so that the job can be started again.",
     )
-    retained_checkpoints: int = Field(
-        1,
-        ge=1,
-        json_schema_extra={"key": "execution.checkpointing.num-retained"},
-        description="How many completed checkpoints are kept.",
+    retained_checkpoints: int = _setting(
+        "execution.checkpointing.num-retained", 1, "How many completed checkpoints are kept.", ge=1
     )
-    tolerable_checkpoint_failures: int = Field(
+    tolerable_checkpoint_failures: int = _setting(
+        "execution.checkpointing.tolerable-failed-checkpoints",
         0,
+        "How many times in a row the epoch of a failed checkpoint is retried.",
         ge=0,
-        json_schema_extra={"key": "execution.checkpointing.tolerable-failed-checkpoints"},
-        description="How many times in a row the epoch of a failed checkpoint is retried.",
     )
-    savepoint_directory: str | None = Field(
+    savepoint_directory: str | None = _setting(
+        "execution.checkpointing.savepoint-dir",
         None,
-        json_schema_extra={"key": "execution.checkpointing.savepoint-dir"},
-        description="The directory of savepoints for which none is given.",
+        "The directory of savepoints for which none is given.",
     )
-    savepoint_at_end: str | None = Field(
+    savepoint_at_end: str | None = _setting(
+        "opchain.savepoint-at-end",
         None,
-        json_schema_extra={"key": "opchain.savepoint-at-end"},
-        description="The directory for the state that a bounded job on Spark has at the end of its input. Windows that are open stay open, and a job that starts from the savepoint continues them.",
+        "The directory for the state that a bounded job on Spark has at the end of its input. Windows that are open stay open, and a job that starts from the savepoint continues them.",
     )
-    restart_strategy: RestartStrategyName | None = Field(
+    restart_strategy: RestartStrategyName | None = _setting(
+        "restart-strategy.type",
         None,
-        json_schema_extra={"key": "restart-strategy.type"},
-        description="How a failed unbounded job is restarted. Not set: the first failure ends the job. (Flink's default with checkpoints is exponential-delay.)",
+        "How a failed unbounded job is restarted. Not set: the first failure ends the job. (Flink's default with checkpoints is exponential-delay.)",
     )
-    fixed_delay_attempts: int = Field(
+    fixed_delay_attempts: int = _setting(
+        "restart-strategy.fixed-delay.attempts",
         1,
+        "How many times a failed job is restarted.",
         ge=0,
-        json_schema_extra={"key": "restart-strategy.fixed-delay.attempts"},
-        description="How many times a failed job is restarted.",
     )
-    fixed_delay_ms: int = Field(
-        1000,
-        ge=0,
-        json_schema_extra={"key": "restart-strategy.fixed-delay.delay"},
-        description="The pause before each restart.",
+    fixed_delay_ms: int = _setting(
+        "restart-strategy.fixed-delay.delay", 1000, "The pause before each restart.", ge=0
     )
-    failure_rate_attempts: int = Field(
+    failure_rate_attempts: int = _setting(
+        "restart-strategy.failure-rate.max-failures-per-interval",
         1,
+        "How many failures per interval are tolerated.",
         ge=0,
-        json_schema_extra={"key": "restart-strategy.failure-rate.max-failures-per-interval"},
-        description="How many failures per interval are tolerated.",
     )
-    failure_rate_interval_ms: int = Field(
+    failure_rate_interval_ms: int = _setting(
+        "restart-strategy.failure-rate.failure-rate-interval",
         60_000,
+        "The interval over which failures are counted.",
         ge=1,
-        json_schema_extra={"key": "restart-strategy.failure-rate.failure-rate-interval"},
-        description="The interval over which failures are counted.",
     )
-    failure_rate_delay_ms: int = Field(
-        1000,
-        ge=0,
-        json_schema_extra={"key": "restart-strategy.failure-rate.delay"},
-        description="The pause before each restart.",
+    failure_rate_delay_ms: int = _setting(
+        "restart-strategy.failure-rate.delay", 1000, "The pause before each restart.", ge=0
     )
-    exponential_delay_attempts: int = Field(
+    exponential_delay_attempts: int = _setting(
+        "restart-strategy.exponential-delay.attempts-before-reset-backoff",
         2**31 - 1,
+        "How many times a job is restarted before it fails.",
         ge=0,
-        json_schema_extra={
-            "key": "restart-strategy.exponential-delay.attempts-before-reset-backoff"
-        },
-        description="How many times a job is restarted before it fails.",
     )
-    exponential_delay_initial_ms: int = Field(
+    exponential_delay_initial_ms: int = _setting(
+        "restart-strategy.exponential-delay.initial-backoff",
         1000,
+        "The pause before the first restart.",
         ge=1,
-        json_schema_extra={"key": "restart-strategy.exponential-delay.initial-backoff"},
-        description="The pause before the first restart.",
     )
-    exponential_delay_most_ms: int = Field(
+    exponential_delay_most_ms: int = _setting(
+        "restart-strategy.exponential-delay.max-backoff",
         60_000,
+        "The longest pause before a restart.",
         ge=1,
-        json_schema_extra={"key": "restart-strategy.exponential-delay.max-backoff"},
-        description="The longest pause before a restart.",
     )
-    exponential_delay_multiplier: float = Field(
+    exponential_delay_multiplier: float = _setting(
+        "restart-strategy.exponential-delay.backoff-multiplier",
         1.5,
+        "The factor by which the pause grows with each restart.",
         gt=1,
-        json_schema_extra={"key": "restart-strategy.exponential-delay.backoff-multiplier"},
-        description="The factor by which the pause grows with each restart.",
     )
-    exponential_delay_reset_ms: int = Field(
+    exponential_delay_reset_ms: int = _setting(
+        "restart-strategy.exponential-delay.reset-backoff-threshold",
         3_600_000,
+        "How long a job must run without a failure to reset the pause.",
         ge=1,
-        json_schema_extra={"key": "restart-strategy.exponential-delay.reset-backoff-threshold"},
-        description="How long a job must run without a failure to reset the pause.",
     )
-    exponential_delay_jitter: float = Field(
+    exponential_delay_jitter: float = _setting(
+        "restart-strategy.exponential-delay.jitter-factor",
         0.1,
+        "The random share that is added to or taken from each pause.",
         ge=0,
         le=1,
-        json_schema_extra={"key": "restart-strategy.exponential-delay.jitter-factor"},
-        description="The random share that is added to or taken from each pause.",
     )
-    restore_from: str | None = Field(
-        None,
-        json_schema_extra={"key": "execution.state-recovery.path"},
-        description="The checkpoint or savepoint to start from.",
+    restore_from: str | None = _setting(
+        "execution.state-recovery.path", None, "The checkpoint or savepoint to start from."
     )
-    allow_non_restored_state: bool = Field(
+    allow_non_restored_state: bool = _setting(
+        "execution.state-recovery.ignore-unclaimed-state",
         False,
-        json_schema_extra={"key": "execution.state-recovery.ignore-unclaimed-state"},
-        description="Whether state that no operator claims may be discarded on restore.",
+        "Whether state that no operator claims may be discarded on restore.",
     )
-    trigger: Literal["processing-time", "available-now", "once"] = Field(
+    trigger: Literal["processing-time", "available-now", "once"] = _setting(
+        "opchain.streaming.trigger",
         "processing-time",
-        json_schema_extra={"key": "opchain.streaming.trigger"},
-        description="`processing-time` runs until the job is stopped; `available-now` reads what is there and ends; `once` runs one epoch.",
+        "`processing-time` runs until the job is stopped; `available-now` reads what is there and ends; `once` runs one epoch.",
     )
-    record_epochs: bool = Field(
+    record_epochs: bool = _setting(
+        "opchain.streaming.record-epochs",
         False,
-        json_schema_extra={"key": "opchain.streaming.record-epochs"},
-        description="Whether checkpoints store the input that `opchain replay` needs.",
+        "Whether checkpoints store the input that `opchain replay` needs.",
     )
-    accept_duplicates: bool = Field(
+    accept_duplicates: bool = _setting(
+        "opchain.streaming.accept-duplicates",
         False,
-        json_schema_extra={"key": "opchain.streaming.accept-duplicates"},
-        description="whether a job starts if its sinks have committed later checkpoints than the last one, and "
+        "whether a job starts if its sinks have committed later checkpoints than the last one, and "
         "writes their output again",
     )
-    target_epoch_ms: int = Field(
+    target_epoch_ms: int = _setting(
+        "opchain.streaming.target-epoch-duration",
         0,
+        "How long an epoch should take. Sources give it as much input as earlier epochs could read in that time. With 0, watched folders use 10 s, and other sources have limits of their own.",
         ge=0,
-        json_schema_extra={"key": "opchain.streaming.target-epoch-duration"},
-        description="How long an epoch should take. Sources give it as much input as earlier epochs could read in that time. With 0, watched folders use 10 s, and other sources have limits of their own.",
     )
-    progress_log: str | None = Field(
+    progress_log: str | None = _setting(
+        "opchain.streaming.progress-log",
         None,
-        json_schema_extra={"key": "opchain.streaming.progress-log"},
-        description="A file to which each epoch appends one line of JSON.",
+        "A file to which each epoch appends one line of JSON.",
     )
-    prometheus_address: str | None = Field(
+    prometheus_address: str | None = _setting(
+        "opchain.metrics.prometheus.address",
         None,
-        json_schema_extra={"key": "opchain.metrics.prometheus.address"},
-        description="HOST:PORT where Prometheus can read the metrics while a job runs, such as `0.0.0.0:9249`.",
+        "HOST:PORT where Prometheus can read the metrics while a job runs, such as `0.0.0.0:9249`.",
     )
-    prometheus_textfile: str | None = Field(
+    prometheus_textfile: str | None = _setting(
+        "opchain.metrics.prometheus.textfile",
         None,
-        json_schema_extra={"key": "opchain.metrics.prometheus.textfile"},
-        description="A file that gets the metrics in Prometheus' text format, for the textfile collector of node_exporter.",
+        "A file that gets the metrics in Prometheus' text format, for the textfile collector of node_exporter.",
     )
-    otlp_endpoint: str | None = Field(
+    otlp_endpoint: str | None = _setting(
+        "opchain.metrics.otlp.endpoint",
         None,
-        json_schema_extra={"key": "opchain.metrics.otlp.endpoint"},
-        description="The URL of an OTLP receiver that gets metrics, and a trace for each epoch, such as `http://collector:4318`.",
+        "The URL of an OTLP receiver that gets metrics, and a trace for each epoch, such as `http://collector:4318`.",
     )
-    spark_metrics: bool = Field(
+    spark_metrics: bool = _setting(
+        "opchain.metrics.spark",
         False,
-        json_schema_extra={"key": "opchain.metrics.spark"},
-        description="Whether the metrics appear in the metrics system of Spark's driver, below `AccumulatorSource`.",
+        "Whether the metrics appear in the metrics system of Spark's driver, below `AccumulatorSource`.",
     )
-    metrics_interval_ms: int = Field(
+    metrics_interval_ms: int = _setting(
+        "opchain.metrics.interval",
         10_000,
+        "How often metrics are sent or written while nothing ends; the end of an epoch sends them, too.",
         ge=100,
-        json_schema_extra={"key": "opchain.metrics.interval"},
-        description="How often metrics are sent or written while nothing ends; the end of an epoch sends them, too.",
     )
-    openlineage_url: str | None = Field(
+    openlineage_url: str | None = _setting(
+        "opchain.openlineage.url",
         None,
-        json_schema_extra={"key": "opchain.openlineage.url"},
-        description="The server that gets OpenLineage events, or `env`: as OPENLINEAGE_URL and openlineage.yml say.",
+        "The server that gets OpenLineage events, or `env`: as OPENLINEAGE_URL and openlineage.yml say.",
     )
-    openlineage_namespace: str = Field(
+    openlineage_namespace: str = _setting(
+        "opchain.openlineage.namespace",
         "opchain",
-        json_schema_extra={"key": "opchain.openlineage.namespace"},
-        description="The namespace of the job in OpenLineage events.",
+        "The namespace of the job in OpenLineage events.",
     )
-    state_backend: str = Field(
+    state_backend: str = _setting(
+        "state.backend.type",
         "hashmap",
+        "Where keyed state is kept: `hashmap` in memory, `rocksdb` on the disks of the executors, `module.Class` in a backend of your own.",
         pattern=r"^(hashmap|rocksdb|[^\W\d]\w*(\.[^\W\d]\w*)+)$",
-        json_schema_extra={"key": "state.backend.type"},
-        description="Where keyed state is kept: `hashmap` in memory, `rocksdb` on the disks of the executors, `module.Class` in a backend of your own.",
     )
-    state_folders: str | None = Field(
+    state_folders: str | None = _setting(
+        "state.backend.rocksdb.localdir",
         None,
-        json_schema_extra={"key": "state.backend.rocksdb.localdir"},
-        description="Folders for RocksDB on the executors, separated by commas. Not set: Spark's local folders.",
+        "Folders for RocksDB on the executors, separated by commas. Not set: Spark's local folders.",
     )
-    generate_code: bool = Field(
+    generate_code: bool = _setting(
+        "opchain.codegen.enabled",
         True,
-        json_schema_extra={"key": "opchain.codegen.enabled"},
-        description="Whether chains become generated functions. If false, operators are interpreted.",
+        "Whether chains become generated functions. If false, operators are interpreted.",
     )
-    inline_functions: bool = Field(
+    inline_functions: bool = _setting(
+        "opchain.codegen.inline",
         True,
-        json_schema_extra={"key": "opchain.codegen.inline"},
-        description="Whether simple lambdas are inlined into the generated code.",
+        "Whether simple lambdas are inlined into the generated code.",
     )
-    rules_left_out: str = Field(
+    rules_left_out: str = _setting(
+        "opchain.codegen.without",
         "",
-        json_schema_extra={"key": "opchain.codegen.without"},
-        description="Rewrite rules that generated code does without, separated by commas. `opchain code --help` lists them.",
+        "Rewrite rules that generated code does without, separated by commas. `opchain code --help` lists them.",
     )
-    batch_size: int = Field(
+    batch_size: int = _setting(
+        "opchain.batch-size",
         4096,
+        "The number of records that a generated function processes per call.",
         ge=1,
-        json_schema_extra={"key": "opchain.batch-size"},
-        description="The number of records that a generated function processes per call.",
     )
-    python_files: str | None = Field(
-        None,
-        json_schema_extra={"key": "python.files"},
-        description="Python files for the executors, separated by commas.",
+    python_files: str | None = _setting(
+        "python.files", None, "Python files for the executors, separated by commas."
     )
-    python_archives: str | None = Field(
+    python_archives: str | None = _setting(
+        "python.archives",
         None,
-        json_schema_extra={"key": "python.archives"},
-        description="Archives for the executors, as `path` or `path#folder`, separated by commas.",
+        "Archives for the executors, as `path` or `path#folder`, separated by commas.",
     )
-    python_requirements: str | None = Field(
+    python_requirements: str | None = _setting(
+        "python.requirements",
         None,
-        json_schema_extra={"key": "python.requirements"},
-        description="The path of a requirements.txt, optionally with `#folder` of downloaded packages.",
+        "The path of a requirements.txt, optionally with `#folder` of downloaded packages.",
     )
-    python_executable: str | None = Field(
-        None,
-        json_schema_extra={"key": "python.executable"},
-        description="The Python interpreter of the executors.",
+    python_executable: str | None = _setting(
+        "python.executable", None, "The Python interpreter of the executors."
     )
-    jars: str | None = Field(
-        None,
-        json_schema_extra={"key": "pipeline.jars"},
-        description="URLs of jars, separated by semicolons.",
-    )
-    classpaths: str | None = Field(
-        None,
-        json_schema_extra={"key": "pipeline.classpaths"},
-        description="URLs for the class path, separated by semicolons.",
+    jars: str | None = _setting("pipeline.jars", None, "URLs of jars, separated by semicolons.")
+    classpaths: str | None = _setting(
+        "pipeline.classpaths", None, "URLs for the class path, separated by semicolons."
     )
     job_parameters: dict[str, Any] = Field(
         default_factory=dict,
@@ -408,9 +377,9 @@ class JobSettings(BaseModel):
         "`never`), `buffer-timeout` and `slot-sharing-group`. They replace what the program sets. The option "
         "`--set OPERATOR.SETTING=VALUE` of the commands does the same.",
     )
-    generic_types: bool = Field(
+    generic_types: bool = _setting(
+        "pipeline.generic-types",
         True,
-        json_schema_extra={"key": "pipeline.generic-types"},
-        description="Whether records without a declared type may be pickled on their way to another task. If false, such a "
+        "Whether records without a declared type may be pickled on their way to another task. If false, such a "
         "program is refused.",
     )

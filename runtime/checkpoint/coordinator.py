@@ -72,10 +72,9 @@ _SHOWN_TASKS = 10
 
 @dataclass(frozen=True, slots=True)
 class Acknowledgement:
-    """What a task says at the end of an epoch: where its state is, and what its sinks prepared.
+    """What a task sends at the end of an epoch: where its state is, and the committables of its sinks.
 
-    `rest` is what the task wants back and nobody else looks into. `recorded` is what the epoch was, where epochs
-    are recorded.
+    `rest` is further data that only the task reads. `recorded` describes the epoch, if epochs are recorded.
     """
 
     task: int
@@ -88,12 +87,12 @@ class Acknowledgement:
 
 
 class PendingCheckpoint:
-    """A checkpoint of which acknowledgements are missing; made by CheckpointCoordinator.begin.
+    """A checkpoint that some tasks have not acknowledged yet; made by CheckpointCoordinator.begin.
 
     Attributes:
         epoch: Its number.
         timestamp_ms: When it was begun.
-        acknowledged: What there is so far, by task.
+        acknowledged: The acknowledgements so far, by task.
     """
 
     def __init__(self, epoch: int, timestamp_ms: int, tasks: Iterable[int]) -> None:
@@ -168,7 +167,7 @@ class DeclineReason(Enum):
 
 
 class CheckpointObserver(Protocol):
-    """Hears how checkpoints end. Flink: `CheckpointListener`."""
+    """Is notified when a checkpoint is complete or aborted. Flink: `CheckpointListener`."""
 
     def on_complete(self, metadata: CheckpointMetadata) -> None:
         """A checkpoint is complete."""
@@ -324,7 +323,7 @@ class CheckpointCoordinator:
         return metadata
 
     def abort(self, pending: PendingCheckpoint, reason: DeclineReason, details: str) -> None:
-        """Gives a checkpoint up. Its files stay until a later one is complete: chains may resume from them.
+        """Aborts a checkpoint. Its files stay until a later checkpoint is complete: chains may resume from them.
 
         Args:
             pending: The checkpoint.
@@ -332,7 +331,7 @@ class CheckpointCoordinator:
             details: What failed.
 
         Raises:
-            CheckpointError: More failed in a row than are tolerable.
+            CheckpointError: More checkpoints in a row have failed than are tolerable.
         """
         self._require_pending(pending)
         self._pending = None
@@ -346,7 +345,7 @@ class CheckpointCoordinator:
             )
 
     def sweep(self) -> list[str]:
-        """Removes state files to which nothing refers and nothing will; gives their names."""
+        """Removes state files that no checkpoint refers to and none will; returns their names."""
         self.lease.require()
         return sweep(self._storage)
 
@@ -370,7 +369,7 @@ class CheckpointCoordinator:
         return dropped
 
     def close(self) -> None:
-        """Leaves the place to others."""
+        """Releases the directory for other runs."""
         self.lease.close()
 
     def _require_pending(self, pending: PendingCheckpoint) -> None:
@@ -486,7 +485,7 @@ _ID = re.compile(rb"[0-9a-f]{32}")
 
 
 def lineage_of(storage: CheckpointStorage) -> str:
-    """The id of a directory, which gets one where it has none; whoever calls holds the lease."""
+    """The id of a directory, created if it has none. The caller holds the lease."""
     try:
         return _read(storage)
     except FileNotFoundError:
@@ -518,9 +517,9 @@ def _read(storage: CheckpointStorage) -> str:
 def drop_checkpoint(
     storage: CheckpointStorage, dropped: CheckpointMetadata, kept: Collection[CheckpointMetadata]
 ) -> list[str]:
-    """Removes a checkpoint and the files that no other refers to; gives their names.
+    """Removes a checkpoint and the files that no other checkpoint refers to; returns their names.
 
-    The metadata goes first: a checkpoint is never there without its files.
+    The metadata is removed first, so a checkpoint never exists without its files.
     """
     needed = {name for metadata in kept for name in metadata.all_files}
     for name in file_names(storage, dropped.epoch):  # its own comes last, fences before

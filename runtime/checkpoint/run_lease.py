@@ -185,17 +185,15 @@ class RunLease:
 
 
 def running_run(
-    storage: CheckpointStorage,
-    now_ms: Callable[[], int] = wall_clock_ms,
-    lease_ms: int = LEASE_MS,
+    storage: CheckpointStorage, now_ms: Callable[[], int] = wall_clock_ms
 ) -> Run | None:
-    """The run that has a place and is alive; None if there is none."""
+    """The run that holds a directory and is alive; None if there is none."""
     owner = _owner(storage)
-    return owner if owner is not None and _is_alive(storage, owner, now_ms(), lease_ms) else None
+    return owner if owner is not None and _is_alive(storage, owner, now_ms(), LEASE_MS) else None
 
 
 def machine() -> str:
-    """What tells this machine from others, as far as numbers of processes go: containers have their own."""
+    """An id of this machine and its process namespace: containers number their own processes."""
     parts = [socket.gethostname()]
     with contextlib.suppress(OSError):
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip())
@@ -204,7 +202,7 @@ def machine() -> str:
 
 
 def process_identity(pid: int) -> str:
-    """A process of this machine, with the time of its start where that is known: numbers come again."""
+    """A process of this machine, with its start time if that is known, since process ids are reused."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -76,16 +76,16 @@ def source_input(
     drains: bool = False,
     keeps_event_time: bool = False,
 ) -> SourceInput:
-    """What a source reads in an epoch.
+    """The input of a source in an epoch.
 
     Args:
         operator: The source.
-        chain: What is fed.
+        chain: The chain that receives the records.
         deliveries: What the driver has sent to this subtask, in order.
-        waiter: Waits where the source has nothing yet.
-        is_first: Whether it is the source's first epoch: a bounded one is read now.
-        drains: Whether event time ends behind it.
-        keeps_event_time: Whether event time does not end behind a bounded source.
+        waiter: Waits while the source has no records.
+        is_first: Whether this is the source's first epoch, in which a bounded source is read.
+        drains: Whether event time ends after the input.
+        keeps_event_time: Whether event time does not end after a bounded source.
     """
     if operator.source.is_bounded and is_first:
         return SourceInput(operator.batches(), chain, waiter, ends=lambda: not keeps_event_time)
@@ -190,14 +190,14 @@ class EpochTask(StreamTask):
     def catch_up(
         self, state: TaskState, progress: Sequence[bytes], storage: CheckpointStorage
     ) -> bool:
-        """Takes in what the task did in epochs that ran elsewhere; False where that can't be done.
+        """Applies the changes of epochs in which the task ran elsewhere; returns False if that is not possible.
 
-        What its functions keep in memory beside their state stays as it is.
+        Fields of its functions that are not state keep their values.
 
         Args:
             state: The task's own state at the end of the last of these epochs.
-            progress: The progress of all subtasks then.
-            storage: Where the state is.
+            progress: The progress of all subtasks at that time.
+            storage: The storage of the state.
         """
         if self.state is None or not all(item.can_catch_up for item in self.chain.operators):
             return False
@@ -226,7 +226,7 @@ class EpochTask(StreamTask):
         yield from self._closed_on_failure(self._run(epoch, buffers, storage, attempt_id))
 
     def close(self) -> None:
-        """Closes the operators; what fails is raised."""
+        """Closes the operators; raises the first failure."""
         for error in self._close():
             raise error
 
@@ -253,7 +253,7 @@ class EpochTask(StreamTask):
         self._has_run, self._is_restored = True, False
 
     def _notify(self, epoch: Epoch) -> list[Future[None]]:
-        """An epoch begins where the checkpoint before it is complete."""
+        """Notifies functions of the completed checkpoint when the next epoch begins."""
         notifications = [self.notify_checkpoint_aborted(number) for number in epoch.aborted]
         if not epoch.is_first:
             notifications.append(self.notify_checkpoint_complete(epoch.checkpoint_id - 1))

@@ -34,9 +34,9 @@ class FolderContent(NamedTuple):
 
 
 class FileSystem(ABC):
-    """What sources and sinks need of a place for files. Flink: FileSystem.
+    """The operations that sources and sinks need of a file system. Flink: FileSystem.
 
-    Paths are absolute: those that `qualified_path` gives.
+    Paths are absolute: results of `qualified_path`.
     """
 
     @abstractmethod
@@ -45,7 +45,7 @@ class FileSystem(ABC):
 
     @abstractmethod
     def content(self, folder: str) -> FolderContent | None:
-        """What lies in a folder, as of now; None where there is no such folder."""
+        """The content of a folder as of now; None if there is no such folder."""
 
     @abstractmethod
     def matches(self, pattern: str) -> list[str]:
@@ -65,7 +65,7 @@ class FileSystem(ABC):
 
     @abstractmethod
     def complete(self, stream: BinaryIO) -> None:
-        """Closes what `create` gave; then all of it outlives a crash."""
+        """Closes a file of `create`. Afterwards all of it survives a crash."""
 
     @abstractmethod
     def delete(self, path: str) -> None:
@@ -87,7 +87,7 @@ class FileSystem(ABC):
         """Makes an empty file; nothing happens if there is one."""
 
     def sync_folder(self, folder: str) -> None:
-        """Makes the names in a folder outlive a crash of the machine, where a file system needs that."""
+        """Makes the names in a folder survive a crash of the machine, if the file system needs that."""
 
     def remove_empty_folder(self, path: str) -> None:
         """Removes a folder in which there is nothing, where a file system has such folders."""

@@ -1,4 +1,4 @@
-"""Sources: where records come from, in Flink's split-and-reader shape, written in Python."""
+"""Sources, in the form of Flink's splits and readers, written in Python."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class SourceReaderContext(ABC):
-    """What a source can do in its subtask besides giving records. Flink: SourceReaderContext."""
+    """What a source can use in its subtask, beside returning records. Flink: SourceReaderContext."""
 
     @abstractmethod
     def metric_group(self) -> MetricGroup:
@@ -26,7 +26,7 @@ class SourceReaderContext(ABC):
 
     @abstractmethod
     def emit_to(self, tag: OutputTag[Any], value: Any) -> None:
-        """Emits to a side output, which `get_side_output` of the source's stream reads; ours alone."""
+        """Emits to a side output of the stream of the source (`get_side_output`); ours alone."""
 
 
 class Source(ABC, Generic[T]):
@@ -55,9 +55,9 @@ class Source(ABC, Generic[T]):
     splits_end: bool = True
 
     def planned(self, parallelism: int) -> Source[T]:  # noqa: ARG002 - for most no difference
-        """The source that is shipped to the subtasks; called once on the driver when the job starts.
+        """The source that is sent to the subtasks. Called once on the driver, when the job starts.
 
-        A source of files lists them here, so that all subtasks share one view of them.
+        A source of files lists the files here, so that all subtasks share one view.
         """
         return self
 
@@ -70,7 +70,7 @@ class Source(ABC, Generic[T]):
         return self
 
     def split_stage(self, split: Any) -> int:  # noqa: ARG002 - for most no difference
-        """Which of several rounds a split is read in: a subtask begins with a round when those before are over."""
+        """The round in which a split is read. A subtask begins a round when the previous one is finished."""
         return 0
 
     def split_name(self, split: Any) -> str | None:  # noqa: ARG002 - for most no difference
@@ -78,9 +78,9 @@ class Source(ABC, Generic[T]):
         return None
 
     def split_after(self, split: Any, records: int) -> Any | None:  # noqa: ARG002 - for most no difference
-        """The rest of a split of which so many records were read, for a reader that was closed meanwhile.
+        """The rest of a split after a number of records, for a reader that was closed in between.
 
-        None if the source can't say: then the reader stays open.
+        None if the source cannot provide this: then the reader stays open.
         """
         return None
 
@@ -88,7 +88,7 @@ class Source(ABC, Generic[T]):
         """Called once in each subtask, before `read`."""
 
     def get_produced_type(self) -> TypeInformation[Any] | None:
-        """The records' type; None where they are of any."""
+        """The records' type; None for records of any type."""
         return None
 
     @abstractmethod
@@ -112,7 +112,7 @@ class Source(ABC, Generic[T]):
 
     @property
     def has_ended(self) -> bool:
-        """In a task of an unbounded job: whether the deliveries so far have said that nothing follows."""
+        """In a task of an unbounded job: whether the deliveries so far said that no more will follow."""
         return False
 
     def close(self) -> None:

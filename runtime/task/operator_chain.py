@@ -113,7 +113,7 @@ class OperatorChain:
             bind_generated_code(self)
 
     def open(self) -> None:
-        """Opens the operators, tail first, so that nobody emits into an unopened one."""
+        """Opens the operators from tail to head, so that no operator emits into one that is not open."""
         for operator in reversed(self.operators):
             operator.open()
 
@@ -134,13 +134,13 @@ class OperatorChain:
         self.end_output()
 
     def end_output(self) -> None:
-        """Hands over all that was emitted, also by mail behind the end of the operators."""
+        """Sends everything that was emitted, including results of mail after the operators have finished."""
         self.flush()
         for pending in self.pending:
             pending.finish()
 
     def prepare_snapshot(self, checkpoint_id: int) -> None:
-        """Has every operator emit what is not to be part of a checkpoint, head first."""
+        """Makes every operator emit results that are not part of a checkpoint, from head to tail."""
         for operator in self.operators:
             operator.prepare_snapshot(checkpoint_id)
             self.flush()
@@ -170,7 +170,7 @@ class OperatorChain:
             raise failure
 
     def flush(self) -> None:
-        """Hands over what the operators emitted: after each batch, and before a watermark leaves."""
+        """Sends what the operators emitted: after each batch, and before a watermark."""
         for pending in self._gathering:  # head first: what one lets go may gather again
             pending.flush()
         for pending in self.pending:
@@ -226,7 +226,7 @@ class OperatorChain:
         self.flush()
 
     def on_batch_end(self) -> None:
-        """Hands over the batch, and lets operators emit periodic watermarks."""
+        """Sends the batch, and lets operators emit periodic watermarks."""
         self.flush()
         for operator in self.operators:
             operator.on_batch_end()

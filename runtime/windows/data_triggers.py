@@ -18,7 +18,7 @@ from opchain.runtime.functions.window import Window
 from opchain.runtime.time import millis_of
 from opchain.runtime.types.type_variables import T
 from opchain.runtime.types.types import Types
-from opchain.runtime.windows.triggers import Trigger, TriggerResult, TriggerWithoutTimers
+from opchain.runtime.windows.triggers import ContinuingTrigger, Trigger, TriggerResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from opchain.runtime.types.type_information import TypeInformation
 
 
-class CountTrigger(TriggerWithoutTimers[Any, Window]):
+class CountTrigger(ContinuingTrigger[Any, Window]):
     """Fires with every so many elements, and counts from 0 again.
 
     Args:
@@ -71,7 +71,7 @@ class CountTrigger(TriggerWithoutTimers[Any, Window]):
         ctx.get_partitioned_state(self._count).clear()
 
 
-class DeltaTrigger(TriggerWithoutTimers[T, Window]):
+class DeltaTrigger(ContinuingTrigger[T, Window]):
     """Fires with an element that is further than a threshold from the last one that fired.
 
     The first element of a window fires nothing; it is what the next ones are measured from. Windows

@@ -22,10 +22,10 @@ from opchain.runtime.functions.window import (
 from opchain.runtime.types.types import Types
 from opchain.runtime.windows.assigners import WindowAssigner
 from opchain.runtime.windows.data_triggers import CountTrigger, PurgingTrigger
-from opchain.runtime.windows.triggers import Trigger, TriggerResult, TriggerWithoutTimers
+from opchain.runtime.windows.triggers import ContinuingTrigger, Trigger, TriggerResult
 
 
-class NeverTrigger(TriggerWithoutTimers[Any, Window]):
+class NeverTrigger(ContinuingTrigger[Any, Window]):
     """Never fires."""
 
     def on_element(

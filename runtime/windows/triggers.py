@@ -141,8 +141,8 @@ class Trigger(ABC, Generic[T_contra, W_contra]):
         return f"{type(self).__name__}()"
 
 
-class TriggerWithoutTimers(Trigger[T_contra, W_contra]):
-    """A trigger that registers no timers: it continues when one of other code in the window fires."""
+class ContinuingTrigger(Trigger[T_contra, W_contra]):
+    """A trigger that continues when a timer fires. Subclasses override the method of the clock that they follow."""
 
     def on_processing_time(
         self, time: int, window: W_contra, ctx: Trigger.TriggerContext
@@ -157,7 +157,7 @@ class TriggerWithoutTimers(Trigger[T_contra, W_contra]):
         return TriggerResult.CONTINUE
 
 
-class EventTimeTrigger(Trigger[Any, Window]):
+class EventTimeTrigger(ContinuingTrigger[Any, Window]):
     """Fires when the watermark passes the end of the window, and then for each late element."""
 
     @staticmethod
@@ -172,12 +172,6 @@ class EventTimeTrigger(Trigger[Any, Window]):
         if window.max_timestamp() <= ctx.get_current_watermark():
             return TriggerResult.FIRE
         ctx.register_event_time_timer(window.max_timestamp())
-        return TriggerResult.CONTINUE
-
-    def on_processing_time(
-        self, time: int, window: Window, ctx: Trigger.TriggerContext
-    ) -> TriggerResult:
-        """Goes on."""
         return TriggerResult.CONTINUE
 
     def on_event_time(
@@ -200,7 +194,7 @@ class EventTimeTrigger(Trigger[Any, Window]):
         ctx.delete_event_time_timer(window.max_timestamp())
 
 
-class ProcessingTimeTrigger(Trigger[Any, Window]):
+class ProcessingTimeTrigger(ContinuingTrigger[Any, Window]):
     """Fires when the machine's time passes the end of the window."""
 
     @staticmethod
@@ -221,12 +215,6 @@ class ProcessingTimeTrigger(Trigger[Any, Window]):
         """Fires."""
         return TriggerResult.FIRE
 
-    def on_event_time(
-        self, time: int, window: Window, ctx: Trigger.TriggerContext
-    ) -> TriggerResult:
-        """Goes on."""
-        return TriggerResult.CONTINUE
-
     def can_merge(self) -> bool:
         """It can."""
         return True
@@ -241,7 +229,7 @@ class ProcessingTimeTrigger(Trigger[Any, Window]):
         ctx.delete_processing_time_timer(window.max_timestamp())
 
 
-class _ContinuousTrigger(Trigger[Any, Window]):
+class _ContinuousTrigger(ContinuingTrigger[Any, Window]):
     """Fires at every multiple of an interval, and at the end of the window.
 
     The next time to fire is state `fire-time`; where windows merge, the earliest one counts.
@@ -333,12 +321,6 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger):
         self._start(timestamp, window, ctx)
         return TriggerResult.CONTINUE
 
-    def on_processing_time(
-        self, time: int, window: Window, ctx: Trigger.TriggerContext
-    ) -> TriggerResult:
-        """Goes on."""
-        return TriggerResult.CONTINUE
-
     def on_event_time(
         self, time: int, window: Window, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
@@ -372,12 +354,6 @@ class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
     ) -> TriggerResult:
         """Fires at the time it waits for, and at the end of the window."""
         return self._on_time(time, window, ctx)
-
-    def on_event_time(
-        self, time: int, window: Window, ctx: Trigger.TriggerContext
-    ) -> TriggerResult:
-        """Goes on."""
-        return TriggerResult.CONTINUE
 
     def _register(self, ctx: Trigger.TriggerContext, time: int) -> None:
         ctx.register_processing_time_timer(time)

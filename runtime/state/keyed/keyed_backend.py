@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 
 class _Void:
-    """The namespace of state that has none; its own class, so that it equals nothing else."""
+    """The namespace of state without namespaces. It has its own class, so it equals nothing else."""
 
     def __repr__(self) -> str:
         return "VOID"
@@ -130,11 +130,11 @@ class KeyedStateBackend(KeyedStateStore):
 
     @abstractmethod
     def clear_current_key(self) -> None:
-        """Leaves no current key: from now on state can't be used."""
+        """Removes the current key. State cannot be used until another key is selected."""
 
     @abstractmethod
     def on_key_selected(self, listener: Callable[[], None]) -> None:
-        """Has a function called whenever a key is selected. Flink: `KeySelectionListener`."""
+        """Registers a function that is called whenever a key is selected. Flink: `KeySelectionListener`."""
 
     @abstractmethod
     def end_each_key(self, end: Callable[[], None]) -> None:
@@ -167,11 +167,11 @@ class KeyedStateBackend(KeyedStateStore):
         touches: bool = False,  # noqa: ARG002
         sets_keys: bool = False,  # noqa: ARG002
     ) -> MutableMapping[Any, Any] | None:
-        """The dictionary from state keys to contents of a "value", "list" or "map" state, for who needs nothing else.
+        """The dictionary from state keys to contents of a "value", "list" or "map" state, for look-ups.
 
-        None where a call of the state does more than look something up: with a time to live, on disk, where writes are
-        checked by another type than `declared`; while changes are tracked, unless the caller `touches` all keys itself;
-        while the end of each key is awaited, unless it `sets_keys` when they change.
+        None if a call of the state does more than a look-up: with a time to live; on disk; if writes are checked by
+        another type than `declared`; while changes are tracked, unless the caller `touches` all keys itself; while the
+        end of each key is awaited, unless the caller `sets_keys` when they change.
         """
         return None
 
@@ -181,15 +181,15 @@ class KeyedStateBackend(KeyedStateStore):
 
     @abstractmethod
     def namespaces(self, name: str) -> list[Any]:
-        """The namespaces in which a state holds something, VOID included, in the order of their making."""
+        """The namespaces in which a state has entries, VOID included, in the order of their creation."""
 
     @abstractmethod
     def leave(self, name: str, namespace: Any) -> None:
-        """Forgets the table of a namespace that an operator has left empty."""
+        """Drops the table of a namespace that an operator has emptied."""
 
     @abstractmethod
     def keys(self, name: str, namespace: Any = VOID) -> Iterator[Any]:
-        """The keys that have this state, in the order in which they got it."""
+        """The keys that have this state, in the order in which they were added."""
 
     @abstractmethod
     def apply_to_all_keys(
@@ -206,26 +206,26 @@ class KeyedStateBackend(KeyedStateStore):
 
     @abstractmethod
     def clear_all(self) -> None:
-        """Forgets everything of every key."""
+        """Drops all state of all keys."""
 
     @abstractmethod
     def entry_count(self) -> int:
-        """How many (state, key, namespace) hold something. Flink: `numKeyValueStateEntries`."""
+        """How many (state, key, namespace) have contents. Flink: `numKeyValueStateEntries`."""
 
     @abstractmethod
     def close(self) -> None:
-        """Gives back what is not memory: files. Nothing can be asked for afterwards."""
+        """Releases resources other than memory, such as files. The backend cannot be used afterwards."""
 
     @abstractmethod
     def snapshot(self) -> dict[int, bytes]:
-        """Everything, by key group; key groups without state are left out."""
+        """The whole state, by key group. Key groups without state are left out."""
 
     @abstractmethod
     def restore(self, snapshots: Iterable[Mapping[int, bytes]]) -> None:
-        """Takes in snapshots; other key groups than this subtask's are passed by.
+        """Restores snapshots. Key groups of other subtasks are ignored.
 
         Raises:
-            StateError: A snapshot is not readable, or does not fit the states asked for so far.
+            StateError: A snapshot is not readable, or does not match the states that are registered.
         """
 
     # Changes: see keyed_changes
@@ -266,23 +266,23 @@ class KeyedStateBackend(KeyedStateStore):
 
     @abstractmethod
     def drop(self, name: str, namespace: Any) -> None:
-        """Forgets a namespace of a state with all keys that it holds."""
+        """Drops a namespace of a state, with all of its keys."""
 
     @abstractmethod
     def key_groups_of(self, state_keys: Collection[Any]) -> Iterable[int]:
-        """Key groups that cover some state keys: exactly theirs, or where they are many, all."""
+        """Key groups that cover some state keys: exactly theirs, or all key groups if there are many keys."""
 
     @abstractmethod
     def snapshot_changes(self) -> dict[int, bytes]:
-        """What has changed since the last snapshot of either kind, by key group; then starts again.
+        """The changes since the last snapshot of either kind, by key group. Later changes count from here.
 
         Raises:
-            StateError: Something in a state can't be pickled, or changes are not tracked.
+            StateError: A value cannot be pickled, or changes are not tracked.
         """
 
     @abstractmethod
     def apply_changes(self, changes: Mapping[int, bytes]) -> None:
-        """Takes in what `snapshot_changes` gave, on top of what was restored from before it.
+        """Applies the result of `snapshot_changes` to the state that was restored from earlier snapshots.
 
         Raises:
             StateError: The changes are not readable.

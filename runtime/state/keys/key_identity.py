@@ -57,7 +57,7 @@ _NAN = struct.pack(">d", float("nan"))
 
 
 class TypedKey:
-    """A key that Python's own equality would confuse with others, or that has no hash."""
+    """A key that Python's own equality would confuse with others, or that cannot be hashed."""
 
     __slots__ = ("_hash", "identity", "key")
 
@@ -80,14 +80,14 @@ class TypedKey:
 
 
 def state_key(key: Any) -> Any:
-    """What stands for a key in tables: equal for equal keys only.
+    """The key of a state table that represents a key. It is equal for equal keys only.
 
     >>> state_key("a"), state_key(("a", 1))
     ('a', ('a', 1))
     >>> state_key(True) == state_key(1), state_key(0.0) == state_key(-0.0)
     (False, False)
 
-    An object of another class is the same key when its attributes are.
+    Two objects of another class are the same key if their attributes are equal.
     """
     kind = key.__class__
     if kind in PLAIN_CLASSES:
@@ -109,7 +109,7 @@ _TRUE, _FALSE = TypedKey(True, (bool, True)), TypedKey(False, (bool, False))
 
 
 def key_of(state_key: Any) -> Any:
-    """The key that a state key stands for."""
+    """The key that a state key represents."""
     return state_key.key if state_key.__class__ is TypedKey else state_key
 
 
