@@ -234,7 +234,7 @@ def _report_on(job: JobProgram, run: JobRun, settings: JobSettings, *, is_endles
 
 
 def _warn_of_settings(program: Program, job_name: str, *, is_endless: bool) -> None:
-    """Says which settings of the program do nothing."""
+    """Warns of settings of the program that have no effect."""
     if program.without_effect:
         _LOG.warning(
             "job '%s' has settings without effect: %s",

@@ -78,7 +78,7 @@ class Capture:
     environments: list[tuple[Environment, CallSite]] = field(default_factory=list)
 
     def never_executed(self) -> list[CapturedJob]:
-        """What was drawn and not executed: operators added behind the last `execute()` included."""
+        """The transformations that were not executed, including those after the last `execute()`."""
         drawn = ((env.program(), call_site) for env, call_site in self.environments)
         return [
             CapturedJob(program, "nothing", call_site)
@@ -143,7 +143,7 @@ def watching_environments() -> AbstractContextManager[Capture]:
 
 
 def job_started(name: str, client: JobClient, plan: Plan) -> None:
-    """Tells all who watch, if there are any; called right before the job runs."""
+    """Notifies all watchers; called right before the job runs."""
     for started in _watchers:
         started.append(StartedJob(name, client, plan))
 
@@ -174,7 +174,7 @@ _NO_JOB = JobID("0" * 32)
 
 
 class CapturedJobClient(JobClient):
-    """Lets a program continue after `execute` though nothing ran; see `interception`."""
+    """Lets a captured program continue after `execute`, although nothing has run; see `interception`."""
 
     def get_job_id(self) -> JobID:
         """The id of no job: all zeros."""

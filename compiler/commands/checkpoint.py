@@ -157,7 +157,7 @@ NO = 1
 
 
 def _signature_line(found: Located) -> str:
-    """Who signed a checkpoint; what to think of before one is restored that nobody signed."""
+    """The signature of a checkpoint, and what to consider before restoring an unsigned one."""
     key = found.storage.key
     if key is not None:
         return f"signed by the key {key.identity}\n"
@@ -491,7 +491,7 @@ def bytes_text(size: int) -> str:
 
 
 def _position_lines(source: SourcePosition) -> list[str]:
-    """How far a source was, or when the epoch was; none for a timer that nobody waits for."""
+    """The position of a source, or the time of the epoch; nothing if no timer is waiting."""
     if source.source == BATCH:
         return [f"micro-batch {source.position} of Spark"]
     if source.source == SOURCES:

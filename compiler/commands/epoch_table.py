@@ -153,7 +153,7 @@ def _vertex_row(vertex: VertexProgress, so_far: int) -> tuple[str, ...]:
 
 
 def _watermark(watermark: WatermarkMs) -> str:
-    """As the plan page has it: what looks like a time of our days is shown as one."""
+    """A number as the plan page shows it: as a time, if it looks like a present-day timestamp."""
     if watermark is None:
         return _NONE_YET
     if not isinstance(watermark, int):

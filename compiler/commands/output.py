@@ -54,7 +54,7 @@ def answer(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Tells the user something beside the answer."""
+    """Prints a note for the user to standard error."""
     click.echo(f"opchain: note: {text}", err=True)
 
 

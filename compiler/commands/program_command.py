@@ -133,7 +133,7 @@ def is_saved_plan(file: str) -> bool:
 
 
 def note_unused_options(file: str, request: Request) -> None:
-    """Tells the user that a saved plan takes nothing of what a program takes."""
+    """Notes that a saved plan ignores the options of a program."""
     if is_saved_plan(file) and (request.arguments or request.settings or request.job is not None):
         note(
             f"{file} is a saved plan, of one job as it was: ARGUMENTS, -D and --job change nothing"

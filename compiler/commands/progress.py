@@ -122,7 +122,7 @@ class _AboveArea:
 
 
 def _keep_sparks_bar_away(environment: MutableMapping[str, str]) -> None:
-    """Lets a session that is made from now on draw no bar of its own, unless the user wants one."""
+    """Turns off Spark's own progress bar in new sessions, unless the user has turned it on."""
     arguments = environment.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
     if _SPARKS_BAR not in arguments:
         environment["PYSPARK_SUBMIT_ARGS"] = f"--conf {_SPARKS_BAR}=false {arguments}"
@@ -434,7 +434,7 @@ def _watch(jobs: Sequence[StartedJob], display: Display, ended: threading.Event)
 def _tell(
     jobs: Sequence[StartedJob], display: Display, begun: dict[int, float] | None = None
 ) -> None:
-    """Tells the display about the job that was started last."""
+    """Passes the job that was started last to the display."""
     run = jobs[-1].client if jobs else None
     if not isinstance(run, JobRun):
         return

@@ -163,7 +163,7 @@ def _is_finished(job: StartedJob) -> bool:
 
 
 def _metrics_of(job: StartedJob) -> JobMetrics | None:
-    """What a job has counted: all of it, or what it had when it was stopped; None where nobody knows."""
+    """The metrics of a job, or those at the time it was stopped; None if they are unknown."""
     if _is_finished(job):
         return job.client.get_job_execution_result().result().metrics
     history = job.client.history if isinstance(job.client, JobRun) else None

@@ -427,7 +427,7 @@ def _py_file(path: str, folder: Path) -> str:
 
 
 def _become(command: list[str]) -> None:
-    """Goes on as another program, so that signals and the exit code are its own."""
+    """Replaces this process by another program, which then receives signals and sets the exit code."""
     sys.stdout.flush()
     sys.stderr.flush()
     try:

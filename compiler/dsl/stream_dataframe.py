@@ -123,7 +123,7 @@ def _end(stream: Stream[Any], sink: ColumnFileSink | DataFrameSink) -> SinkTrans
 
 
 def _folder(source: Transformation, path: str | None, checkpoints: str | None) -> str:
-    """Where the files are; empty for a folder that goes with this process."""
+    """The folder of the files; empty for a temporary folder of this process."""
     if path is not None:
         return qualified_path(checked(path, str, _CALL, "the path"))
     if checkpoints is None:

@@ -115,7 +115,7 @@ _DESCRIBE = {"TREE": _tree_description, "CASCADING": _cascading_description}
 
 
 def _children(vertex: JobVertex) -> dict[int, Sequence[ChainedOperator]]:
-    """Who is chained behind whom; operators come depth first, so siblings are in order."""
+    """The chained operators of each operator. Operators come depth first, so siblings are in order."""
     children: dict[int, list[ChainedOperator]] = {
         operator.node.id: [] for operator in vertex.operators
     }

@@ -113,7 +113,7 @@ class CheckpointConfig(OldCheckpointConfig):
         return self.get_checkpoint_interval() > 0
 
     def disable_checkpointing(self) -> None:
-        """Forgets the interval. Java only in Flink."""
+        """Removes the interval. In Flink only Java has this method."""
         self._configuration.remove_config(options.INTERVAL.key)
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
@@ -190,7 +190,7 @@ class CheckpointConfig(OldCheckpointConfig):
     def set_fail_on_checkpointing_errors(
         self, fail_on_checkpointing_errors: bool
     ) -> CheckpointConfig:
-        """Lets the first failed checkpoint fail the job, or none."""
+        """Sets whether the first failed checkpoint fails the job, or none does."""
         return self.set_tolerable_checkpoint_failure_number(
             0 if fail_on_checkpointing_errors else _ANY_NUMBER_OF_FAILURES
         )

@@ -178,7 +178,7 @@ class ExecutionConfig(OldExecutionConfig):
         return self._read(options.FORCE_KRYO)
 
     def enable_generic_types(self) -> ExecutionConfig:
-        """Lets records be of any class that can be pickled."""
+        """Allows records of any class that can be pickled."""
         return self._write(options.GENERIC_TYPES, True)
 
     def disable_generic_types(self) -> ExecutionConfig:

@@ -113,7 +113,7 @@ _MAPS = (
     *("gs.", "kubernetes.", "metrics.reporter.", "metrics.scope.", "s3.", "security.", "traces."),
     *("yarn.", "pipeline.global-job-parameters."),
 )
-"""How keys begin behind which any name may stand."""
+"""Prefixes of keys that end in any name."""
 
 _NEARLY_THE_SAME = 0.85
 """How like a known key a key of a program must be to be taken for a slip; from 0 to 1."""

@@ -554,7 +554,7 @@ def printers(columns: Sequence[Column]) -> list[Callable[[Any], str]]:
 
 
 def _iso(value: Any) -> str:
-    """As Java prints a LocalDateTime."""
+    """The text of Java's LocalDateTime."""
     if value is None:
         return "null"
     text: str = value.replace(tzinfo=None).isoformat(

@@ -120,7 +120,7 @@ class StreamTableEnvironment:
     create_view = create_temporary_view
 
     def drop_temporary_table(self, table_path: str) -> bool:
-        """Forgets a table or a view; False where there is none."""
+        """Drops a table or a view; False if it does not exist."""
         return self._tables.pop(table_path, None) is not None
 
     drop_temporary_view = drop_table = drop_view = drop_temporary_table
@@ -681,7 +681,7 @@ def _selected(
 
 
 def _distinct(selected: Sequence[tuple[str, Typed]]) -> list[tuple[str, Typed]]:
-    """As in Flink, a name that comes a second time gets a number."""
+    """Appends a number to repeated names, as Flink does."""
     used: set[str] = set()
     found = []
     for name, typed in selected:

@@ -251,7 +251,7 @@ class TableDescriptor:
             )
 
         def comment(self, comment: str) -> TableDescriptor.Builder:
-            """Says what the table is for."""
+            """Sets the comment of the table."""
             self._descriptor = replace(self._descriptor, comment=comment)
             return self
 

@@ -35,7 +35,7 @@ class CheckpointKey:
 
     secret: bytes = field(repr=False)
     identity: str
-    """Tells keys apart in messages, and does not give the key away."""
+    """A fingerprint that identifies the key in messages without revealing it."""
 
     @classmethod
     def of(cls, content: bytes) -> CheckpointKey:

@@ -133,7 +133,7 @@ def dropped_checkpoints(storage: CheckpointStorage, last: int) -> list[Checkpoin
 
 
 def forget_replaced(storage: CheckpointStorage, epoch: int) -> None:
-    """Says that the epoch of a checkpoint that was dropped has a checkpoint again."""
+    """Removes the note of a dropped checkpoint, after its epoch has completed a new one."""
     storage.delete(_replaced_name(epoch))
 
 

@@ -128,7 +128,7 @@ def _request(storage: CheckpointStorage, request_id: str, values: dict[str, Any]
 def answer_request(
     storage: CheckpointStorage, request_id: str, path: str | None = None, error: str | None = None
 ) -> None:
-    """Says what came of a request."""
+    """Writes the answer to a request."""
     answer = {"request_id": request_id, "path": path, "error": error}
     with suppress(FileExistsError):
         storage.publish(_name(request_id, "answer"), _signed(storage, answer, "answer"))

@@ -133,7 +133,7 @@ def source_places(
 def _matched(
     stored_ids: Sequence[Any], sources: Sequence[ProgramOperator]
 ) -> tuple[list[ProgramOperator | None], list[ProgramOperator]]:
-    """Who has each of some ids, None where nobody has; and who has none of them."""
+    """The source that has each of some ids, or None; and the sources that have none of the ids."""
     found: list[ProgramOperator | None] = [None] * len(stored_ids)
     left = list(sources)
     for is_named in (True, False):

@@ -55,7 +55,7 @@ class MemorySize:
 
     @staticmethod
     def of_mebi_bytes(mebi_bytes: int) -> MemorySize:
-        """That many times 1,048,576 bytes."""
+        """A size in mebibytes (1,048,576 bytes)."""
         _require_int("MemorySize.of_mebi_bytes()", mebi_bytes)
         return MemorySize(mebi_bytes * _MEBI)
 
@@ -150,7 +150,7 @@ class ConfigOption(Generic[T]):
         return self.default is not None
 
     def with_fallback_keys(self, *keys: str) -> ConfigOption[T]:
-        """The same option, also known by these keys; those already there come first."""
+        """The same option with further fallback keys, after those that it has."""
         return replace(self, fallback_keys=(*self.fallback_keys, *keys))
 
 

@@ -135,7 +135,7 @@ class RateLimiterStrategy:
 
     @staticmethod
     def no_op() -> RateLimiterStrategy:
-        """As fast as it goes."""
+        """No limit."""
         return RateLimiterStrategy()
 
     @staticmethod
@@ -220,7 +220,7 @@ class DataGeneratorSource(UnboundedSource[T]):
         return 0, now_ms
 
     def latest_position(self, start: Sequence[int], now_ms: int) -> tuple[int, int]:
-        """As far as the rate has it by now."""
+        """The position that the rate allows by now."""
         index, met_ms = start
         rate = self.records_per_second
         if rate is None:

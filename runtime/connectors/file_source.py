@@ -166,7 +166,7 @@ class FileSource(Source[T]):
             raise
 
     def get_produced_type(self) -> TypeInformation[Any] | None:
-        """As the format says."""
+        """The type that the format produces."""
         return self.file_format.get_produced_type()
 
 

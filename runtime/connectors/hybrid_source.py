@@ -55,11 +55,11 @@ class HybridSource(Source[Any]):
         return HybridSourceBuilder(first_source)
 
     def planned(self, parallelism: int) -> HybridSource:
-        """The same chain of sources that know what there is to read."""
+        """The same chain, with each source planned."""
         return self._of(*(source.planned(parallelism) for source in self.sources))
 
     def uncut(self) -> HybridSource:
-        """The same chain of sources that cut no files."""
+        """The same chain, with sources that do not divide files."""
         return self._of(*(source.uncut() for source in self.sources))
 
     def _of(self, *sources: Source[Any]) -> HybridSource:
@@ -68,7 +68,7 @@ class HybridSource(Source[Any]):
         return other
 
     def splits(self, parallelism: int) -> list[list[HybridSplit]]:
-        """Those of all sources, one source after the other."""
+        """The splits of all sources, one source after the other."""
         dealt = [source.splits(parallelism) for source in self.sources]
         return [
             [
@@ -89,7 +89,7 @@ class HybridSource(Source[Any]):
         return None if name is None else f"source {split.stage}: {name}"
 
     def split_after(self, split: HybridSplit, records: int) -> HybridSplit | None:
-        """As its source says."""
+        """The rest of the split, from its source."""
         rest = self.sources[split.stage].split_after(split.split, records)
         return None if rest is None else HybridSplit(split.stage, rest)
 
@@ -109,7 +109,7 @@ class HybridSource(Source[Any]):
                 yield batch
 
     def get_produced_type(self) -> TypeInformation[Any] | None:
-        """That of the first source that has one."""
+        """The type of the first source that has one."""
         types = (source.get_produced_type() for source in self.sources)
         return next((found for found in types if found is not None), None)
 

@@ -84,7 +84,7 @@ class WatchedFileSource(UnboundedSource[Any]):
         self.files.open(context)
 
     def get_produced_type(self) -> TypeInformation[Any] | None:
-        """As the format says."""
+        """The type that the format produces."""
         return self.files.get_produced_type()
 
     # Positions

@@ -110,7 +110,7 @@ class SourcePositions:
         return found
 
     def splits(self, start: Offset, end: Offset) -> Iterator[tuple[int, int, bytes]]:
-        """What lies between two offsets: the number of the source, the subtask, and a pickled split for it."""
+        """The input between two offsets: the number of the source, the subtask, and a pickled split for it."""
         for place, (number, source, parallelism) in enumerate(self._sources):
             first, last = start[POSITIONS][place], end[POSITIONS][place]
             if first != last:

@@ -63,7 +63,7 @@ class PhaseClock:
         self.durations_ms: dict[str, float] = {}
 
     def begin_epoch(self) -> None:
-        """Forgets the phases of the epoch before; time since its last one belongs to the next that ends."""
+        """Drops the phases of the previous epoch. The time since its last phase counts for the next phase that ends."""
         self.durations_ms = {}
 
     def ends(self, phase: str) -> None:
@@ -488,12 +488,12 @@ class EpochHistory:
         return metrics_so_far(self._job, tasks | now)
 
     def listen(self, listener: EpochListener) -> None:
-        """Lets somebody hear of each epoch from the next one on."""
+        """Adds a listener, which is called after each later epoch."""
         with self._lock:
             self._listeners.append(listener)
 
     def add(self, progress: EpochProgress, outcome: JobOutcome) -> None:
-        """Takes in an epoch that is over, and tells the listeners."""
+        """Adds a finished epoch, and calls the listeners."""
         tasks = {task: report.metrics for task, report in outcome.reports.items()}
         with self._lock:
             self._recent.append(progress)

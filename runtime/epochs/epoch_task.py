@@ -452,7 +452,7 @@ class _TurnsOfEpoch:
         self._suspension: Suspension | None = None
 
     def begin(self, trigger: Callable[[], Future[None]]) -> None:
-        """Lets input be read again; `trigger` takes the checkpoint behind it."""
+        """Starts reading input again; `trigger` takes the checkpoint after it."""
         self._trigger = trigger
         if self._suspension is not None:
             self._suspension.resume()

@@ -107,7 +107,7 @@ _runs: dict[str, LiveTasks] = {}
 
 
 def live_tasks(run_id: str) -> LiveTasks:
-    """Those of a run, or of a restart within one; the tasks of others, which must have ended, are closed."""
+    """The tasks of a run, or of a restart within it. Tasks of other runs, which must have ended, are closed."""
     found = _runs.get(run_id)
     if found is None:
         others = list(_runs.values())

@@ -179,7 +179,7 @@ class _Digest:
         self._times = hashlib.blake2b(digest_size=16)
 
     def add(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
-        """Takes in a batch; where batches end makes no difference: a latency marker may cut one short."""
+        """Adds a batch. The ends of batches make no difference, because a latency marker may end one early."""
         self._records += len(values)
         update = self._hash.update
         for value in values:

@@ -28,7 +28,7 @@ class FileRange(NamedTuple):
     skip: int = 0
 
     def after(self, records: int) -> FileRange:
-        """The same range when so many more records of it were read."""
+        """The same range, after a further number of its records was read."""
         return self._replace(skip=self.skip + records)
 
 

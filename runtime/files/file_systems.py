@@ -27,7 +27,7 @@ class FileStatus(NamedTuple):
 
 
 class FolderContent(NamedTuple):
-    """What lies directly in a folder; both sorted by path."""
+    """The files and folders directly in a folder; both sorted by path."""
 
     files: list[FileStatus]
     folders: list[str]
@@ -163,7 +163,7 @@ class LocalFileSystem(FileSystem):
         return FileStatus(path, os.path.getsize(path)) if is_file else None  # noqa: PTH202
 
     def content(self, folder: str) -> FolderContent | None:
-        """What lies in a folder."""
+        """The content of a folder."""
         if not os.path.isdir(folder):  # noqa: PTH112
             return None
         files: list[FileStatus] = []
@@ -282,7 +282,7 @@ class FsspecFileSystem(FileSystem):
         return FileStatus(path, self._fs.size(path))
 
     def content(self, folder: str) -> FolderContent | None:
-        """What lies in a folder, without what an earlier look has found."""
+        """The content of a folder, listed again and not from a cache."""
         self._fs.invalidate_cache()
         if not self._fs.isdir(folder):
             return None

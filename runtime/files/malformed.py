@@ -1,4 +1,4 @@
-"""What becomes of text that is not a record: it fails the job, is counted, or goes to a side output."""
+"""Policies for text that is not a record: fail the job, count it, or send it to a side output."""
 
 from __future__ import annotations
 

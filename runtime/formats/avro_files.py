@@ -391,7 +391,7 @@ def _read_header(fastavro: Any, file: BinaryIO) -> _Header:
 
 
 def _block_behind(file: BinaryIO, header: _Header, position: int) -> int:
-    """Where the block begins before which a marker lies that begins here or later; else the end."""
+    """The start of the first block whose sync marker begins at this position or later; else the end."""
     first = len(header.data) - _MARKER_SIZE
     if position <= first:
         return len(header.data)

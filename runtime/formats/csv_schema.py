@@ -200,7 +200,7 @@ class CsvSchemaBuilder:
         return self._set(quote_char=_one_character(char, "quote char"))
 
     def set_skip_first_data_row(self, skip: bool = True) -> CsvSchemaBuilder:
-        """Whether the first line (the first one behind the header) is skipped."""
+        """Whether the first line (the first one after the header) is skipped."""
         return self._set(skip_first_data_row=skip)
 
     def set_strict_headers(self, strict: bool = True) -> CsvSchemaBuilder:

@@ -131,7 +131,7 @@ class CsvRowDeserializationSchema(DeserializationSchema["Row"]):
         return found
 
     def get_produced_type(self) -> RowTypeInfo:
-        """As given."""
+        """The declared type."""
         return self.schema.row_type
 
     class Builder:

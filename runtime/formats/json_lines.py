@@ -68,7 +68,7 @@ class JsonRowDeserializationSchema(DeserializationSchema["Row"]):
         return found
 
     def get_produced_type(self) -> RowTypeInfo:
-        """As given."""
+        """The declared type."""
         return self.row_type
 
     class Builder:
@@ -196,7 +196,7 @@ class JsonReaderFormat(LineRecordsFormat[Any]):
         return JsonReaderFormat(self.record_type, needs_all_fields=True)
 
     def get_produced_type(self) -> TypeInformation[Any] | None:
-        """As given."""
+        """The declared type."""
         return self.record_type
 
     def decoder(self) -> Decode:

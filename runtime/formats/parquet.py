@@ -222,7 +222,7 @@ class ParquetColumnarRowInputFormat(BulkFormat[Row]):
         return True
 
     def get_produced_type(self) -> TypeInformation[Any] | None:
-        """As given."""
+        """The declared type."""
         return self.row_type
 
     def read(

@@ -78,7 +78,7 @@ class RuntimeContext(KeyedStateStore):
         """The metric group of this operator and subtask: counters, gauges, meters, histograms."""
 
     def get_metric_group(self) -> MetricGroup:
-        """The same as `get_metrics_group`: Flink's spelling beside PyFlink's."""
+        """`get_metrics_group` under its name in Java."""
         return self.get_metrics_group()
 
     @abstractmethod

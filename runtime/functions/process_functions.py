@@ -54,11 +54,11 @@ class TimerService(ABC):
 
     @abstractmethod
     def delete_processing_time_timer(self, timestamp: int) -> None:
-        """Takes back a timer of the current key; nothing happens where there is none."""
+        """Deletes a timer of the current key, if it exists."""
 
     @abstractmethod
     def delete_event_time_timer(self, timestamp: int) -> None:
-        """Takes back a timer of the current key; nothing happens where there is none."""
+        """Deletes a timer of the current key, if it exists."""
 
 
 def has_on_timer(function: Any) -> bool:
@@ -240,7 +240,7 @@ class BroadcastProcessFunction(
     def process_broadcast_element(
         self, value: IN2_contra, ctx: BroadcastProcessFunction.Context
     ) -> Emitted[OUT_co]:
-        """Takes in a broadcast record, usually into the broadcast state."""
+        """Processes a broadcast record: usually adds it to the broadcast state."""
 
 
 class KeyedBroadcastProcessFunction(
@@ -291,7 +291,7 @@ class KeyedBroadcastProcessFunction(
     def process_broadcast_element(
         self, value: IN2_contra, ctx: KeyedBroadcastProcessFunction.Context
     ) -> Emitted[OUT_co]:
-        """Takes in a broadcast record, usually into the broadcast state."""
+        """Processes a broadcast record: usually adds it to the broadcast state."""
 
     def on_timer(
         self, timestamp: int, ctx: KeyedBroadcastProcessFunction.OnTimerContext[KEY_contra]

@@ -51,7 +51,7 @@ class SourceFunction(Function, Generic[OUT_co]):
 
         @abstractmethod
         def mark_as_temporarily_idle(self) -> None:
-            """Lets downstream continue without this source's watermark, until the next record."""
+            """Marks the source idle until its next record: downstream does not wait for its watermark."""
 
         @abstractmethod
         def get_checkpoint_lock(self) -> AbstractContextManager[Any]:

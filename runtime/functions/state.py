@@ -48,7 +48,7 @@ class AppendingState(State, Generic[IN_contra, OUT_co]):
 
     @abstractmethod
     def add(self, value: IN_contra) -> None:
-        """Takes in an element."""
+        """Adds an element."""
 
 
 class MergingState(AppendingState[IN_contra, OUT_co]):
@@ -76,7 +76,7 @@ class ListState(MergingState[T, "Iterable[T]"]):
 
     @abstractmethod
     def add_all(self, values: Iterable[T]) -> None:
-        """Takes in several elements."""
+        """Adds several elements."""
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.get())

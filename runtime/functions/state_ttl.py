@@ -215,7 +215,7 @@ class StateTtlConfig:
         return self.update_type is not StateTtlConfig.UpdateType.Disabled
 
     def get_cleanup_strategies(self) -> StateTtlConfig.CleanupStrategies:
-        """How expired entries are removed that nobody reads."""
+        """How expired entries are removed that are not read again."""
         return self.cleanup_strategies
 
     class Builder:

@@ -241,7 +241,7 @@ class JobControl:
         asked.is_served.set()
 
     def _place(self, request: JobRequest) -> str:
-        """Where a savepoint goes: a folder of its own, which is named by run and checkpoint."""
+        """The folder of a savepoint, named by run and checkpoint."""
         if request.target is not None:
             return request.target
         directory = request.directory or self._default_directory

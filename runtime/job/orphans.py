@@ -67,7 +67,7 @@ def discarded_on_failure(job: JobProgram, lineage: str) -> Iterator[None]:
 
 
 def abort_epoch(job: JobProgram, checkpoint_id: int, failure: BaseException) -> None:
-    """Tells every sink that an epoch failed; what fails in that is noted with the failure."""
+    """Aborts an epoch in every sink. Errors of sinks are added to the failure as notes."""
     _beside(
         failure,
         lambda: each_committer(job, lambda _, committer: committer.abort(checkpoint_id)),

@@ -41,7 +41,7 @@ _LASTING = (
     InternalError,
     MissingLibraryError,
 )
-"""What another attempt would meet again: somebody else has the checkpoints, say. Flink: `NonRecoverableError`."""
+"""Errors that another attempt would raise again, such as a lease of another run. Flink: `NonRecoverableError`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 MOST_WAITING = 16
-"""How many lists of records wait for a reader: of epochs, or of batches. The job waits when nobody reads."""
+"""How many lists of records (one per epoch or batch) wait for a reader. If nobody reads, the job waits."""
 
 NO_LIMIT = 0
 """For as many lists as there are."""
@@ -62,7 +62,7 @@ class CollectedRecords:
             break
 
     def end(self) -> None:
-        """Says that nothing follows."""
+        """Ends the records: none follow."""
         self._ended.set()
 
     def read(self, uid: str) -> Iterator[Any]:

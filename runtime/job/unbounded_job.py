@@ -179,11 +179,11 @@ class UnboundedJob(ABC):
 
     @abstractmethod
     def _stop_epochs(self) -> None:
-        """Has no other epoch begin; any thread may call it."""
+        """Stops after the current epoch; any thread may call it."""
 
     @abstractmethod
     def _begin_epoch_soon(self) -> None:
-        """Lets an epoch begin, though there may be nothing to do; any thread may call it."""
+        """Starts an epoch even without input; any thread may call it."""
 
     def _around_epoch(self) -> AbstractContextManager[object]:
         """What an epoch runs in."""

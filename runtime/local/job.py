@@ -163,7 +163,7 @@ def local_run(
 
 
 def warn_of_many_tasks(job: JobProgram) -> None:
-    """Says that a parallelism of this size is of no use in one process."""
+    """Warns that a parallelism of this size is useless in one process."""
     tasks = sum(vertex.parallelism for vertex in job.vertices)
     if tasks > MANY_TASKS:
         _LOG.warning(

@@ -78,13 +78,13 @@ def _fail(task: StreamTask) -> None:
 
 
 _LOOK_EVERY_S = 1.0
-"""How often somebody looks whether running tasks have dropped late records."""
+"""How often running tasks are checked for dropped late records."""
 
 _FLUSH_AFTER_MS = 100
 """Where no exchange has a buffer timeout: Flink's default."""
 
 ENDING_S = 5.0
-"""How long tasks get to end when the job is stopped; a source that blocks is left behind."""
+"""How long tasks get to end when the job is stopped. A source that blocks is abandoned."""
 
 
 def endless_sources(job: JobProgram) -> list[OperatorProgram]:

@@ -249,7 +249,7 @@ class SteppedClock:
         return self._now_ms
 
     def now_ns(self) -> int:
-        """The same in nanoseconds: the clock to give to a TaskMailbox."""
+        """The time in nanoseconds, for a TaskMailbox."""
         return self._now_ms * 1_000_000
 
     @property

@@ -76,7 +76,7 @@ class KeySample:
         self._groups: Counter[int] = Counter()
 
     def add(self, keys: Sequence[Any]) -> None:
-        """Takes in the keys of a batch."""
+        """Counts the keys of a batch."""
         count = len(keys)
         self.records += count
         if self.records > self._until:
@@ -116,7 +116,7 @@ class KeySample:
 
 
 def merged_hot_keys(all_of_them: Iterable[HotKeys]) -> tuple[HotKeys, ...]:
-    """Those of several tasks, or epochs, one for each target in the order of targets."""
+    """Merges the hot keys of several tasks or epochs: one result per target, in their order."""
     by_target: dict[int, list[HotKeys]] = {}
     for each in all_of_them:
         by_target.setdefault(each.target, []).append(each)

@@ -237,5 +237,5 @@ class RunTotals:
         self.tasks: dict[int, TaskMetrics] = {}
 
     def add(self, tasks: Mapping[int, TaskMetrics]) -> None:
-        """Takes in an epoch."""
+        """Adds the metrics of an epoch."""
         self.tasks = {task: added(self.tasks.get(task), metrics) for task, metrics in tasks.items()}

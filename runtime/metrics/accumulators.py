@@ -41,7 +41,7 @@ class Accumulator(ABC, Generic[V, R]):
 
     @abstractmethod
     def reset_local(self) -> None:
-        """Forgets all values."""
+        """Removes all values."""
 
     @abstractmethod
     def merge(self, other: Self) -> None:
@@ -128,7 +128,7 @@ class AverageAccumulator(Accumulator[float, float]):
         return self._sum / self._count if self._count else 0.0
 
     def reset_local(self) -> None:
-        """Forgets all numbers."""
+        """Removes all numbers."""
         self._count = 0
         self._sum = 0.0
 
@@ -153,7 +153,7 @@ class Histogram(Accumulator[int, dict[int, int]]):
         return dict(sorted(self._counts.items()))
 
     def reset_local(self) -> None:
-        """Forgets all numbers."""
+        """Removes all numbers."""
         self._counts = {}
 
     def merge(self, other: Self) -> None:
@@ -175,7 +175,7 @@ class _Extreme(Accumulator[float, float]):
         return self._value
 
     def reset_local(self) -> None:
-        """Forgets it."""
+        """Removes the number."""
         self._value = self.start
 
     def merge(self, other: Self) -> None:
@@ -246,7 +246,7 @@ class ListAccumulator(Accumulator[Any, list[Any]]):
         return list(self._items)
 
     def reset_local(self) -> None:
-        """Forgets all items."""
+        """Removes all items."""
         self._items = []
 
     def merge(self, other: Self) -> None:

@@ -56,7 +56,7 @@ class MapBatchesOperator(UserFunctionOperator):
         self.pending.append(value, timestamp)
 
     def process_watermark(self, watermark: int) -> None:
-        """Lets go of what came before it."""
+        """Emits the batch, then the watermark."""
         self.pending.flush()
         super().process_watermark(watermark)
 

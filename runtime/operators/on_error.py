@@ -57,7 +57,7 @@ class HeldOutput:
             self._held.append((None, value, timestamp))
 
     def collect_to(self, tag_id: str, value: Any, timestamp: int | None) -> None:
-        """Likewise, to a side output."""
+        """Emits a record to a side output, or holds it while a function runs."""
         if self._held is None:
             self._output.collect_to(tag_id, value, timestamp)
         else:
@@ -68,11 +68,11 @@ class HeldOutput:
         self._held = []
 
     def drop(self) -> None:
-        """Forgets what is held."""
+        """Drops held records."""
         self._held = None
 
     def release(self) -> None:
-        """Emits what is held."""
+        """Emits held records."""
         held, self._held = self._held, None
         for tag_id, value, timestamp in held or ():
             if tag_id is None:

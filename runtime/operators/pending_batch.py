@@ -289,7 +289,7 @@ class CombiningBatch(PendingBatch):
         self.combined[key] = value if previous is ABSENT else self.reduce(previous, value)
 
     def flush(self) -> None:
-        """Lets go of what was combined when there are too many keys to continue."""
+        """Emits the combined records if there are too many keys to continue."""
         self._count()
         if self.combined and (self.sums or self._gathers):
             # A batch was combined in the other way than those before: the older results go first.

@@ -122,7 +122,7 @@ BATCH_OPERATORS: dict[type[specs.OperatorSpec], Create] = {
     specs.ReduceSpec: BatchReduceOperator,
     specs.CombinedReduceSpec: CombinedReduceOperator,
 }
-"""Those that run differently in batch mode."""
+"""Operators that run differently in batch mode."""
 
 
 def create_operator(

@@ -65,7 +65,7 @@ class SinkWriterOperator(StreamOperator):
             self._pre_commit(None)
 
     def prepare_snapshot(self, checkpoint_id: int) -> None:
-        """Likewise: what was written becomes part of the checkpoint, and is committed with it."""
+        """Makes the written output part of the checkpoint, which commits it."""
         self._pre_commit(checkpoint_id)
 
     def _pre_commit(self, checkpoint_id: int | None) -> None:
@@ -166,7 +166,7 @@ class LegacySinkOperator(UserFunctionOperator):
         self.call(value, self.function_context)
 
     def finish(self) -> None:
-        """Lets the function flush."""
+        """Calls the function's `finish`, which flushes."""
         finished = getattr(self.function, "finish", None)
         if finished is not None:
             finished()

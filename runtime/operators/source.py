@@ -385,7 +385,7 @@ class SourceOperator(TimestampsWatermarksOperator):
         )
 
     def restore_progress(self, progress: Any) -> None:
-        """Goes on with these generators."""
+        """Continues with restored generators."""
         emitted, generator, splits = progress
         self.emitter.progress = emitted
         if generator is not None:

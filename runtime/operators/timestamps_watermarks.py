@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class WatermarkEmitter(WatermarkOutput):
-    """Lets watermarks through that are ahead of the last one, and remembers idleness."""
+    """Emits watermarks that are greater than the last one, and keeps the idleness."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -63,7 +63,7 @@ class WatermarkEmitter(WatermarkOutput):
         self._watermark, self._is_idle = progress
 
     def mark_idle(self) -> None:
-        """Tells downstream not to wait."""
+        """Emits the status idle, so that downstream does not wait."""
         if not self._is_idle:
             self._is_idle = True
             self._output.emit_status(is_idle=True)
@@ -151,7 +151,7 @@ class TimestampsWatermarksOperator(StreamOperator):
             self.generator.on_event(None, greatest_timestamp, self.generated)
 
     def process_watermark(self, watermark: int) -> None:
-        """Lets only the last watermark through: the input has ended, and is idle no more."""
+        """Emits only the last watermark: the input has ended, and is not idle any more."""
         if self.strategy is None:
             super().process_watermark(watermark)
         elif watermark == MAX_LONG_VALUE:
@@ -173,7 +173,7 @@ class TimestampsWatermarksOperator(StreamOperator):
         self.generator.on_periodic_emit(self.generated)
 
     def prepare_snapshot(self, checkpoint_id: int) -> None:  # noqa: ARG002 - the contract
-        """Has an epoch begin when the input may have become idle."""
+        """Registers a timer, so that an epoch begins when the input may have become idle."""
         if self._idle_check is not None:
             self._idle_check.cancel()
             self._idle_check = None
@@ -212,7 +212,7 @@ class TimestampsWatermarksOperator(StreamOperator):
         return self.emitter.progress, self.pickled_generator(self.generator)
 
     def restore_progress(self, progress: tuple[tuple[int, bool], bytes]) -> None:
-        """Goes on with that generator."""
+        """Continues with a restored generator."""
         self.emitter.progress, generator = progress
         self.generator = self.restored_generator(generator)
 

@@ -83,7 +83,7 @@ class SourceSpec(OperatorSpec):
         return assigns or self.source.has_timestamps
 
     def brings_timestamps(self) -> bool:
-        """As the connector says."""
+        """The value of the connector."""
         return self.source.has_timestamps
 
 
@@ -119,11 +119,11 @@ class InputFormatSourceSpec(LegacySourceSpec):
     function: Source[Any]
 
     def makes_timestamps(self) -> bool:
-        """As the connector says."""
+        """The value of the connector."""
         return self.function.has_timestamps
 
     def brings_timestamps(self) -> bool:
-        """As the connector says."""
+        """The value of the connector."""
         return self.function.has_timestamps
 
 
@@ -441,11 +441,11 @@ class SinkWriterSpec(OperatorSpec):
     sink: Sink[Any]
 
     def reads_timestamps(self) -> bool:
-        """As the sink says."""
+        """The value of the sink."""
         return self.sink.reads_timestamps
 
     def changes_records(self) -> bool:
-        """As the sink says."""
+        """The value of the sink."""
         return self.sink.changes_records
 
 
@@ -488,7 +488,7 @@ class TwoPhaseSinkSpec(LegacySinkSpec):
         return found
 
     def changes_records(self) -> bool:
-        """As the sink says."""
+        """The value of the sink."""
         return self.sink.changes_records
 
 
@@ -526,15 +526,15 @@ class GuardedSpec(OperatorSpec):
         return self.guarded.function  # type: ignore[attr-defined]  # GUARDED_KINDS all have one
 
     def changes_records(self) -> bool:
-        """As the guarded operator says."""
+        """The value of the guarded operator."""
         return self.guarded.changes_records()
 
     def reads_timestamps(self) -> bool:
-        """As the guarded operator says."""
+        """The value of the guarded operator."""
         return self.guarded.reads_timestamps()
 
     def makes_timestamps(self) -> bool:
-        """As the guarded operator says."""
+        """The value of the guarded operator."""
         return self.guarded.makes_timestamps()
 
 

@@ -135,7 +135,7 @@ def _encoder(columns: SparkType, where: str) -> Callable[[Sequence[Any]], Any]:
 
 
 class _NoJob(SourceReaderContext):
-    """What there is around a source outside of a job: metrics that nobody reads, no side outputs."""
+    """The context of a source outside of a job: its metrics are not read, and it has no side outputs."""
 
     def __init__(self, name: str) -> None:
         self._metrics = MetricGroup((name,))

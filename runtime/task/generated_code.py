@@ -185,7 +185,7 @@ def _spaces(function: Any, names: tuple[str, ...]) -> list[tuple[Any, str]]:
 def _state_table(
     operator: Any, name: str, kind: str, declared: str | None, touches: bool, sets_keys: bool
 ) -> Callable[[], MutableMapping[Any, Any] | None]:
-    """What finds the dictionary behind an attribute of an operator's function, which holds a state of a kind."""
+    """A function that returns the dictionary of a state, which an attribute of an operator's function holds."""
 
     def found() -> MutableMapping[Any, Any] | None:
         entries: MutableMapping[Any, Any] | None = operator.context.keyed_state.plain_entries(

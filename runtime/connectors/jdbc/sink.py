@@ -201,7 +201,7 @@ class JdbcCommitter(Committer):
         return retried(ask, self.close, self._execution.max_retries, origin.where)
 
     def reset_commits(self, origin: SinkOrigin, checkpoint_id: int) -> None:
-        """Has the note say no more than that a checkpoint was committed."""
+        """Resets the note to this checkpoint, so that later ones are committed again."""
 
         def reset() -> None:
             self._connected().execute(
@@ -251,7 +251,7 @@ class JdbcCommitter(Committer):
 
 
 def _is_committed(connection: Any, batches: list[StagedRows]) -> bool:
-    """Whether these were committed before; nobody else commits for the sink until the transaction ends."""
+    """Whether these were committed before. Locks the sink: no other commit runs until the transaction ends."""
     first = batches[0]
     if first.checkpoint_id is None:
         waiting = connection.execute(

@@ -67,7 +67,7 @@ class JdbcSource(Source[Row]):
         return JdbcSourceBuilder()
 
     def get_produced_type(self) -> TypeInformation[Any] | None:
-        """As it was given."""
+        """The declared type."""
         return self.row_type
 
     def planned(self, parallelism: int) -> Source[Row]:

@@ -28,7 +28,7 @@ _TOKEN = re.compile(
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _WRITING = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "CALL"})
 _KINDS = _WRITING | {"SELECT", "VALUES", "TABLE"}
-"""What a statement does: the first of these words outside of parentheses, behind WITH."""
+"""The kind of a statement is the first of these words outside of parentheses, after WITH."""
 
 
 @dataclass(frozen=True, slots=True)

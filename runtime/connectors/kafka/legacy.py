@@ -86,7 +86,7 @@ class FlinkKafkaConsumerBase(SourceBackedFunction[Any]):
         return self
 
     def get_produced_type(self) -> TypeInformation[Any]:
-        """As the schema says."""
+        """The type that the schema produces."""
         return self._schema.get_produced_type()
 
     def _from_group(self) -> KafkaOffsetsInitializer:
@@ -211,5 +211,5 @@ class FlinkKafkaProducer(FlinkKafkaProducerBase):
 
 
 def _no_timestamp(record: Any) -> None:
-    """Lets Kafka choose."""
+    """Leaves the choice of the partition to Kafka."""
     del record

@@ -55,7 +55,7 @@ class Failures:
         self.first: tuple[Any, Any] | None = None
 
     def __call__(self, error: Any, message: Any) -> None:
-        """Hears of a message; the producer tells only of those that failed."""
+        """Called for each message that the producer could not send."""
         # Those that an abort purges say nothing of the cause.
         if error is not None and self.first is None and not error.name().startswith("_PURGE"):
             self.first = (error, message)

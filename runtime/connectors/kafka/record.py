@@ -104,7 +104,7 @@ class _FunctionSchema(KafkaRecordDeserializationSchema[T]):
         return self._function(message)
 
     def get_produced_type(self) -> TypeInformation[Any]:
-        """As it was given."""
+        """The declared type."""
         return Types.PICKLED_BYTE_ARRAY() if self._type is None else self._type
 
 

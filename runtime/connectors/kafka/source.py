@@ -55,7 +55,7 @@ RECORDS_PER_EPOCH = 1_000_000
 
 _SAMPLED = 200
 _FIRST_EPOCH = 10_000
-"""How many records the first epoch has where epochs are limited by time, whose speed nobody knows yet."""
+"""The records of the first epoch if epochs are limited by time, because the speed is not known yet."""
 
 _LOG = logging.getLogger("opchain.kafka")
 
@@ -131,7 +131,7 @@ class KafkaSource(UnboundedSource[T]):
         return KafkaSourceBuilder()
 
     def get_produced_type(self) -> TypeInformation[Any] | None:
-        """As the deserializer says."""
+        """The type that the deserializer produces."""
         return self.deserializer.schema.get_produced_type()
 
     # On the driver

@@ -91,15 +91,15 @@ class AsyncWaitOperator(UserFunctionOperator):
             self._call_gathered()
 
     def process_watermark(self, watermark: int) -> None:
-        """Lets a watermark pass when all records before it have."""
+        """Emits a watermark after the results of all records before it."""
         self._put_mark(partial(super().process_watermark, watermark), is_boundary=True)
 
     def process_status(self, is_idle: bool) -> None:
-        """Lets a status pass likewise."""
+        """Emits a status after the results of all records before it."""
         self._put_mark(partial(super().process_status, is_idle), is_boundary=True)
 
     def process_latency_marker(self, marker: Any) -> None:
-        """Lets a marker wait as long as a record would."""
+        """Emits a latency marker when a record in its place would be emitted."""
         self._put_mark(partial(super().process_latency_marker, marker), is_boundary=False)
 
     def on_batch_end(self) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 STOPPING_S = 10.0
-"""How long cancelled calls get to clean up behind them."""
+"""How long cancelled calls get to clean up."""
 
 
 class RunningCall:

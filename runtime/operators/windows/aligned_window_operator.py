@@ -277,7 +277,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
         return snapshot
 
     def snapshot_changes(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
-        """What has changed: the touched keys of the windows at hand, and windows that are over."""
+        """The changes: the touched keys of current windows, and windows that have ended."""
         if not self.backend.tracks_changes:
             return self.snapshot_state(checkpoint_id, timestamp_ms)
         touched = self.backend.touched_keys()

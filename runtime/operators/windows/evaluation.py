@@ -189,7 +189,7 @@ class WindowEvaluation:
             emit_results(output, call(key, window, elements), last)
 
     def clear(self, window: Window) -> None:
-        """Tells the function that the current key's window is dropped for good."""
+        """Calls the function's `clear`: the current key's window is dropped."""
         if self.clears:
             self.context.enter(window)
             self.function.clear(self.context)

@@ -164,12 +164,12 @@ class TriggerContext(Trigger.OnMergeContext):
         return self._trigger.on_processing_time(time, self.window, self)
 
     def on_merge(self, merged: Sequence[Any]) -> None:
-        """Tells that these windows became the one at hand."""
+        """Calls the trigger's `on_merge`: these windows were merged into the current one."""
         self.merged = merged
         self._trigger.on_merge(self.window, self)
 
     def clear(self) -> None:
-        """Has the trigger clean up the window at hand."""
+        """Calls the trigger's `clear` for the current window."""
         self._trigger.clear(self.window, self)
 
     # What the trigger asks for
@@ -195,11 +195,11 @@ class TriggerContext(Trigger.OnMergeContext):
         self._timers.register_event_time_timer(self.window, timer_millis(time))
 
     def delete_processing_time_timer(self, time: int) -> None:
-        """Takes back a timer of the window at hand."""
+        """Deletes a timer of the current window."""
         self._timers.delete_processing_time_timer(self.window, timer_millis(time))
 
     def delete_event_time_timer(self, time: int) -> None:
-        """Takes back a timer of the window at hand."""
+        """Deletes a timer of the current window."""
         self._timers.delete_event_time_timer(self.window, timer_millis(time))
 
     def get_partitioned_state(self, state_descriptor: Any) -> Any:
@@ -311,7 +311,7 @@ class WindowOperator(KeyedWindowOperator):
             self.trigger.register_processing_time_timer(time)
 
     def delete_cleanup(self, window: Any) -> None:
-        """Takes back the timer that drops a window; the trigger's window must be that one."""
+        """Deletes the cleanup timer of a window, which must be the trigger's current window."""
         time = self.lateness.cleanup_time(window)
         if time == MAX_LONG_VALUE:
             return

@@ -251,7 +251,7 @@ def window_state_of(operator: KeyedWindowOperator) -> WindowState:
 
 
 def declare_contents(operator: KeyedWindowOperator) -> None:
-    """Tells the backend what kind of state the contents are: a snapshot says so."""
+    """Declares the kind of state of the contents, which snapshots contain."""
     operator.backend.namespaced_state(_descriptor_of(operator.spec))
 
 

@@ -39,7 +39,7 @@ LONGEST_TURN_S = 0.02
 """How long a turn of the mailbox loop should take. So mail waits for part of a batch where functions are slow."""
 
 _FIRST_PART = 64
-"""How many records the first turn processes: nobody knows yet how long one takes."""
+"""How many records the first turn processes, because the time per record is not known yet."""
 
 _CUT = (list, Columns, range)
 """The classes of batches that can be processed in parts."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Assignment(Protocol):
-    """Where each record of one batch goes."""
+    """The channel of each record of a batch."""
 
     def scatter(self, column: Sequence[Any], buckets: Sequence[list[Any]]) -> None:
         """Appends each entry of a column of the batch to the bucket of its channel."""
