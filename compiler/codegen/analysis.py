@@ -227,5 +227,5 @@ def _names(node: ast.AST) -> set[str]:
 def elements_of(kind: StaticType | None) -> TupleOf | None:
     """The fields of a record's type, where records are tuples."""
     if isinstance(kind, ColumnsOf):
-        return kind.record
+        return kind.record if kind.shape is None else None
     return kind if isinstance(kind, TupleOf) else None

@@ -153,7 +153,7 @@ class _Lowering:
         )
         if isinstance(known, ColumnsOf):
             function.types["values"] = known
-            known = known.record
+            known = known.record if known.shape is None else None
         if isinstance(known, (CombinedOf, JsonOf)):
             function.types["values"], known = known, None
         function.types["value"] = known

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from opchain.runtime.program.operator_specs import OperatorSpec
+    from opchain.runtime.records.columns import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +41,14 @@ class IterableOf:
 
 @dataclass(frozen=True, slots=True)
 class ColumnsOf:
-    """Tuples that are sent field by field; `constants` has a text for each field that is the same in all."""
+    """Records that are sent field by field; `constants` has a text for each field that is the same in all.
+
+    They are tuples, or of another shape.
+    """
 
     record: TupleOf
     constants: tuple[str | None, ...]
+    shape: Shape | None = None
 
     @property
     def fields(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from opchain.runtime.records.columns import Layout
+    from opchain.runtime.records.columns import Layout, Shape
     from opchain.runtime.state.keys.key_identity import KeyIdentity
 
 SEEN = 1_000_000
@@ -178,18 +178,18 @@ class PendingBatch:
         if self.timestamps is not None:
             self.timestamps.append(timestamp)
 
-    def column(self, layout: Layout, position: int) -> list[Any]:
-        """The list of one field of the records that are tuples and held by fields."""
+    def column(
+        self, layout: Layout, position: int, shape: Shape | None = None, *, is_key: bool = False
+    ) -> list[Any]:
+        """The list of one field of the records that are held by fields. One list `is_key`: it has their keys."""
         if self.columns is None:
-            self.columns = Columns.empty(layout)
+            self.columns = Columns.empty(layout if shape is None else (*layout, shape.entry))
             if layout == JSON:
                 self.key_column = self.keys
-        return self.columns.field(position)
-
-    def column_of_keys(self, layout: Layout, position: int) -> list[Any]:
-        """The list that has the key of each record."""
-        self.key_column = self.column(layout, position)
-        return self.key_column
+        found = self.columns.field(position)
+        if is_key:
+            self.key_column = found
+        return found
 
     def flush(self) -> None:
         """Hands over what is here; cheap where there is nothing.

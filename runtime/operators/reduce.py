@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.program.vertex_program import OperatorProgram
+    from opchain.runtime.records.columns import Shape
     from opchain.runtime.state.operator_snapshot import OperatorSnapshot
 
     EmitBatch = Callable[[Sequence[Any], Iterable[int | None]], None]
@@ -35,17 +36,20 @@ class _Absent:
 ABSENT = _Absent()
 
 
-def tuples_of(sums: dict[Any, Any], layout: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    """The tuples that a dictionary from one field to another one stands for.
+def summed_records(
+    sums: dict[Any, Any], layout: tuple[Any, ...], shape: Shape | None = None
+) -> Iterator[Any]:
+    """The records that a dictionary from one field to another one stands for: tuples, or of another shape.
 
-    >>> list(tuples_of({"a": 1}, ("key", "sum", (None,))))
+    >>> list(summed_records({"a": 1}, ("key", "sum", (None,))))
     [('a', 1, None)]
     """
     fields: list[Iterable[Any]] = [
         sums if field == "key" else sums.values() if field == "sum" else repeat(field[0])
         for field in layout
     ]
-    return zip(*fields, strict=False)  # a repeated constant has no end
+    tuples = zip(*fields, strict=False)  # a repeated constant has no end
+    return tuples if shape is None else shape.records(tuples)
 
 
 class ReduceOperator(UserFunctionOperator):
@@ -68,10 +72,11 @@ class ReduceOperator(UserFunctionOperator):
         self._key: Any = None
         self._sums: dict[Any, Any] = {}
         self._layout: tuple[Any, ...] = ()
+        self._shape: Shape | None = None
 
-    def keep_sums(self, layout: tuple[Any, ...]) -> dict[Any, Any]:
-        """The dictionary from keys to the one field of tuples that changes; `layout` is that of `tuples_of`."""
-        self._layout = layout
+    def keep_sums(self, layout: tuple[Any, ...], shape: Shape | None = None) -> dict[Any, Any]:
+        """The dictionary from keys to the one field of records that changes; the rest is for `summed_records`."""
+        self._layout, self._shape = layout, shape
         return self._sums
 
     def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
@@ -85,10 +90,12 @@ class ReduceOperator(UserFunctionOperator):
         return super().snapshot_changes(checkpoint_id, timestamp_ms)
 
     def settle(self) -> None:
-        """Puts what is kept as one field into the table, as tuples."""
+        """Puts what is kept as one field into the table, as records."""
         sums = self._sums
         if sums:
-            self.table.update(zip(sums, tuples_of(sums, self._layout), strict=True))
+            self.table.update(
+                zip(sums, summed_records(sums, self._layout, self._shape), strict=True)
+            )
             sums.clear()
 
     @property
@@ -145,7 +152,11 @@ class BatchReduceOperator(ReduceOperator):
     def _emit_batches(self, emit_batch: EmitBatch) -> None:
         if self.table:
             self.settle()
-        results = iter(tuples_of(self._sums, self._layout) if self._sums else self.table.values())
+        results = iter(
+            summed_records(self._sums, self._layout, self._shape)
+            if self._sums
+            else self.table.values()
+        )
         while values := list(islice(results, BATCH_SIZE)):
             self.records_out += len(values)
             emit_batch(values, repeat(MAX_TIMESTAMP))

@@ -5,7 +5,8 @@
 
 Two lists of ints are pickled and read in half the time that pairs take (32 ns and 59 ns a record), and nobody
 makes the pairs. A field that is the same in all, such as the 1 of what is to be counted, is held once. To whoever
-does not know of this, it is a sequence of the tuples.
+does not know of this, it is a sequence of the tuples. Rows, named tuples and dictionaries of fixed keys are held
+likewise (`Shape`): a Row takes 3 microseconds to make, pickle and read.
 
 Dictionaries that were just parsed from JSON are held as the texts, in one list (`JSON`). A text of 90 bytes takes 0.1
 microseconds to pickle and read, its dictionary of five fields 0.9.
@@ -13,21 +14,27 @@ microseconds to pickle and read, its dictionary of five fields 0.9.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, overload
 
 from opchain.runtime.records.json_texts import fast_loads
+from opchain.runtime.records.record_pickle import dump_records
+from opchain.runtime.types.row import Row, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 Layout = tuple[tuple[Any, ...], ...]
 """For each field: empty where it has the next list for its own; the one value that it has in all tuples; or, where it is
-a tuple itself, `TUPLE` and the numbers of the lists that hold the fields of that.
+a tuple itself, `TUPLE` and the numbers of the lists that hold the fields of that. A last entry `SHAPE` with a packed
+`Shape` says that the records are no tuples.
 """
 
-TUPLE = "tuple"
+TUPLE, SHAPE = "tuple", "shape"
 KEY_AND_PAIR: tuple[Layout, Layout] = (((), (TUPLE, 0, 1)), ((), (TUPLE, 1, 0)))
 """Records (key, pair), by the field of the pair that is the key again; a list has keys, another the other field."""
 
@@ -38,8 +45,57 @@ JSON_AND_KEY: Layout = (("json",), ("key",))
 _TEXTS = (JSON, JSON_AND_KEY)
 
 
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What records of known fields are, if not tuples.
+
+    Attributes:
+        kind: Row, dict, or a class of named tuples.
+        names: Those of the fields; empty for a Row without names.
+    """
+
+    kind: type
+    names: tuple[str, ...] = ()
+
+    def records(self, fields: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """The records that have these fields.
+
+        >>> list(Shape(dict, ("x", "y")).records([(1, 2)]))
+        [{'x': 1, 'y': 2}]
+        """
+        if self.kind is Row:
+            return iter(rows_of(self.names or None, fields))
+        if self.kind is dict:
+            return (dict(zip(self.names, entries, strict=True)) for entries in fields)
+        make: Callable[[Iterable[Any]], Any] = self.kind._make  # type: ignore[attr-defined]
+        return map(make, fields)
+
+    def fields(self, record: Any) -> Sequence[Any]:
+        """The fields of a record of this shape."""
+        return tuple(record.values()) if self.kind is dict else tuple(record)
+
+    @property
+    def entry(self) -> tuple[str, bytes]:
+        """The last entry of a layout, for records of this shape."""
+        return SHAPE, dump_records(self)
+
+
+@lru_cache(maxsize=256)
+def _unpacked(packed: bytes) -> Shape:
+    shape: Shape = pickle.loads(packed)
+    return shape
+
+
+def shape_of(layout: Layout) -> Shape | None:
+    """What the records of a layout are, if not tuples."""
+    last = layout[-1]
+    return (
+        _unpacked(last[1]) if last and last[0] == SHAPE and len(last) == len((SHAPE, b"")) else None
+    )
+
+
 class Columns(Sequence[Any]):
-    """The tuples, or the dictionaries.
+    """The tuples, or the records of another shape.
 
     Args:
         lists: The entries of each field that has a list.
@@ -60,7 +116,10 @@ class Columns(Sequence[Any]):
 
     @classmethod
     def of_records(cls, records: Sequence[Any], layout: Layout) -> Columns:
-        """Tuples that have this layout."""
+        """Records that have this layout."""
+        shape = shape_of(layout)
+        if shape is not None:
+            records = list(map(shape.fields, records))
         own = [position for position, entry in enumerate(layout) if not entry]
         lists = [[record[position] for record in records] for position in own]
         for position, entry in enumerate(layout):
@@ -86,15 +145,8 @@ class Columns(Sequence[Any]):
         given = list(fields)
         if self.layout in _TEXTS:
             return fast_loads()(given[0])
-        entries = iter(given)
-        return tuple(
-            next(entries)
-            if not entry
-            else entry[0]
-            if len(entry) == 1
-            else tuple(given[number] for number in entry[1:])
-            for entry in self.layout
-        )
+        (record,) = Columns([[entry] for entry in given], self.layout)
+        return record
 
     def clear(self) -> None:
         """Drops all tuples."""
@@ -108,8 +160,9 @@ class Columns(Sequence[Any]):
         if self.layout in _TEXTS:
             return map(fast_loads(), self.lists[0])
         columns = iter(self.lists)
+        shape = shape_of(self.layout)
         fields: list[Iterable[Any]] = []
-        for entry in self.layout:
+        for entry in self.layout if shape is None else self.layout[:-1]:
             if not entry:
                 fields.append(next(columns))
             elif len(entry) == 1:
@@ -117,7 +170,8 @@ class Columns(Sequence[Any]):
             else:
                 inner = (self.lists[number] for number in entry[1:])
                 fields.append(zip(*inner, strict=False))
-        return zip(*fields, strict=False)  # a repeated constant has no end
+        tuples = zip(*fields, strict=False)  # a repeated constant has no end
+        return tuples if shape is None else shape.records(tuples)
 
     @overload
     def __getitem__(self, place: int) -> Any: ...

@@ -90,10 +90,10 @@ def private(value: Any) -> Any:
     kind = value.__class__
     if kind in FROZEN:
         return value
-    if kind is tuple:
-        for item in value:
+    if kind is tuple or (isinstance(value, tuple) and not kind.__dictoffset__):
+        for item in value:  # a named tuple has no attributes of its own
             if item.__class__ not in FROZEN and (
-                item.__class__ is not tuple or private(item) is not item
+                not isinstance(item, tuple) or private(item) is not item
             ):
                 break
         else:

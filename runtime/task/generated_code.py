@@ -292,16 +292,14 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "touch": lambda chain, index: chain.operators[index].context.keyed_state.touch,
     "tracks_changes": lambda chain, index: partial(_tracks_changes, chain.operators[index]),
     "state_table": lambda chain, index, *where: _state_table(chain.operators[index], *where),
-    "sums": lambda chain, index, layout: chain.operators[index].keep_sums(layout),
+    "sums": lambda chain, index, *layout: chain.operators[index].keep_sums(*layout),
     "output_key": lambda chain, number: chain.pending[number].select_key,
     "values": lambda chain, number: chain.pending[number].values,
     "timestamps": lambda chain, number: chain.pending[number].timestamps,
     "keys": lambda chain, number: chain.pending[number].keys,
-    "column": lambda chain, number, layout, position, is_key: (
-        chain.pending[number].column_of_keys(layout, position)
-        if is_key
-        else chain.pending[number].column(layout, position)
-    ),
+    "column": lambda chain, number, layout, position, is_key, shape=None: chain.pending[
+        number
+    ].column(layout, position, shape, is_key=is_key),
     "combined": lambda chain, number: chain.pending[number].combined,
     "combined_sums": lambda chain, number, key_field: chain.pending[number].keep_sums(key_field),
     "counted_keys": lambda chain, number, key_field: chain.pending[number].count_keys(key_field),

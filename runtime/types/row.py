@@ -40,6 +40,9 @@ _SHORT_NAMES = {
 }
 
 
+_INSERT = RowKind.INSERT
+
+
 class Row:
     """A record of a fixed number of values, by position and, where given, by name.
 
@@ -76,7 +79,7 @@ class Row:
         else:
             self._fields = None
             self._values = list(args)
-        self._row_kind = RowKind.INSERT
+        self._row_kind = _INSERT
 
     @staticmethod
     def of_kind(row_kind: RowKind, *args: Any, **kwargs: Any) -> Row:
@@ -146,7 +149,7 @@ class Row:
         return item in (self._values if self._fields is None else self._fields)
 
     def __getitem__(self, item: Any) -> Any:
-        if isinstance(item, (int, slice)):
+        if item.__class__ is int or isinstance(item, (int, slice)):
             return self._values[item]
         return self._values[self._position(item)]
 
@@ -225,17 +228,18 @@ class Row:
 
 def _restored_row(fields: Sequence[str] | None, values: Sequence[Any], row_kind: RowKind) -> Row:
     """A row of these parts; what a pickled row is read with."""
-    row = Row(*values)
-    if fields is not None:
-        row.set_field_names(fields)
-    row.set_row_kind(row_kind)
+    row = _new_row(Row)
+    row._fields = None if fields is None else list(fields)
+    row._values = list(values)  # noqa: SLF001 - its own module
+    row._row_kind = row_kind  # noqa: SLF001
     return row
 
 
-def rows_of(names: Sequence[str], records: Iterable[Sequence[Any]]) -> list[Row]:
+def rows_of(names: Sequence[str] | None, records: Iterable[Sequence[Any]]) -> list[Row]:
     """Rows of these names, one per sequence of values; a third of what making them one by one takes."""
-    fields = list(names)  # shared: a row that is given other names gets a list of its own
-    insert = RowKind.INSERT
+    # Shared: a row that is given other names gets a list of its own.
+    fields = None if names is None else list(names)
+    insert = _INSERT
     rows = []
     for values in records:
         row = _new_row(Row)

@@ -60,7 +60,7 @@ def _count_keys(form: Form, function: Function, once: set[str]) -> None:
         if statement.table not in once:
             return None
         narrow = narrowed(form, function, statement, types)
-        if narrow is None or len(narrow.elements) != _PAIR:
+        if narrow is None or narrow.display.shape or len(narrow.elements) != _PAIR:
             return None
         number, where = statement.output, f.operator_of(statement)  # type: ignore[attr-defined]
         key = statement.key.id

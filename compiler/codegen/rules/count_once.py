@@ -6,10 +6,11 @@
 -   op_1.records_in += 1
 -   op_1.records_out += 1
 + op_0.count(len(values), len(values))
-+ op_1.count(len(values), len(values_0))
++ op_1.count(len(values), len(values_0) - before_values_0)
 
 All records that come past one place of a function are as many. A place that every record of a batch passes needs no
-counting, and neither does one that puts each record into a list that is empty when a batch begins.
+counting, and neither does one that puts each record into a list: the list has become longer by as many. It need not be
+empty before, as a batch may be processed in parts.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class _Counting:
         self.function = function
         self.found: dict[int, dict[str, list[str]]] = {}
         self.counters: list[str] = []
-        self.starts_empty = not function.name.startswith("batch_")
+        self.lists: list[str] = []
         appends: dict[str, int] = {}
         for item in f.all_statements(function.body):
             if isinstance(item, f.Send):
@@ -66,6 +67,8 @@ class _Counting:
             self._segment(loop.body, "len(values)")
         for name in self.counters:
             function.before += f.statements(f"{name} = 0", NO_OPERATOR)
+        for name in self.lists:
+            function.before += f.statements(f"before_{name} = len({name})", NO_OPERATOR)
         for index, counted in sorted(self.found.items()):
             numbers = [
                 " + ".join(counted.get(what, ())) or "0" for what in ("records_in", "records_out")
@@ -101,8 +104,6 @@ class _Counting:
 
     def _list_of(self, rest: Lines) -> str | None:
         """A list that gets an entry whenever this place is passed, and nowhere else."""
-        if not self.starts_empty:
-            return None
         for statement in rest:
             found = None
             if isinstance(statement, f.Send):
@@ -110,7 +111,9 @@ class _Counting:
             elif isinstance(statement, f.Append):
                 found = statement.list
             if found in self.appended_once:
-                return f"len({found})"
+                if found not in self.lists:
+                    self.lists.append(found)
+                return f"len({found}) - before_{found}"
             if _may_leave(statement):
                 return None
         return None

@@ -29,6 +29,7 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.displays import note_fresh
 from opchain.compiler.codegen.function_source import (
     Refused,
     definition_of,
@@ -87,6 +88,7 @@ def inline_functions(form: Form) -> None:
         inliner = _Inliner(form, function)
         plain = copy.deepcopy(function) if inliner.can_watch else function
         function.body = inliner.block(function.body)
+        note_fresh(function.body, form.constants)
         if not inliner.watched:
             continue
         unchanged = form.names.bind(

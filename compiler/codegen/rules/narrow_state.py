@@ -22,14 +22,15 @@
 +   column_0_0.append(field_0)
 +   column_0_1.append(item_0_1)
 
-A tuple per key is an object more per record to make, to find and to drop: with 100,000 keys in no order most of
+A record per key is an object more per record to make, to find and to drop: with 100,000 keys in no order most of
 the time went into it. Nobody can tell, because:
 
-- the records are tuples of which one field is the key, an int or a str by itself, and stays as it is;
+- the records are tuples, Rows, named tuples or dictionaries, of which one field is the key, an int or a str by itself,
+  and stays as it is;
 - one other field is an int, a float or a str, and stays one; all others are constants;
-- the expression cannot raise: no error will want to show the tuple.
+- the expression cannot raise: no error will want to show the record.
 
-The table gets the tuples when a snapshot is taken (ReduceOperator), and before a fallback takes a batch.
+The table gets the records when a snapshot is taken (ReduceOperator), and before a fallback takes a batch.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
+from opchain.compiler.codegen.displays import Display, display_of, field_read, reading
 from opchain.compiler.codegen.rules.plain_keys import key_program
 from opchain.compiler.codegen.static_types import never_raises, type_of
 from opchain.runtime.program.vertex_program import NO_OPERATOR
@@ -52,15 +54,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Narrow:
-    """Which field of a tuple is the key, and which one changes; the other ones are constants.
+    """Which field of a record is the key, and which one changes; the other ones are constants.
 
-    `changed` is the new value of the field over `previous[n]` and variables.
+    `changed` is the new value of the field over the fields of `previous` and variables.
     """
 
     key: int
     field: int
-    elements: list[ast.expr]
+    display: Display
     changed: ast.expr
+
+    @property
+    def elements(self) -> list[ast.expr]:
+        """The fields of the record that comes."""
+        return self.display.elements
 
     @property
     def layout(self) -> tuple[Any, ...]:
@@ -72,7 +79,8 @@ class Narrow:
 
     def added(self, previous: str, total: ast.expr) -> ast.expr:
         """The new value of the field, where `total` is the old one."""
-        transformer = _Old(previous, {self.field: total, self.key: self.elements[self.key]})
+        fields = {self.field: total, self.key: self.elements[self.key]}
+        transformer = _Old(previous, fields, self.display)
         found: ast.expr = transformer.visit(f.replaced(self.changed, {}))
         return found
 
@@ -112,9 +120,10 @@ def _narrow_lines(form: Form, fold: f.Fold, narrow: Narrow) -> list[ast.stmt]:
     assert fold.target is not None
     index = f.operator_of(fold)
     key, total, previous, table = fold.key.id, f"sum_{index}", fold.previous, fold.table
-    sums = form.names.bind(f"sums_{index}", "sums", index, narrow.layout)
+    shape = narrow.display.shape
+    sums = form.names.bind(f"sums_{index}", "sums", index, narrow.layout, shape)
     addend = ast.unparse(narrow.elements[narrow.field])
-    earlier = narrow.added(previous, f.expression(f"{previous}[{narrow.field}]"))
+    earlier = narrow.added(previous, reading(f.name(previous), narrow.field, shape))
     parts: list[ast.expr] = list(narrow.elements)
     parts[narrow.key], parts[narrow.field] = f.name(key), f.name(total)
     lines = f.statements(
@@ -128,7 +137,7 @@ def _narrow_lines(form: Form, fold: f.Fold, narrow: Narrow) -> list[ast.stmt]:
         index,
     )
     if not form.program.is_batch:  # there nothing comes out before the end
-        lines.append(f.let(fold.target.id, ast.Tuple(parts, ast.Load()), index))
+        lines.append(f.let(fold.target.id, narrow.display.with_elements(parts, form), index))
     form.remark(index, "kept as one field per key")
     return f.with_comment(lines, f.comment_of(fold))
 
@@ -136,26 +145,27 @@ def _narrow_lines(form: Form, fold: f.Fold, narrow: Narrow) -> list[ast.stmt]:
 def narrowed(  # noqa: PLR0911 - one for each condition
     form: Form, function: Function, fold: f.Fold, types: dict[str, StaticType | None]
 ) -> Narrow | None:
-    """How the tuples of a fold are kept as one field, if they are."""
+    """How the records of a fold are kept as one field, if they are."""
     index = f.operator_of(fold)
-    elements = fold.value.elts if isinstance(fold.value, ast.Tuple) else []
+    display = display_of(fold.value, form.constants)
     program = key_program(form, index)
-    if not elements or program is None:
+    if display is None or program is None:
         return None
+    elements = display.elements
     key = _key_position(function, fold, elements)
     if key is None or not isinstance(elements[key], ast.Name):
         return None
     kind = type_of(elements[key], types)
     if kind not in (int, str) or kind not in key_identity(program.hasher).plain:
         return None
-    reduced = fold.reduced
-    if not isinstance(reduced, ast.Tuple) or len(reduced.elts) != len(elements):
+    reduced = display_of(fold.reduced, form.constants)
+    if reduced is None or reduced.shape != display.shape or len(reduced.elements) != len(elements):
         return None
     changing = [
         position
-        for position, item in enumerate(reduced.elts)
+        for position, item in enumerate(reduced.elements)
         if not (
-            f.constant_item(item, fold.previous) == position
+            field_read(item, fold.previous, display.shape, len(elements)) == position
             or (position == key and ast.dump(item) == ast.dump(elements[key]))
         )
     ]
@@ -165,7 +175,7 @@ def narrowed(  # noqa: PLR0911 - one for each condition
     others = set(range(len(elements))) - {key, changed}
     if not all(isinstance(elements[other], ast.Constant) for other in others):
         return None
-    found = Narrow(key, changed, elements, reduced.elts[changed])
+    found = Narrow(key, changed, display, reduced.elements[changed])
     kind = type_of(elements[changed], types)
     probe = found.added(fold.previous, f.name("total"))
     known = {**types, "total": kind}
@@ -197,15 +207,15 @@ def _selected(function: Function, key: str) -> str | None:
 
 
 class _Old(ast.NodeTransformer):
-    """Puts expressions in place of the items of the previous tuple."""
+    """Puts expressions in place of the fields of the previous record."""
 
-    def __init__(self, previous: str, fields: dict[int, ast.expr]) -> None:
+    def __init__(self, previous: str, fields: dict[int, ast.expr], display: Display) -> None:
         self._previous = previous
         self._fields = fields
+        self._display = display
 
-    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        item = f.constant_item(node, self._previous)
-        if type(item) is int and item in self._fields:
-            return self._fields[item]
-        self.generic_visit(node)
-        return node
+    def visit(self, node: ast.AST) -> Any:
+        """The node, or the expression in its place."""
+        count = len(self._display.elements)
+        position = field_read(node, self._previous, self._display.shape, count)
+        return self._fields[position] if position in self._fields else super().visit(node)

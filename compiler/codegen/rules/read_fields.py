@@ -10,16 +10,18 @@
 + for field_0 in values.rows():
 +   value_0 = field_0 + 1
 
-A field that is the same in all records is a constant. Nobody makes the tuple where only its items are read
+A field that is the same in all records is a constant. Nobody makes the record where only its fields are read
 (take_apart.py).
 """
 
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.displays import displayed, field_read
 from opchain.compiler.codegen.rules.take_apart import Uses
 from opchain.compiler.codegen.static_types import ColumnsOf, CombinedOf
 from opchain.runtime.program.vertex_program import NO_OPERATOR
@@ -38,7 +40,8 @@ def read_fields(form: Form) -> None:
             continue
         (loop,) = function.body
         assert isinstance(loop, ast.For)
-        uses = Uses("value")
+        shape, count = columns.shape, len(columns.record.items)
+        uses = Uses("value", partial(field_read, variable="value", shape=shape, count=count))
         uses.block(loop.body, is_cold=False)
         if uses.others and not uses.items:
             continue  # the tuples themselves are read
@@ -50,7 +53,7 @@ def read_fields(form: Form) -> None:
             variables.append(f.target("timestamp"))
         loop.iter = f.expression(f"values.rows({beside})")
         loop.target = variables[0] if len(variables) == 1 else ast.Tuple(variables, ast.Store())
-        loop.body.insert(0, f.let("value", ast.Tuple(fields, ast.Load()), NO_OPERATOR))
+        loop.body.insert(0, f.let("value", displayed(fields, shape, form), NO_OPERATOR))
         for text, kind in zip(columns.fields, columns.record.items, strict=True):
             if text in columns.variables:
                 function.types[text] = kind

@@ -1,4 +1,4 @@
-"""Tuples that are made for an exchange are sent field by field, and never made (runtime/records/columns.py).
+"""Records that are made for an exchange are sent field by field, and never made (runtime/records/columns.py).
 
 >>> change("send_fields", lambda lines: lines.map(lambda line: (len(line), 1)).key_by(lambda row: row[0]).sum(1))
 -   keys_0.append(item_1_0)
@@ -6,41 +6,44 @@
 +   column_0_0.append(item_1_0)
 
 A list for each field is filled, routed, pickled and read; the key's list is one of them, and a constant is sent once.
-Two lists of ints take half the time of pairs. With more than three fields this is no faster.
+Two lists of ints take half the time of pairs. With more than three fields this is no faster for tuples; for Rows,
+named tuples and dictionaries it is.
 """
 
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
+from opchain.compiler.codegen.displays import display_of
 from opchain.compiler.codegen.static_types import ColumnsOf, Traveling, TupleOf, type_of
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
+    from opchain.compiler.codegen.static_types import StaticType
+    from opchain.runtime.records.columns import Shape
 
-MOST_COLUMNS = 3
+MOST_COLUMNS, MOST_COLUMNS_OF_OTHERS = 3, 12
+"""Fields with a list of their own, of tuples and of other records."""
+
 _CONSTANTS = (int, bool, float, str, bytes, type(None))
 
 
 def send_fields(form: Form) -> None:
-    """Rewrites the sends of outputs that are written at one place, in a function over batches."""
+    """Rewrites the sends of outputs that get the same fields at each place, in functions over batches."""
     for number in range(len(form.program.outputs)):
-        places = [
+        sends = [
             (function, item)
             for function in form.functions
             for item in f.all_statements(function.body)
             if isinstance(item, f.Send) and item.number == number
         ]
-        main = [place for place in places if not place[0].name.startswith("fallback_")]
-        if len(main) != 1:
-            continue
-        ((function, send),) = main
-        if function.name.startswith("process_"):
-            _send_fields(form, function, send)
+        main = [place for place in sends if not place[0].name.startswith("fallback_")]
+        if main and all(function.name.startswith("process_") for function, _ in main):
+            _send_fields(form, main)
     _note_types(form)
 
 
@@ -56,51 +59,87 @@ def nothing_is_sent_twice(form: Form) -> None:
         assert not sent & columns, function.name
 
 
-def _send_fields(form: Form, function: Function, send: f.Send) -> None:
-    elements = send.value.elts if isinstance(send.value, ast.Tuple) else []
-    constants = [
-        element if isinstance(element, ast.Constant) and type(element.value) in _CONSTANTS else None
-        for element in elements
-    ]
-    if not 0 < constants.count(None) <= MOST_COLUMNS:
-        return
-    key = None
-    if send.key is not None:
-        same = [
-            position
-            for position, element in enumerate(elements)
-            if ast.dump(element) == ast.dump(send.key) and constants[position] is None
-        ]
-        if not same:
-            return
-        key = same[0]
-    types = types_of(function, form)
-    number, operator = send.number, f.operator_of(send)
-    layout = tuple(() if node is None else (node.value,) for node in constants)
-    lines: list[ast.stmt] = []
-    for position, element in enumerate(elements):
-        if constants[position] is None:
-            column = form.names.bind(
-                f"column_{number}_{position}", "column", number, layout, position, position == key
-            )
-            lines.append(f.made(f.Append, list=column, value=element))
-    comment = (f.comment_of(send) or "").replace(", ->", " ->")
-    before, arrow, label = comment.rpartition("-> ")
-    lines[-1].comment = f"{before}{arrow}{label}, by fields"  # type: ignore[attr-defined]
-    if send.time is not None:
-        lines.append(f.made(f.Append, list=f"timestamps_{number}", value=send.time))
-    f.marked(lines, operator)
-    function.body = f.rewritten(function.body, lambda item: lines if item is send else None)
-    kinds = TupleOf(tuple(type_of(element, types) for element in elements))
-    texts = tuple(None if node is None else ast.unparse(node) for node in constants)
-    time = form.sent.get(number, Traveling()).time
-    form.sent[number] = Traveling(
-        ColumnsOf(kinds, texts),
-        time,
-        is_certain=function.fallback is None,
-        key_list=None if key is None else constants[:key].count(None),
+@dataclass(frozen=True, slots=True)
+class _Fields:
+    """How records are sent: their shape, the constants among their fields, and the field that is their key."""
+
+    shape: Shape | None
+    constants: tuple[tuple[Any, ...], ...]
+    key: int | None
+
+    @property
+    def sent(self) -> list[int]:
+        """The fields that have a list of their own."""
+        return [position for position, constant in enumerate(self.constants) if not constant]
+
+
+def _fields_of(form: Form, send: f.Send) -> _Fields | None:
+    """How the records of one place can be sent."""
+    display = display_of(send.value, form.constants)
+    if display is None:
+        return None
+    constants = tuple(
+        (element.value,)
+        if isinstance(element, ast.Constant) and type(element.value) in _CONSTANTS
+        else ()
+        for element in display.elements
     )
-    form.remark(operator, "sent by fields")
+    found = _Fields(display.shape, constants, None)
+    most = MOST_COLUMNS if display.shape is None else MOST_COLUMNS_OF_OTHERS
+    if not 0 < len(found.sent) <= most:
+        return None
+    if send.key is None:
+        return found
+    key = ast.dump(send.key)
+    same = [position for position in found.sent if ast.dump(display.elements[position]) == key]
+    return replace(found, key=same[0]) if same else None
+
+
+def _send_fields(form: Form, places: list[tuple[Function, f.Send]]) -> None:
+    fields = _fields_of(form, places[0][1])
+    others = [_fields_of(form, send) for _, send in places[1:]]
+    # Of two equal constants, such as 1 and True, one has another text.
+    if fields is None or any(item != fields or repr(item) != repr(fields) for item in others):
+        return
+    number, key = places[0][1].number, fields.key
+    kinds: list[list[StaticType | None]] = []
+    for function, send in places:
+        display = display_of(send.value, form.constants)
+        assert display is not None
+        types, operator = types_of(function, form), f.operator_of(send)
+        kinds.append([type_of(element, types) for element in display.elements])
+        lines: list[ast.stmt] = []
+        for position in fields.sent:
+            column = form.names.bind(
+                f"column_{number}_{position}",
+                *("column", number, fields.constants, position, position == key, fields.shape),
+            )
+            value = display.elements[position]
+            lines.append(f.made(f.Append, list=column, value=value))
+        comment = (f.comment_of(send) or "").replace(", ->", " ->")
+        before, arrow, label = comment.rpartition("-> ")
+        lines[-1].comment = f"{before}{arrow}{label}, by fields"  # type: ignore[attr-defined]
+        if send.time is not None:
+            lines.append(f.made(f.Append, list=f"timestamps_{number}", value=send.time))
+        f.marked(lines, operator)
+        function.body = f.rewritten(
+            function.body,
+            lambda item, lines=lines, done=send: lines if item is done else None,  # type: ignore[misc]
+        )
+        form.remark(operator, "sent by fields")
+    columns = ColumnsOf(
+        TupleOf(
+            tuple(kind[0] if len(set(kind)) == 1 else None for kind in zip(*kinds, strict=True))
+        ),
+        tuple(ast.unparse(ast.Constant(*item)) if item else None for item in fields.constants),
+        fields.shape,
+    )
+    form.sent[number] = Traveling(
+        columns,
+        form.sent.get(number, Traveling()).time,
+        is_certain=all(function.fallback is None for function, _ in places),
+        key_list=None if key is None else fields.sent.index(key),
+    )
 
 
 def _note_types(form: Form) -> None:

@@ -1,4 +1,4 @@
-"""Tuples that are made only to be read are not made.
+"""Tuples, Rows, named tuples and dictionaries that are made only to be read are not made.
 
 >>> change("take_apart", lambda numbers: numbers.map(lambda x: (x % 7, x)).map(lambda row: row[0] + row[1]))
 -   value_1 = (value % 7, value)
@@ -6,7 +6,8 @@
 +   item_1_0 = value % 7
 +   value_2 = item_1_0 + value
 
-Where a tuple is handed on as a whole, to an exchange or to state, it is made there.
+Where one is handed on as a whole, to an exchange or to state, it is made there. A Row or a dictionary that other code
+gets, or that is changed, stays as it is.
 """
 
 from __future__ import annotations
@@ -18,50 +19,52 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import fresh_of, types_of
+from opchain.compiler.codegen.displays import Display, display_of, field_read, is_mutable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from opchain.compiler.codegen.form import Form, Function
+
+    ReadField = Callable[[ast.AST], int | None]
 
 _MOST_COLD_USES = 3
 
 
 def take_apart(form: Form) -> None:
-    """Replaces items of tuples by the expressions that they were made of."""
+    """Replaces fields of records by the expressions that they were made of."""
     for function in form.functions:
         done: set[str] = set()
-        while (found := _candidate(function, done)) is not None:
-            done.add(found)
-            _Apart(function, found, fresh_of(function, types_of(function, form))).run()
+        while (found := _candidate(form, function, done)) is not None:
+            name, display = found
+            done.add(name)
+            _Apart(form, function, name, display).run()
 
 
-def _candidate(function: Function, done: set[str]) -> str | None:
+def _candidate(form: Form, function: Function, done: set[str]) -> tuple[str, Display] | None:
     set_in = f.stores(function.body)
     for statement in f.all_statements(function.body):
-        name = _tuple_variable(statement)
-        if name is not None and name not in done and set_in[name] == 1:
-            return name
-    return None
-
-
-def _tuple_variable(statement: ast.stmt) -> str | None:
-    if (
-        isinstance(statement, ast.Assign)
-        and isinstance(statement.targets[0], ast.Name)
-        and len(statement.targets) == 1
-        and isinstance(statement.value, ast.Tuple)
-        and not any(isinstance(item, ast.Starred) for item in statement.value.elts)
-    ):
-        return statement.targets[0].id
+        if (
+            isinstance(statement, ast.Assign)
+            and isinstance(statement.targets[0], ast.Name)
+            and len(statement.targets) == 1
+        ):
+            name = statement.targets[0].id
+            display = display_of(statement.value, form.constants)
+            if display is not None and name not in done and set_in[name] == 1:
+                return name, display
     return None
 
 
 class _Apart:
-    """One tuple variable of a function."""
+    """One variable of a function that is set to a record."""
 
-    def __init__(self, function: Function, name: str, fresh: set[str]) -> None:
+    def __init__(self, form: Form, function: Function, name: str, display: Display) -> None:
+        self.form = form
         self.function = function
         self.name = name
-        self.fresh = fresh
+        self.display = display
+        self.fresh = fresh_of(function, types_of(function, form))
         self.stable = {
             variable
             for variable, times in f.stores(function.body).items()
@@ -69,33 +72,34 @@ class _Apart:
         }
 
     def run(self) -> None:
-        uses = Uses(self.name)
+        uses = Uses(self.name, self._field)
         uses.block(self.function.body, is_cold=False)
         if not (uses.items or uses.whole):
             return
         is_made = uses.others > 0 or uses.cold > _MOST_COLD_USES
-        if is_made and (uses.keeps or not uses.items):
+        if is_made and (uses.keeps or not uses.items or is_mutable(self.display.shape)):
             return
         self.is_made = is_made
         self.function.body = self._block(self.function.body)
 
+    def _field(self, node: ast.AST) -> int | None:
+        return field_read(node, self.name, self.display.shape, len(self.display.elements))
+
     def _block(self, block: list[ast.stmt]) -> list[ast.stmt]:
-        """The block in which the tuple is made, and what is in and behind it, rewritten."""
+        """The block in which the record is made, and what is in and behind it, rewritten."""
         done: list[ast.stmt] = []
         for position, statement in enumerate(block):
-            if _tuple_variable(statement) == self.name:
-                assert isinstance(statement, ast.Assign)
+            if isinstance(statement, ast.Assign) and self._is_own(statement.targets[0]):
                 lines, elements = self._elements(statement)
                 rest = block[position + 1 :]
-                transformer = _Items(self.name, elements, is_made=self.is_made)
+                made = self.display.with_elements(elements, self.form)
+                whole = None if self.is_made else made
+                transformer = _Fields(self.name, elements, self._field, whole)
                 rest = f.rewritten(rest, partial(self._kept, elements))
                 rest = [transformer.visit(item) for item in rest]
                 comment = f.comment_of(statement)
                 if self.is_made:
-                    made = f.let(
-                        self.name, ast.Tuple(elements, ast.Load()), f.operator_of(statement)
-                    )
-                    lines.append(made)
+                    lines.append(f.let(self.name, made, f.operator_of(statement)))
                 if comment and lines:
                     f.with_comment(lines, comment)
                 elif comment:
@@ -108,8 +112,11 @@ class _Apart:
             done.append(statement)
         return done
 
+    def _is_own(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and node.id == self.name
+
     def _kept(self, elements: list[ast.expr], statement: ast.stmt) -> list[ast.stmt] | None:
-        """A copy of the tuple is one of its elements."""
+        """A copy of the record is one of its elements."""
         if not isinstance(statement, f.Keep) or statement.target.id != self.name:
             return None
         names = dict.fromkeys(item.id for item in elements if isinstance(item, ast.Name))
@@ -122,10 +129,9 @@ class _Apart:
         """Variables for the elements that are none yet."""
         lines: list[ast.stmt] = []
         elements: list[ast.expr] = []
-        assert isinstance(statement.value, ast.Tuple)
         operator = f.operator_of(statement)
         base = self.name.partition("_")[2] or "0"
-        for position, item in enumerate(statement.value.elts):
+        for position, item in enumerate(self.display.elements):
             if isinstance(item, ast.Constant) or (
                 isinstance(item, ast.Name) and item.id in self.stable
             ):
@@ -140,10 +146,14 @@ class _Apart:
 
 
 class Uses:
-    """How a variable is used: by items, as a whole by statements of ours, in branches that hardly run, otherwise."""
+    """How a record is used: by fields, as a whole by statements of ours, in branches that hardly run, otherwise.
 
-    def __init__(self, name: str) -> None:
+    `read_field` says which field of the record an expression reads.
+    """
+
+    def __init__(self, name: str, read_field: ReadField) -> None:
         self.name = name
+        self._read_field = read_field
         self.items = self.whole = self.cold = self.others = self.keeps = 0
 
     def block(self, block: list[ast.stmt], *, is_cold: bool) -> None:
@@ -171,7 +181,7 @@ class Uses:
                 self._expression(value, is_cold=is_cold)
 
     def _expression(self, node: ast.AST, *, is_cold: bool) -> None:
-        if isinstance(node, ast.expr) and _index(node, self.name) is not None:
+        if self._read_field(node) is not None:
             self.items += 1
         elif isinstance(node, ast.Name):
             if node.id == self.name and isinstance(node.ctx, ast.Load):
@@ -195,25 +205,25 @@ def _is_unusual(statement: ast.stmt) -> bool:
     )
 
 
-def _index(node: ast.expr, name: str) -> int | None:
-    item = f.constant_item(node, name)
-    return item if type(item) is int and item >= 0 else None
+class _Fields(ast.NodeTransformer):
+    """Puts the elements in place of reads of the fields, and `whole`, if given, in place of the record."""
 
-
-class _Items(ast.NodeTransformer):
-    def __init__(self, name: str, elements: list[ast.expr], *, is_made: bool) -> None:
+    def __init__(
+        self, name: str, elements: list[ast.expr], read_field: ReadField, whole: ast.expr | None
+    ) -> None:
         self._name = name
         self._elements = elements
-        self._is_made = is_made
+        self._read_field = read_field
+        self._whole = whole
 
-    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        index = _index(node, self._name)
-        if index is not None and index < len(self._elements) and isinstance(node.ctx, ast.Load):
-            return copy.deepcopy(self._elements[index])
-        self.generic_visit(node)
-        return node
+    def visit(self, node: ast.AST) -> Any:
+        """The node, or what takes its place."""
+        position = self._read_field(node)
+        if position is not None:
+            return copy.deepcopy(self._elements[position])
+        return super().visit(node)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        if node.id != self._name or self._is_made or not isinstance(node.ctx, ast.Load):
+        if node.id != self._name or self._whole is None or not isinstance(node.ctx, ast.Load):
             return node
-        return ast.Tuple(copy.deepcopy(self._elements), ast.Load())
+        return copy.deepcopy(self._whole)

@@ -25,6 +25,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.displays import display_of, reading
 from opchain.compiler.codegen.static_types import Traveling
 
 if TYPE_CHECKING:
@@ -47,15 +48,15 @@ def times_in_records(form: Form) -> None:
             continue
         if send.time is None or number not in form.read_alone:
             continue
-        item = _item_of(function, send)
+        item = _item_of(form, function, send)
         if item is not None:
             send.time = None
             known = form.sent.get(number, Traveling())
-            form.sent[number] = replace(known, time=f"value[{item}]")
+            form.sent[number] = replace(known, time=item)
 
 
-def _item_of(function: Function, send: f.Send) -> str | None:  # noqa: PLR0911 - one for each form
-    """The item of the record that is its timestamp, as text."""
+def _item_of(form: Form, function: Function, send: f.Send) -> str | None:  # noqa: PLR0911 - one for each form
+    """The expression over `value` that reads the timestamp from the record."""
     if not isinstance(send.time, ast.Name):
         return None
     settings = [
@@ -70,16 +71,17 @@ def _item_of(function: Function, send: f.Send) -> str | None:  # noqa: PLR0911 -
         return None
     (assigned,) = settings
     record = send.value
-    if isinstance(record, ast.Tuple):
-        for position, element in enumerate(record.elts):
+    display = display_of(record, form.constants)
+    if display is not None:
+        for position, element in enumerate(display.elements):
             if isinstance(assigned, ast.Name) and ast.dump(element) == ast.dump(assigned):
-                return str(position)
+                return ast.unparse(reading(f.name("value"), position, display.shape))
         return None
     if isinstance(record, ast.Name) and f.item_variable(assigned) == record.id:
         if _may_have_changed(function, record.id):
             return None
         assert isinstance(assigned, ast.Subscript)
-        return ast.unparse(assigned.slice)
+        return f"value[{ast.unparse(assigned.slice)}]"
     return None
 
 

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.runtime.connectors.collection import NumberSequenceSource
@@ -94,6 +94,7 @@ class _Arrays:
         self.attributes: dict[str, tuple[set[str], set[str]]] = {}
         self.counts: dict[int, list[str]] = {}
         self.number = "len(values)"
+        self._seen: set[Any] = set()
 
     def block(self, block: list[ast.stmt]) -> None:
         """Writes the statements of a block, whose records are the entries of all arrays."""
@@ -102,6 +103,7 @@ class _Arrays:
             operator = f.operator_of(statement)
             if isinstance(statement, f.Count):
                 counted = self.counts.setdefault(operator, ["0", "0"])
+                self._once((operator, statement.what))
                 counted[statement.what == "records_out"] = self.number
             elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
                 name = statement.targets[0].id
@@ -112,6 +114,7 @@ class _Arrays:
             elif isinstance(statement, f.Emits) and is_last and not statement.nullable:
                 self._emits(statement)
             elif isinstance(statement, f.Append):
+                self._once(statement.list)
                 self.bounds_of(statement.value)
                 values = ast.unparse(statement.value)
                 line = f.statements(f"{statement.list}.extend(({values}).tolist())", operator)
@@ -122,6 +125,12 @@ class _Arrays:
                 raise _Loop(
                     f"{type(statement).__name__.lower()} statements are run for each record"
                 )
+
+    def _once(self, what: Any) -> None:
+        """A function that emits at two places does so in turn, record by record."""
+        if what in self._seen:
+            raise _Loop("a flat map emits at more than one place; yield from a tuple instead")
+        self._seen.add(what)
 
     def _guard(self, statement: ast.If) -> None:
         operator = f.operator_of(statement)

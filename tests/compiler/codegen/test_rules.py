@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from collections import namedtuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from forms import Ran, failure_of, job_of, notes_of, run_form, seen
 
-from opchain.common import Types, WatermarkStrategy
+from opchain.common import Row, Types, WatermarkStrategy
 from opchain.compiler.codegen import vertex
 from opchain.compiler.codegen.rules import RULE_NAMES, RULES
 from opchain.datastream import OutputTag, ProcessFunction
 from opchain.datastream.functions import (
     AggregateFunction,
+    CoFlatMapFunction,
     FilterFunction,
     FlatMapFunction,
     KeyedProcessFunction,
@@ -200,10 +202,84 @@ def states(env: Any) -> None:
     seen(rows.key_by(lambda row: row[0]).process(Counting()), "counted")
 
 
-PROGRAMS = (classes, sums, windows, parsed, written_json, declared, arithmetic, attributes, states)
+def both_signs(value: int) -> Any:
+    yield value
+    yield -value
+
+
+def in_turn(env: Any) -> None:
+    """Emits at two places."""
+    numbers = env.from_sequence(0, 60).flat_map(both_signs)
+    seen(numbers, "signs")
+    seen(numbers.map(lambda x: (x, 1)).flat_map(lambda row: (row, (row[0] + 1, 2))), "more")
+
+
+class Click(NamedTuple):
+    user: int
+    price: Any
+    at: int = 0
+
+    @property
+    def double(self) -> Any:
+        return self.price * 2
+
+
+Named = namedtuple("Named", "key total")  # noqa: PYI024 - as users write it
+
+
+def more_expensive(row: Any) -> Any:
+    row["price"] += 1
+    return row
+
+
+class Joined(CoFlatMapFunction[Any, Any, Any]):
+    """Emits at three places, in both inputs."""
+
+    def flat_map1(self, value: Any) -> Any:
+        yield {"key": value["key"], "total": 1, "of": "first"}
+        yield {"key": value["key"], "total": 2, "of": "first"}
+
+    def flat_map2(self, value: Any) -> Any:
+        yield {"key": value, "total": value, "of": "second"}
+
+
+def shapes(env: Any) -> None:
+    """Rows, named tuples and dictionaries, read by field, as a whole, and changed."""
+    numbers = env.from_sequence(0, 60)
+    rows = numbers.map(lambda x: Row(x % 5, x)).filter(lambda row: row[1] % 3 != 0)
+    seen(rows.key_by(lambda row: row[0]).reduce(lambda a, b: Row(a[0], a[1] + b[1])), "row sums")
+    named = numbers.map(lambda x: Row(key=x % 4, price=x, at="now"))
+    seen(named.map(lambda row: (row.key, row["price"], row[2], str(row), len(row))), "names")
+    seen(named.key_by(lambda row: row["key"]).map(lambda row: row), "whole rows")
+    clicks = numbers.map(lambda x: Click(x % 4, x / 2, at=x))
+    seen(clicks.map(lambda c: (c.user, c[1], c.double, c._replace(at=0))), "clicks")
+    later = clicks.key_by(lambda c: c.user).reduce(
+        lambda a, b: Click(a.user, a.price + b.price, b.at)
+    )
+    seen(later, "click sums")
+    texts = numbers.map(lambda x: Named(str(x % 3), x)).key_by(lambda n: n.key)
+    seen(texts.reduce(lambda a, b: Named(a.key, a.total + b.total)).map(lambda n: n), "named")
+    dicts = numbers.map(lambda x: {"key": x % 3, "price": x, "_": None})
+    seen(dicts.map(lambda d: (d["key"], d.get("price"), d.get("none"), d.get("_", 1))), "dicts")
+    changed = dicts.map(more_expensive)
+    seen(changed.key_by(lambda d: d["key"]).map(lambda d: sorted(d.items())), "changed")
+    kept = dicts.key_by(lambda d: d["key"])
+    seen(kept.reduce(lambda a, b: {"key": a["key"], "price": b["price"], "_": None}), "last")
+    joined = dicts.connect(numbers).flat_map(Joined())
+    seen(joined.key_by(lambda d: d["key"] % 7).map(lambda d: (d["of"], d)), "joined")
+    both = rows.union(numbers.map(lambda x: Row(x % 5, "more", x)))
+    seen(both.key_by(lambda row: row[0]).map(lambda row: row), "unlike")
+
+
+PROGRAMS = (
+    *(classes, sums, windows, parsed, written_json, declared, arithmetic, attributes, states),
+    *(in_turn, shapes),
+)
 
 
 NAMES = (
+    *("signs", "more", "row sums", "names", "whole rows", "clicks", "click sums", "named", "dicts"),
+    *("changed", "last", "joined", "unlike"),
     *("odd", "counted", "sums", "greatest", "ones", "means", "rows", "some", "pairs"),
     *("objects", "two", "as they are", "keyed"),
 )
@@ -216,7 +292,7 @@ def give_the_same(ran: Ran, expected: Ran, last: str) -> None:
     assert ran.counters() == expected.counters(), last
 
 
-@pytest.mark.parametrize("draw", PROGRAMS)
+@pytest.mark.parametrize("draw", [*PROGRAMS[:-1], pytest.param(shapes, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("mode", ["STREAMING", pytest.param("BATCH", marks=pytest.mark.slow)])
 def test_every_prefix_of_the_rules_gives_the_same(
     draw: Any, mode: str, monkeypatch: pytest.MonkeyPatch
@@ -228,7 +304,49 @@ def test_every_prefix_of_the_rules_gives_the_same(
         give_the_same(ran, interpreted, RULES[count - 1].name if count else "nothing")
 
 
-@pytest.mark.parametrize("draw", PROGRAMS)
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+@pytest.mark.parametrize("batch_size", [7, 1000])
+def test_records_of_any_shape_are_the_same(mode: str, batch_size: int) -> None:
+    interpreted = run_form(shapes, "interpreted", mode=mode, parallelism=2, batch_size=batch_size)
+    ran = run_form(shapes, mode=mode, parallelism=2, batch_size=batch_size)
+    give_the_same(ran, interpreted, "all")
+
+
+@pytest.mark.parametrize("kind", ["Row", "named Row", "named tuple", "dict"])
+def test_a_reduce_of_records_keeps_the_field_that_changes(kind: str) -> None:
+    def draw(env: Any) -> None:
+        numbers = env.from_sequence(0, 20)
+        if kind == "Row":
+            keyed = numbers.map(lambda x: Row(x % 5, x)).key_by(lambda row: row[0])
+            sums = keyed.reduce(lambda a, b: Row(a[0], a[1] + b[1]))
+        elif kind == "named Row":
+            keyed = numbers.map(lambda x: Row(k=x % 5, n=x)).key_by(lambda row: row.k)
+            sums = keyed.reduce(lambda a, b: Row(k=a["k"], n=a.n + b[1]))
+        elif kind == "named tuple":
+            keyed = numbers.map(lambda x: Named(x % 5, x)).key_by(lambda row: row.key)
+            sums = keyed.reduce(lambda a, b: Named(a.key, a.total + b[1]))
+        else:
+            keyed = numbers.map(lambda x: {"k": x % 5, "n": x}).key_by(lambda row: row["k"])
+            sums = keyed.reduce(lambda a, b: {"k": a["k"], "n": a["n"] + b.get("n")})
+        seen(sums, "sums")
+
+    ran = run_form(draw)
+    assert ran.records("sums") == run_form(draw, "interpreted").records("sums")
+    first, second = (vertex.source or "" for vertex in ran.job.vertices)
+    assert "column_0_1.append" in first
+    assert "sums_0.get(" in second
+
+
+def test_parts_of_a_batch_are_counted_once() -> None:
+    def draw(env: Any) -> None:
+        texts = env.from_sequence(0, 999).map(str).filter(lambda text: text[-1] != "3")
+        seen(texts.key_by(lambda text: text[0]).map(lambda text: text), "texts")
+
+    interpreted = run_form(draw, "interpreted").counters()
+    assert run_form(draw).counters() == interpreted
+
+
+@pytest.mark.parametrize("draw", [*PROGRAMS[:-1], pytest.param(shapes, marks=pytest.mark.slow)])
 def test_without_any_of_the_rules_a_job_gives_the_same(draw: Any) -> None:
     with_all = run_form(draw, parallelism=2, batch_size=7)
     sources = set()
