@@ -1,6 +1,7 @@
 """Records are counted once per batch, where their number is known or can be counted with others.
 
 >>> change("count_once", lambda numbers: numbers.filter(lambda x: x > 3))
++ before_values_0 = len(values_0)
 -   op_0.records_in += 1
 -   op_0.records_out += 1
 -   op_1.records_in += 1

@@ -1,6 +1,7 @@
 """Arithmetic on whole numbers from a number sequence runs on numpy arrays, a batch at a time.
 
 >>> change("use_arrays", lambda numbers: numbers.map(lambda x: (x % 7, x)).filter(lambda row: row[0] > 3))
+- before_column_0_0 = len(column_0_0)
 - for value in values:
 -   item_1_0 = value % 7
 -   if not (item_1_0 > 3):

@@ -25,14 +25,13 @@ def test_one_call_for_a_batch_and_a_loop_over_its_results() -> None:
         "    op_2.count(len(values), 0)",
         "    flush_2()",
         "def batch_2(values, timestamps):",
-        "    count_3 = 0",
+        "    before_values_of_4 = len(values_of_4)",
         "    for value in values:",
         "        if not (value > 1):",
         "            continue",
-        "        count_3 += 1",
         "        values_of_4.append(value)",
-        "    op_3.count(len(values), count_3)",
-        "    op_4.count(count_3, 0)",
+        "    op_3.count(len(values), len(values_of_4) - before_values_of_4)",
+        "    op_4.count(len(values_of_4) - before_values_of_4, 0)",
     ]
     assert [line.rstrip() for line in lines[: len(expected)]] == expected
 
