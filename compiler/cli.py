@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,16 @@ from opchain.compiler.commands.run import INTERRUPTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+_OUR_WORDS = (
+    (r"^No such command '(\S+)'\.?", r"There is no command \1"),
+    (r"(?<! )\.? Did you mean '(\S+)'\?$", r"; did you mean \1?"),
+    (r"is not a valid integer( range)?$", "is not a whole number"),
+    (r"is not in the range (\d+)<=x<=(\d+)$", r"is not in the range \1 to \2"),
+    (r"is not in the range x>=(\d+)$", r"is less than \1"),
+)
+"""Parts of click's sentences, and what opchain says."""
 
 
 @contextmanager
@@ -39,6 +50,8 @@ def uniform_usage_errors() -> Iterator[None]:
         if isinstance(error, click.NoSuchOption):
             close = f"; did you mean {error.possibilities[0]}?" if error.possibilities else ""
             message = f"there is no option {error.option_name}{close}"
+        for pattern, ours in _OUR_WORDS:
+            message = re.sub(pattern, ours, message)
         message = message[:1].lower() + message[1:]
         end = "" if message.endswith("?") else ";"
         hint = "" if "'opchain " in message else f"{end} '{path} --help' shows what it takes"

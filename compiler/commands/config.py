@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 import click
@@ -40,8 +41,11 @@ def list_settings(pattern: str | None) -> None:
             Paragraph("    ", "    ", row.description),
         ]
     if not lines:
+        words = sorted({word for row in setting_rows() for word in row.key.split(".")})
+        close = get_close_matches(text, words, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
         raise CommandError(
-            f"no setting matches {pattern!r}; 'opchain config ls' without PATTERN lists all"
+            f"no setting matches {pattern!r}; {hint}'opchain config ls' without PATTERN lists all"
         )
     answer(set_lines(lines, output_width()))
 

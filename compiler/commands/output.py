@@ -65,15 +65,18 @@ def check_folder_of(path: Path) -> None:
         CommandError: There is no such folder.
     """
     if not path.parent.is_dir():
-        raise CommandError(f"cannot write {path}: there is no folder {path.parent}")
+        raise CommandError(
+            f"cannot write {path}: there is no folder {path.parent}; create it first"
+        )
 
 
 def write_file(path: Path, text: str) -> None:
     """Writes the answer of a command into a file instead.
 
     Raises:
-        CommandError: The file cannot be written.
+        CommandError: The file cannot be written, or there is no folder for it.
     """
+    check_folder_of(path)
     try:
         path.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:

@@ -248,7 +248,10 @@ def _existing(path: Path) -> Path:
     if path.is_dir():
         raise CommandError(f"{path} is a folder; pass a Python file")
     if not path.exists():
-        raise CommandError(f"there is no file {path}")
+        names = [each.name for each in path.parent.glob("*")]
+        close = get_close_matches(path.name, sorted(names), n=1, cutoff=0.75)
+        hint = f"; did you mean {path.parent / close[0]}?" if close else ""
+        raise CommandError(f"there is no file {path}{hint}")
     return path
 
 

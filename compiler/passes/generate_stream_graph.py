@@ -457,8 +457,10 @@ def operator_settings(
     for key, value in settings.items():
         name, _, setting = key.rpartition(".")
         if setting not in _SETTERS:
+            close = get_close_matches(setting, _SETTERS, n=1)
+            hint = f"did you mean '{close[0]}'? There" if close else "there"
             raise StreamGraphError(
-                f"operator setting {key} = {value}: there is no setting '{setting}'; there are "
+                f"operator setting {key} = {value}: there is no setting '{setting}'; {hint} are "
                 f"{', '.join(_SETTERS)}"
             )
         found.setdefault(_operator(operators, name, f"{key} = {value}"), {})[setting] = value

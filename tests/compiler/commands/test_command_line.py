@@ -73,6 +73,17 @@ def test_every_command_has_two_examples_that_it_would_take() -> None:
             ["plan", "clicks.py", "-D", "state.backend.tpye=rocksdb"],
             "did you mean 'state.backend.type'?",
         ),
+        (
+            ["checkpoint", "sho", "x"],
+            "there is no command sho; did you mean show? 'opchain checkpoint",
+        ),
+        (["run", "clicks.py", "--serve", "abc"], "'abc' is not a whole number; 'opchain run"),
+        (["run", "clicks.py", "--serve", "70000"], "70000 is not in the range 0 to 65535;"),
+        (["plan", "click.py"], "there is no file click.py; did you mean clicks.py?"),
+        (
+            ["config", "ls", "parallelizm"],
+            "did you mean 'parallelism'? 'opchain config ls' without",
+        ),
         (["config", "ls", "nothing.like"], "no setting matches 'nothing.like'"),
         (["run", "clicks.py", "--progress-log", "no/where.json"], "there is no folder no"),
     ],

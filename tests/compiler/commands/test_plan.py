@@ -149,7 +149,9 @@ def test_a_file_that_cannot_be_written_is_an_error(write: Any, run: Any) -> None
     write()
     done = run("plan", "clicks.py", "-o", "nowhere/plan.html", "--format", "html")
     assert done.exit_code == 2
-    assert "cannot write nowhere/plan.html: No such file or directory" in done.stderr
+    assert (
+        "cannot write nowhere/plan.html: there is no folder nowhere; create it first" in done.stderr
+    )
 
 
 def test_a_page_is_not_poured_into_a_terminal(

@@ -190,7 +190,10 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_program_runs(
     write("print('runs')\n")
     done = run("run", "clicks.py", "--html", "nowhere/page.html")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr == "opchain: cannot write nowhere/page.html: there is no folder nowhere\n"
+    assert (
+        done.stderr
+        == "opchain: cannot write nowhere/page.html: there is no folder nowhere; create it first\n"
+    )
 
 
 def test_what_is_drawn_and_never_executed_is_mentioned(write: Any, run: Any) -> None:

@@ -55,6 +55,7 @@ def test_a_job_runs_with_them() -> None:
     [
         ({"sum_parallelism": "8"}, "no operator has the uid or the name 'sum'; did you mean 'sums'"),
         ({"sums_width": "8"}, "there is no setting 'width'; there are parallelism, max-parallelism"),
+        ({"sums_paralelism": "8"}, "no setting 'paralelism'; did you mean 'parallelism'"),
         ({"sums_parallelism": "many"}, "parallelism is 'many'; it must be a number"),
         ({"sums_parallelism": "0"}, "parallelism is 0; it must be at least 1"),
         ({"plus_chaining": "no"}, "chaining is 'no'; it must be always, head or never"),
