@@ -249,8 +249,8 @@ def _existing(path: Path) -> Path:
         raise CommandError(f"{path} is a folder; pass a Python file")
     if not path.exists():
         names = [each.name for each in path.parent.glob("*")]
-        close = get_close_matches(path.name, sorted(names), n=1, cutoff=0.75)
-        hint = f"; did you mean {path.parent / close[0]}?" if close else ""
+        nearest = get_close_matches(path.name, sorted(names), n=1, cutoff=0.75)
+        hint = f"; did you mean {path.parent / nearest[0]}?" if nearest else ""
         raise CommandError(f"there is no file {path}{hint}")
     return path
 
