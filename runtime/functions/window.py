@@ -86,11 +86,13 @@ class TimeWindow(Window):
         """Reports each group of windows that overlap or touch, and the window that covers the group.
 
         Windows belong to a group also through others. A window that stands alone is not reported.
-        Groups come by start, and their windows sorted; Flink gives them as an unordered set.
+        Groups come by start. PyFlink gives the windows of a group as a set, and the contents of sessions that become
+        one are put together in the order of that set; here they come in the same order.
         """
         for group in _groups(sorted(set(windows))):
             if len(group) > 1:
-                callback.merge(group, TimeWindow(group[0].start, max(w.end for w in group)))
+                merged = TimeWindow(group[0].start, max(w.end for w in group))
+                callback.merge([member.window for member in set(map(_SetMember, group))], merged)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not TimeWindow:
@@ -115,6 +117,22 @@ class TimeWindow(Window):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TimeWindow, (self.start, self.end)
+
+
+class _SetMember:
+    """A window with the hash that it has in PyFlink: its start and an inverse of its end, of any size."""
+
+    __slots__ = ("window",)
+
+    def __init__(self, window: TimeWindow) -> None:
+        self.window = window
+
+    def __hash__(self) -> int:
+        odd = 2 * self.window.end + 1
+        inverse = odd**3
+        for _ in range(3):
+            inverse *= 2 - odd * inverse
+        return self.window.start + inverse
 
 
 class CountWindow(Window):

@@ -110,7 +110,7 @@ class RowFieldExtractorSchema(SerializationSchema["Row"]):
     def __post_init__(self) -> None:
         if self.field_index < 0:
             raise ValueError(
-                f"RowFieldExtractorSchema: field_index is {self.field_index}; it must be 0 or more"
+                f"RowFieldExtractorSchema: Field index must be non-negative, and is {self.field_index}"
             )
 
     def serialize(self, element: Row) -> bytes:

@@ -222,6 +222,19 @@ def test_session_windows_merge_what_was_reduced(form: str) -> None:
     assert found == [(1, 8, 2), (20, 33, 3)]
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_a_record_that_joins_two_sessions_puts_their_records_together_as_pyflink(form: str) -> None:
+    sessions = EventTimeSessionWindows.with_gap(Time.seconds(1))
+    data = pairs(100, 900, 2500, 1800)
+    found = run_windows(lambda s: s.window(sessions).process(Timestamps()), data, form)
+    assert found == [(2500, 100, 900, 1800)]
+
+
+class Timestamps(ProcessWindowFunction):
+    def process(self, key: Any, context: Any, elements: Iterable[Any]) -> Iterator[Any]:
+        yield tuple(element[1] for element in elements)
+
+
 class Bounded(ProcessWindowFunction):
     def process(self, key: Any, context: Any, elements: Iterable[Any]) -> Iterator[Any]:
         yield context.window().start, context.window().end, *elements

@@ -113,7 +113,7 @@ def test_a_field_becomes_a_message(index: int, message: bytes) -> None:
 
 
 def test_a_field_that_cannot_become_a_message_is_refused() -> None:
-    with pytest.raises(ValueError, match="field_index is -1; it must be 0 or more"):
+    with pytest.raises(ValueError, match="Field index must be non-negative, and is -1"):
         RowFieldExtractorSchema(-1)
     with pytest.raises(TypeError, match="the field is 'x'; it must hold bytes"):
         RowFieldExtractorSchema(2).serialize(ROW)

@@ -69,7 +69,7 @@ def test_a_record_between_two_sessions_makes_them_one(windows: Windows) -> None:
         harness.process_elements(records(20, 0, 21, 10))
         assert harness.state_entry_count() == 2  # the contents, and the windows in flight
         harness.end_input()
-        assert fired(harness) == [("a", 0, 31, [0, 20, 21, 10])]
+        assert fired(harness) == [("a", 0, 31, [20, 21, 0, 10])]
 
 
 class Sum(AggregateFunction[Any, tuple[str, int], tuple[str, int]]):
@@ -91,7 +91,7 @@ class Sum(AggregateFunction[Any, tuple[str, int], tuple[str, int]]):
 @pytest.mark.parametrize(
     ("shape", "result"),
     [
-        ({"aggregate": Sum()}, ("axaaa", 51)),
+        ({"aggregate": Sum()}, ("aaxaa", 51)),
         ({"reduce": lambda a, b: (a[0] + b[0], a[1] + b[1])}, ("aaaa", 51)),
     ],
 )
@@ -155,7 +155,7 @@ def test_gaps_that_depend_on_the_record(windows: Windows) -> None:
     with windows(EventTimeSessionWindows.with_dynamic_gap(GapOfRecord())) as harness:
         harness.process_elements([(("a", 3), 0), (("a", 9), 2), (("a", 2), 12), (("a", 1), 11)])
         harness.end_input()
-        assert fired(harness) == [("a", 0, 14, [3, 9, 2, 1])]
+        assert fired(harness) == [("a", 0, 14, [2, 3, 9, 1])]
 
 
 def test_a_window_as_large_as_one_that_grew_keeps_its_contents(windows: Windows) -> None:
@@ -171,7 +171,7 @@ def test_counts_of_triggers_are_added_up(windows: Windows) -> None:
         harness.process_elements(records(0, 20, 21))
         assert fired(harness) == []
         harness.process_elements(records(10))
-        assert fired(harness) == [("a", 0, 31, [0, 20, 21, 10])]
+        assert fired(harness) == [("a", 0, 31, [20, 21, 0, 10])]
         harness.end_input()
         assert fired(harness) == []
         assert harness.state_entry_count() == harness.event_time_timer_count() == 0

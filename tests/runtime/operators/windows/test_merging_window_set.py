@@ -64,18 +64,18 @@ def test_a_window_inside_another_changes_nothing() -> None:
     assert sessions.merges == []
 
 
-def test_a_window_that_joins_two_moves_the_contents_of_the_later_one() -> None:
+def test_a_window_that_joins_two_moves_the_contents_of_one_of_them() -> None:
     sessions = Sessions()
     sessions.add(10, 13)
     sessions.add(1, 4)
     assert sessions.add(4, 10) == TimeWindow(1, 13)
-    assert sessions.in_flight() == {(1, 13): (1, 4)}
+    assert sessions.in_flight() == {(1, 13): (10, 13)}
     assert sessions.merges == [
         (
             TimeWindow(1, 13),
-            [TimeWindow(1, 4), TimeWindow(10, 13)],
-            TimeWindow(1, 4),
-            [TimeWindow(10, 13)],
+            [TimeWindow(10, 13), TimeWindow(1, 4)],
+            TimeWindow(10, 13),
+            [TimeWindow(1, 4)],
         )
     ]
 

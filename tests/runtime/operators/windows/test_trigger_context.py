@@ -128,8 +128,8 @@ def test_merged_windows_bring_their_state_along(windows: Windows) -> None:
         assert counts == [1, 1, 2, 4]
         assert [note[1] for note in trigger.notes if isinstance(note, tuple)] == [
             TimeWindow(20, 30),
-            TimeWindow(0, 10),
             TimeWindow(20, 31),
+            TimeWindow(0, 10),
         ]
 
 
