@@ -114,3 +114,15 @@ def test_exchanged_buffers_are_spilled_as_on_spark(monkeypatch: pytest.MonkeyPat
     assert any(store.spilled_bytes > 100_000 for store in stores)
     assert all(store.memory_bytes == len(store) == 0 for store in stores)
     assert all(store._file is None for store in stores)
+
+
+@pytest.mark.parametrize(("mode", "sent"), [("BATCH", 1000), ("STREAMING", 2000)])
+def test_a_data_set_with_two_readers_is_written_once(mode: str, sent: int) -> None:
+    def draw(env: Any) -> None:
+        shared = env.from_sequence(1, 1000).map(str).rebalance()
+        for reader in "ab":
+            seen(shared.map(int), reader)
+
+    ran = run_job(job_of(draw, parallelism=2, mode=mode))
+    assert sorted(ran.records("a")) == sorted(ran.records("b")) == list(range(1, 1001))
+    assert ran.outcome.metrics.vertices[0].records_out == sent
