@@ -252,7 +252,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--kills", type=int, default=1000, help="of all rounds together")
-    parser.add_argument("--per-round", type=int, default=40, help="kills of one job")
+    parser.add_argument("--per-round", type=int, default=25, help="kills of one job")
     parser.add_argument("--seed", type=int, help="of the first round (default: drawn)")
     parser.add_argument("--until", help="HH:MM, UTC: no round begins after it")
     parser.add_argument("--sink", action="append", choices=SINKS, help="may come again")
