@@ -110,6 +110,15 @@ def test_a_job_that_failed_names_the_vertex_and_what_was_raised(tmp_path: Path) 
     epochs.close()
 
 
+def test_a_job_that_is_first_looked_at_after_its_end_had_begun(tmp_path: Path) -> None:
+    epochs, _, started, let_go = words(tmp_path)
+    started.client.start()
+    started.client.cancel().result(60)
+    assert list(JobWatch(started).whole()["states"].values()) == ["canceled"]
+    let_go.set()
+    epochs.close()
+
+
 def test_failures_that_restarts_followed_stay_with_their_place_and_command(tmp_path: Path) -> None:
     epochs, _, started, let_go = words(tmp_path)
     client = started.client
