@@ -1,12 +1,4 @@
-"""The unbounded sources of a job, their positions, and what an epoch delivers to their tasks.
-
-The *offset* of an epoch says up to where it reads. It is a JSON object with the position of each of opchain's
-unbounded sources, and the time of the last timer that was due:
-
-    {"positions": [[1200, 1700000000000], 34], "due": 1700000000000}
-
-An epoch reads from the offset of the previous epoch up to its own. The offset is logged before the epoch reads
-anything, so a retried epoch reads the same input.
+"""The unbounded sources of a job, and what an epoch delivers to their tasks.
 
 A watched folder logs the files that it finds, beside Spark's log. Each scan that finds files writes one file with a
 line of JSON per found file:
@@ -24,9 +16,7 @@ from __future__ import annotations
 import copy
 import json
 import logging
-import pickle
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.runtime.checkpoint.metadata import BATCH, position
@@ -38,86 +28,17 @@ from opchain.runtime.connectors.socket_source import SocketTextStreamFunction
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.connectors.watched_files import WatchedFileSource
 from opchain.runtime.epochs.input_log import in_places, offset_of
+from opchain.runtime.epochs.source_positions import POSITIONS, SourcePositions
 from opchain.runtime.errors import CheckpointError, UnsupportedFeatureError
 from opchain.runtime.files.file_systems import FileStatus
 from opchain.runtime.program.operator_specs import LegacySourceSpec, SourceSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
-
-
-POSITIONS, DUE = "positions", "due"
-
-Offset = dict[str, Any]
-
-
-class SourcePositions:
-    """The positions of the sources of one job.
-
-    Args:
-        sources: The number, the source and the parallelism of each.
-    """
-
-    def __init__(self, sources: Sequence[tuple[int, UnboundedSource[Any], int]]) -> None:
-        self._sources = sources
-        self._initial: Offset | None = None
-
-    def initial(self, now_ms: int) -> Offset:
-        """Where a new job begins; the same each time it is asked for."""
-        if self._initial is None:
-            positions = [source.initial_position(now_ms) for _, source, _ in self._sources]
-            self._initial = {POSITIONS: positions, DUE: 0}
-        return self._initial
-
-    def latest(
-        self,
-        start: Offset,
-        now_ms: int,
-        due_ms: int | None = None,
-        waiting: Mapping[int, Collection[str]] = MappingProxyType({}),
-        *,
-        reads_all: bool = False,
-    ) -> Offset:
-        """Where the sources are now; with another `due` where a timer has come due since.
-
-        Args:
-            start: Where the sources were.
-            now_ms: The time, in milliseconds since 1970.
-            due_ms: When the next timer is due; None where no timer waits.
-            waiting: The sources that are ahead of those that they are aligned with, by number, with the names of
-                the splits that wait; with no names if all of a source's splits wait.
-            reads_all: Whether the job ends when there is nothing to read. It must not end while a source waits for
-                others.
-        """
-        is_due = due_ms is not None and due_ms <= now_ms
-        positions = self._latest(start[POSITIONS], now_ms, waiting)
-        if waiting and positions == start[POSITIONS] and not is_due and reads_all:
-            positions = self._latest(start[POSITIONS], now_ms, {})
-        return {POSITIONS: positions, DUE: max(now_ms, start[DUE] + 1) if is_due else start[DUE]}
-
-    def _latest(
-        self, positions: Sequence[Any], now_ms: int, waiting: Mapping[int, Collection[str]]
-    ) -> list[Any]:
-        found = []
-        for (number, source, _), start in zip(self._sources, positions, strict=True):
-            source.waiting_splits = frozenset(waiting.get(number, ()))
-            waits = number in waiting and not source.waiting_splits
-            found.append(start if waits else source.latest_position(start, now_ms))
-        return found
-
-    def splits(self, start: Offset, end: Offset) -> Iterator[tuple[int, int, bytes]]:
-        """The input between two offsets: the number of the source, the subtask, and a pickled split for it."""
-        for place, (number, source, parallelism) in enumerate(self._sources):
-            first, last = start[POSITIONS][place], end[POSITIONS][place]
-            if first != last:
-                of_subtasks = source.splits_between(first, last, parallelism)
-                for subtask, splits in enumerate(of_subtasks):
-                    for split in splits:
-                        yield number, subtask, pickle.dumps(split, 5)
 
 
 _LOG = logging.getLogger("opchain.epochs")

@@ -34,7 +34,6 @@ from opchain.runtime.checkpoint.restore_plan import match_state
 from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.checkpoint.source_places import bounded_sources
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
-from opchain.runtime.epochs.delivered_sources import POSITIONS
 from opchain.runtime.epochs.epoch_progress import (
     CHECKPOINT,
     COMMIT,
@@ -46,6 +45,7 @@ from opchain.runtime.epochs.epoch_progress import (
 from opchain.runtime.epochs.event_time import epoch_time_ms, sources_ahead
 from opchain.runtime.epochs.input_log import in_places, offset_of, places_of
 from opchain.runtime.epochs.live_tasks import operators_with_state
+from opchain.runtime.epochs.source_positions import POSITIONS
 from opchain.runtime.errors import CheckpointError, CheckpointFailedError, CorruptCheckpointError
 from opchain.runtime.job.orphans import abort_epoch, discard_orphans, require_no_later_commits
 from opchain.runtime.shipping.outcome import (

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.savepoint import OFFSETS
-from opchain.runtime.epochs.delivered_sources import POSITIONS, deliveries_of, positions_of
+from opchain.runtime.epochs.delivered_sources import deliveries_of, positions_of
 from opchain.runtime.epochs.input_log import (
     InputRestoredError,
     is_batch_done,
@@ -22,6 +22,7 @@ from opchain.runtime.epochs.input_log import (
     offset_of,
 )
 from opchain.runtime.epochs.local_epochs import LocalEpochs
+from opchain.runtime.epochs.source_positions import POSITIONS
 from opchain.runtime.errors import TaskFailedError
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES
 from opchain.runtime.job.streaming_settings import Trigger
@@ -40,10 +41,11 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.epoch import Epoch
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
     from opchain.runtime.checkpoint.storage import CheckpointStorage
-    from opchain.runtime.epochs.delivered_sources import DeliveredSource, Offset, SourcePositions
+    from opchain.runtime.epochs.delivered_sources import DeliveredSource
     from opchain.runtime.epochs.epoch_progress import EpochListener
     from opchain.runtime.epochs.epoch_task import EpochTask
     from opchain.runtime.epochs.input_log import SavedInput
+    from opchain.runtime.epochs.source_positions import Offset, SourcePositions
     from opchain.runtime.job.dependencies import JobDependencies
     from opchain.runtime.job.epochs import Epochs
     from opchain.runtime.job.progress import StageProgress

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
-from opchain.runtime.epochs.delivered_sources import SourcePositions
+from opchain.runtime.epochs.source_positions import SourcePositions
 
 try:
     from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow

@@ -14,7 +14,7 @@ from opchain.runtime.spark.job_failure import failure_of
 from opchain.runtime.spark.stage_progress import sending_counts
 from opchain.runtime.spark.stage_rdds import stage_name
 from opchain.runtime.spark.stage_tasks import StageTasks
-from opchain.runtime.spark.streaming.spark_input import Deliver
+from opchain.runtime.spark.streaming.deliver import Deliver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

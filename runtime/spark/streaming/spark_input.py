@@ -1,7 +1,6 @@
-"""The input of the epochs of a job: what Spark reads, and how its rows reach the tasks of sources.
+"""The input of the epochs of a job: one streaming DataFrame of deliveries, (source, subtask, data).
 
-Spark reads one streaming DataFrame of deliveries: (source, subtask, data). The function `Deliver` of the first stage
-turns its rows into buffers for the tasks of sources.
+The driver makes it. Executors turn its rows into buffers for the tasks of sources (deliver.py).
 
 If a micro-batch runs again, Spark's file streams skip files that no longer exist. So `require_input` looks for the
 files of unfinished micro-batches before the query starts.
@@ -12,27 +11,24 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.columnar.spark_types import SparkType, arrow_schema, pyarrow
 from opchain.runtime.connectors.dataframe_source import SparkRowSource
-from opchain.runtime.epochs.delivered_sources import POSITIONS, positioned
+from opchain.runtime.epochs.delivered_sources import positioned
 from opchain.runtime.epochs.input_log import files_to_read, last_offset
+from opchain.runtime.epochs.source_positions import POSITIONS
 from opchain.runtime.errors import CheckpointError
-from opchain.runtime.records.elements import MIN_WATERMARK, Buffer
 from opchain.runtime.shipping.functions import ship
 from opchain.runtime.spark.dataframes import noting_dataframe_errors
-from opchain.runtime.spark.exchange import addressed
+from opchain.runtime.spark.streaming.deliver import rows_column
 from opchain.runtime.spark.worker_path import provide_modules_for_readers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.epochs.delivered_sources import DeliveredSource
-    from opchain.runtime.program.vertex_program import StageProgram
-    from opchain.runtime.spark.remote_error import ErrorSeal
 
 
 def delivered_rows(
@@ -114,81 +110,3 @@ def _exists(session: SparkSession, url: str) -> bool:
     path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(url))
     configuration = session.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
     return bool(path.getFileSystem(configuration).exists(path))
-
-
-class Deliver:
-    """The function of the first stage of an epoch: batches of Arrow in, buffers for the sources' tasks out.
-
-    Rows of DataFrames go to the subtasks by turns of partitions, as Arrow's streams of their own columns; a
-    split goes to its subtask. So what a task gets depends on nothing but the micro-batch.
-
-    Args:
-        columns: Spark's schema of the rows, as JSON text.
-        sources: First task and parallelism of each source, by its number.
-        following: The stage that the sources are in, or that buffers for them pass through.
-        has_large_types: Whether strings and bytes have 64-bit offsets.
-        seal: Signs exceptions for the driver.
-    """
-
-    def __init__(
-        self,
-        columns: str,
-        sources: tuple[tuple[int, int], ...],
-        following: StageProgram,
-        *,
-        has_large_types: bool,
-        seal: ErrorSeal,
-    ) -> None:
-        self.columns = columns
-        self.sources = sources
-        self.following = following
-        self.has_large_types = has_large_types
-        self.seal = seal
-
-    def __call__(self, partition: int, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """The frames of one partition of the micro-batch."""
-        return addressed(self._buffers(partition, chunks), self.following)
-
-    def _buffers(self, partition: int, chunks: Iterable[bytes]) -> Iterator[Buffer]:
-        sent: dict[int, int] = {}
-        try:
-            for task, payload in self._deliveries(partition, chunks):
-                sequence = sent.get(task, 0)
-                sent[task] = sequence + 1
-                yield Buffer(task, MIN_WATERMARK, partition, sequence, payload)
-        except Exception as error:
-            raise self.seal.sealed(error) from error
-
-    def _deliveries(self, partition: int, chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-        arrow = pyarrow()
-        schema = arrow_schema(SparkType.parse(self.columns), large=self.has_large_types)
-        for chunk in chunks:
-            batch = arrow.ipc.read_record_batch(arrow.py_buffer(chunk), schema)
-            if not batch.num_rows:
-                continue
-            sources = batch.column("source").to_pylist()
-            rows = rows_column(sources[0])
-            if rows in schema.names:
-                first_task, parallelism = self.sources[sources[0]]
-                yield first_task + partition % parallelism, _stream(batch.column(rows))
-                continue
-            # The splits of all sources that have positions come in one batch.
-            subtasks, splits = batch.column("subtask").to_pylist(), batch.column("data")
-            for source, subtask, split in zip(sources, subtasks, splits.to_pylist(), strict=True):
-                yield self.sources[source][0] + subtask, split
-
-
-def rows_column(source: int) -> str:
-    """The name of the column with the rows of a DataFrame, which it has for itself."""
-    return f"rows {source}"
-
-
-def _stream(rows: Any) -> bytes:
-    """An array of structs as a stream of Arrow's, which says what its columns are."""
-    arrow = pyarrow()
-    batch = arrow.RecordBatch.from_struct_array(rows)
-    out = arrow.BufferOutputStream()
-    with arrow.ipc.new_stream(out, batch.schema) as writer:
-        writer.write_batch(batch)
-    data: bytes = out.getvalue().to_pybytes()
-    return data

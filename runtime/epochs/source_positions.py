@@ -1,0 +1,86 @@
+"""The positions of a job's unbounded sources: the offset of an epoch.
+
+Spark's Python data source imports this module in processes of its own, so it imports nothing else of opchain.
+
+The *offset* of an epoch says up to where it reads. It is a JSON object with the position of each of opchain's unbounded
+sources, and the time of the last timer that was due:
+
+    {"positions": [[1200, 1700000000000], 34], "due": 1700000000000}
+
+An epoch reads from the offset of the previous epoch up to its own. The offset is logged before the epoch reads
+anything, so a retried epoch reads the same input.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from opchain.runtime.connectors.unbounded_source import UnboundedSource
+
+POSITIONS, DUE = "positions", "due"
+
+Offset = dict[str, Any]
+
+
+class SourcePositions:
+    """The positions of the sources of one job.
+
+    Args:
+        sources: The number, the source and the parallelism of each.
+    """
+
+    def __init__(self, sources: Sequence[tuple[int, UnboundedSource[Any], int]]) -> None:
+        self._sources = sources
+        self._initial: Offset | None = None
+
+    def initial(self, now_ms: int) -> Offset:
+        """Where a new job begins; the same each time it is asked for."""
+        if self._initial is None:
+            positions = [source.initial_position(now_ms) for _, source, _ in self._sources]
+            self._initial = {POSITIONS: positions, DUE: 0}
+        return self._initial
+
+    def latest(
+        self,
+        start: Offset,
+        now_ms: int,
+        due_ms: int | None = None,
+        waiting: Collection[int] = (),
+        *,
+        reads_all: bool = False,
+    ) -> Offset:
+        """Where the sources are now; with another `due` where a timer has come due since.
+
+        Args:
+            start: Where the sources were.
+            now_ms: The time, in milliseconds since 1970.
+            due_ms: When the next timer is due; None where no timer waits.
+            waiting: The numbers of the sources that are ahead of those that they are aligned with.
+            reads_all: Whether the job ends when there is nothing to read. It must not end while a source waits for
+                others.
+        """
+        is_due = due_ms is not None and due_ms <= now_ms
+        positions = self._latest(start[POSITIONS], now_ms, waiting)
+        if waiting and positions == start[POSITIONS] and not is_due and reads_all:
+            positions = self._latest(start[POSITIONS], now_ms, ())
+        return {POSITIONS: positions, DUE: max(now_ms, start[DUE] + 1) if is_due else start[DUE]}
+
+    def _latest(self, positions: Sequence[Any], now_ms: int, waiting: Collection[int]) -> list[Any]:
+        return [
+            position if number in waiting else source.latest_position(position, now_ms)
+            for (number, source, _), position in zip(self._sources, positions, strict=True)
+        ]
+
+    def splits(self, start: Offset, end: Offset) -> Iterator[tuple[int, int, bytes]]:
+        """The input between two offsets: the number of the source, the subtask, and a pickled split for it."""
+        for place, (number, source, parallelism) in enumerate(self._sources):
+            first, last = start[POSITIONS][place], end[POSITIONS][place]
+            if first != last:
+                of_subtasks = source.splits_between(first, last, parallelism)
+                for subtask, splits in enumerate(of_subtasks):
+                    for split in splits:
+                        yield number, subtask, pickle.dumps(split, 5)
