@@ -263,6 +263,14 @@ def _(env: StreamExecutionEnvironment, given: Input) -> DataStream[Any]:
     return rows.key_by(lambda row: row[0]).reduce(lambda a, b: Row(a[0], a[1] + b[1]))
 
 
+@spelling("W2", "typed Rows", 1)
+def _(env: StreamExecutionEnvironment, given: Input) -> DataStream[Any]:
+    kind = Types.ROW_NAMED(["key", "n"], [LONG, LONG])
+    rows = numbers(env, given).map(lambda x: Row(x % KEYS, x), output_type=kind)
+    keyed = rows.key_by(lambda row: row[0], key_type=LONG)
+    return keyed.reduce(lambda a, b: Row(a[0], a[1] + b[1]))
+
+
 @spelling("W2", "dicts", "n")
 def _(env: StreamExecutionEnvironment, given: Input) -> DataStream[Any]:
     found = numbers(env, given).map(lambda x: {"k": x % KEYS, "n": x})

@@ -13,13 +13,17 @@ Nothing is done for records that are known to have it. Of a tuple that is not ma
 from __future__ import annotations
 
 import ast
+import keyword
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
+from opchain.compiler.codegen.displays import display_of, displayed
 from opchain.compiler.codegen.static_types import TupleOf, plain_type, type_of
+from opchain.runtime.records.columns import Shape
 from opchain.runtime.types.coders import class_of, form_test, may_be_none
-from opchain.runtime.types.record_types import TupleTypeInfo
+from opchain.runtime.types.record_types import RowTypeInfo, TupleTypeInfo
+from opchain.runtime.types.row import Row
 from opchain.runtime.types.type_information import BasicTypeInfo
 
 if TYPE_CHECKING:
@@ -68,6 +72,10 @@ def _converted(
     operator, row, value = f.operator_of(statement), statement.target.id, statement.value
     declared = form.program.operators[operator].record_type
     assert declared is not None
+    if isinstance(declared, RowTypeInfo):
+        lines = _row_by_fields(form, function, statement, declared, types)
+        if lines is not None:
+            return lines
     known = type_of(value, types)
     test = form_test(declared, "value", plain_type(known))
     if test == "":
@@ -104,6 +112,54 @@ def _by_fields(
     lines.append(ast.If(ast.UnaryOp(ast.Not(), is_right), [convert], []))
     lines.append(f.let(row, ast.Tuple(fields, ast.Load()), operator))
     return f.marked(lines, operator)
+
+
+def _row_by_fields(
+    form: Form,
+    function: Function,
+    statement: f.Declare,
+    declared: RowTypeInfo,
+    types: dict[str, StaticType | None],
+) -> list[ast.stmt] | None:
+    """A Row with the declared names, of the fields of a Row or a tuple that is not made."""
+    display = display_of(statement.value, form.constants)
+    names = tuple(declared.get_field_names())
+    if display is None or len(display.elements) != len(names) or not _are_keywords(names):
+        return None
+    if display.shape is not None and display.shape != Shape(Row):
+        return None
+    operator = f.operator_of(statement)
+    lines: list[ast.stmt] = []
+    tests: list[str] = []
+    fields: list[ast.expr] = []
+    pairs = zip(display.elements, declared.field_types, strict=True)
+    for position, (element, field_type) in enumerate(pairs):
+        variable = f"field_of_{operator}_{position}"
+        known = type_of(element, types)
+        test = form_test(field_type, f"value[{position}]", plain_type(known))
+        if test is None:
+            return None
+        if test:
+            tests.append(test)
+        lines.append(f.let(variable, element, operator))
+        fields.append(f.name(variable))
+        function.types[variable] = None if test else known  # behind a conversion it may be None
+    if tests:
+        is_right = _Fields(fields).visit(ast.parse(" and ".join(tests), mode="eval").body)
+        both = ast.Tuple([ast.Name(item.id, ast.Store()) for item in fields], ast.Store())  # type: ignore[attr-defined]
+        value = display.with_elements(fields, form)
+        call = ast.Call(f.name(f"as_declared_{operator}"), [value], [])
+        convert = ast.Assign([both], call, lineno=0)
+        lines.append(ast.If(ast.UnaryOp(ast.Not(), is_right), [convert], []))
+    made = displayed(fields, Shape(Row, names), form)
+    lines.append(f.let(statement.target.id, made, operator))
+    return f.marked(lines, operator)
+
+
+def _are_keywords(names: tuple[str, ...]) -> bool:
+    """Whether names can be those of arguments in a call."""
+    is_plain = all(name.isidentifier() and not keyword.iskeyword(name) for name in names)
+    return is_plain and len(set(names)) == len(names) > 0
 
 
 class _Fields(ast.NodeTransformer):

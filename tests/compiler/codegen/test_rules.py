@@ -162,6 +162,18 @@ def arithmetic(env: Any) -> None:
     seen(env.from_sequence(5, 9).filter(lambda x: x > 6).map(lambda x: (x // 2, 1)), "pairs")
 
 
+def declared_rows(env: Any) -> None:
+    kind = Types.ROW_NAMED(["key", "n"], [Types.LONG(), Types.DOUBLE()])
+    numbers = env.from_sequence(0, 60)
+    rows = numbers.map(lambda x: Row(x % 3, x if x % 2 else None), output_type=kind)
+    seen(rows.key_by(lambda row: row[0], key_type=Types.LONG()).map(lambda row: row), "row sums")
+    tuples = numbers.map(lambda x: (x % 3, x / 2), output_type=kind)
+    keyed = tuples.key_by(lambda row: row[0], key_type=Types.LONG())
+    seen(keyed.reduce(lambda a, b: Row(a[0], a[1] + b[1])).map(lambda row: row), "whole rows")
+    named = numbers.map(lambda x: Row(n=x / 2, key=x), output_type=kind)
+    seen(named.key_by(lambda row: row["key"] % 3).map(lambda row: row.n), "names")
+
+
 class Tally(FlatMapFunction[Any, Any]):
     """Adds to attributes, and has them in its results."""
 
@@ -273,7 +285,7 @@ def shapes(env: Any) -> None:
 
 PROGRAMS = (
     *(classes, sums, windows, parsed, written_json, declared, arithmetic, attributes, states),
-    *(in_turn, shapes),
+    *(in_turn, declared_rows, shapes),
 )
 
 
