@@ -50,6 +50,12 @@ def display_of(node: ast.expr | None, constants: Mapping[str, Any]) -> Display |
             return None
         return Display(node.values, Shape(dict, names))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        if node.func.id == _NEW_TUPLE:
+            kind, fields = node.args
+            assert isinstance(kind, ast.Name)
+            assert isinstance(fields, ast.Tuple)
+            named = constants[kind.id]
+            return Display(fields.elts, Shape(named, named._fields))
         return _of_call(node, constants.get(node.func.id))
     return None
 
@@ -77,6 +83,9 @@ def is_named_tuple(kind: Any) -> bool:
     return getattr(kind.__new__, "__module__", "").startswith("namedtuple_")
 
 
+_NEW_TUPLE = "new_tuple"
+"""`tuple.__new__`, which makes a named tuple in half the time that its class takes."""
+
 _ACCESS = frozenset(
     {
         *("__getitem__", "__getattribute__", "__getattr__", "__iter__", "__len__", "__init__"),
@@ -96,8 +105,11 @@ def displayed(elements: Sequence[ast.expr], shape: Shape | None, form: Form) -> 
     if shape.kind is Row and shape.names:
         pairs = zip(shape.names, elements, strict=True)
         call = ast.Call(maker, [], [ast.keyword(name, value) for name, value in pairs])
-    else:
+    elif shape.kind is Row:
         call = ast.Call(maker, list(elements), [])
+    else:
+        form.names.bind(_NEW_TUPLE, "shared")
+        call = ast.Call(f.name(_NEW_TUPLE), [maker, ast.Tuple(list(elements), ast.Load())], [])
     call.is_fresh = True  # type: ignore[attr-defined]
     return call
 

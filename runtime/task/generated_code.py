@@ -78,6 +78,7 @@ SHARED_NAMES: dict[str, Any] = {
     "VOID": VOID,
     "index": operator.index,
     "is_tagged": is_tagged,
+    "new_tuple": tuple.__new__,
     "private": private,
     "timer_millis": timer_millis,
     "whole_text": whole_text,
