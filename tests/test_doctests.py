@@ -6,6 +6,7 @@ import difflib
 import doctest
 import importlib
 import pkgutil
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -56,12 +57,17 @@ def change(
     texts = []
     for without in ([rule], []):
         source = required(generate_code(plan, without=without).job_program).vertices[vertex].source
-        first = (source or "").split("\ndef ")[0].splitlines()[2:]
+        first, *rest = (source or "").split("\ndef ")
+        shown = first.splitlines()[2:]
+        for text in rest:
+            if text.startswith("in_any_order_"):
+                head, _, *body = f"def {text}".splitlines()
+                shown += textwrap.indent("\n".join([head, *body]), "    ").splitlines()
         hidden = () if rule == "count_once" else ("op_", "count_")
         texts.append(
             [
                 line.partition("  #")[0].replace("    ", "  ")[2:]
-                for line in first
+                for line in shown
                 if line and not line.strip().startswith(hidden)
             ]
         )

@@ -87,12 +87,14 @@ class Traveling:
 
     The item, an expression over `value`, is set where timestamps are not sent beside the records. Unless it
     `is_certain`, a batch may also be a list of records of unknown types: then it is no `Columns`.
+    If it `is_typed`, these records have the same types as those in `Columns`.
     `key_list` is the number of the list of `Columns` that has the keys.
     """
 
     type: StaticType | None = None
     time: str | None = None
     is_certain: bool = True
+    is_typed: bool = False
     key_list: int | None = None
 
 

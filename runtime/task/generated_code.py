@@ -118,7 +118,7 @@ def bind_generated_code(chain: OperatorChain) -> None:
 
     `process_N` takes the batches of the head's input N, `emit_I` the records that operator I emits
     by itself, `emit_I_S` those for its side output number S, `batch_I` what its function makes of a batch, `fire_I` the keys
-    of a window that fires.
+    of a window that fires. `in_any_order_0` says whether batch mode need not sort a batch.
     """
     program = chain.program
     assert program.source is not None
@@ -132,6 +132,7 @@ def bind_generated_code(chain: OperatorChain) -> None:
         function = module.get(f"process_{number}")
         if function is not None:
             chain.batch_functions[number] = function
+    chain.takes_any_order = module.get("in_any_order_0")
     for index, output in enumerate(chain.outputs):
         if f"emit_{index}" in module:
             output.collect = module[f"emit_{index}"]

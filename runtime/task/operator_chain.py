@@ -109,6 +109,8 @@ class OperatorChain:
         for index in range(len(self.operators)):
             self._wire(index)
         self.batch_functions: dict[int, Callable[..., None]] = {}
+        # In batch mode: whether the records of a batch need not be sorted; None if they must be.
+        self.takes_any_order: Callable[[Any], bool] | None = None
         if program.source is not None:
             bind_generated_code(self)
 

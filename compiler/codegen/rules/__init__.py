@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from opchain.compiler.codegen.rules.any_order import any_order
 from opchain.compiler.codegen.rules.count_keys import count_keys
 from opchain.compiler.codegen.rules.count_once import count_once, nothing_is_counted_by_record
 from opchain.compiler.codegen.rules.declared_forms import (
@@ -79,6 +80,7 @@ RULES: tuple[Rule, ...] = (
     Rule(extend_lists, inlines=False),
     Rule(whole_text),
     Rule(read_attributes),
+    Rule(any_order),
 )
 
 RULE_NAMES: tuple[str, ...] = tuple(dict.fromkeys(rule.name for rule in RULES))

@@ -43,7 +43,7 @@ def send_fields(form: Form) -> None:
         ]
         main = [place for place in sends if not place[0].name.startswith("fallback_")]
         if main and all(function.name.startswith("process_") for function, _ in main):
-            _send_fields(form, main)
+            _send_fields(form, main, [place for place in sends if place not in main])
     _note_types(form)
 
 
@@ -95,7 +95,9 @@ def _fields_of(form: Form, send: f.Send) -> _Fields | None:
     return replace(found, key=same[0]) if same else None
 
 
-def _send_fields(form: Form, places: list[tuple[Function, f.Send]]) -> None:
+def _send_fields(
+    form: Form, places: list[tuple[Function, f.Send]], in_fallbacks: list[tuple[Function, f.Send]]
+) -> None:
     fields = _fields_of(form, places[0][1])
     others = [_fields_of(form, send) for _, send in places[1:]]
     # Of two equal constants, such as 1 and True, one has another text.
@@ -138,6 +140,10 @@ def _send_fields(form: Form, places: list[tuple[Function, f.Send]]) -> None:
         columns,
         form.sent.get(number, Traveling()).time,
         is_certain=all(function.fallback is None for function, _ in places),
+        is_typed=all(
+            type_of(send.value, types_of(function, form)) == columns.record
+            for function, send in in_fallbacks
+        ),
         key_list=None if key is None else fields.sent.index(key),
     )
 

@@ -40,7 +40,7 @@ from opchain.runtime.windows.time_windows import (
 from opchain.runtime.windows.triggers import EventTimeTrigger
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, MutableMapping
+    from collections.abc import Collection, Iterable, Iterator, MutableMapping
 
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
@@ -200,6 +200,14 @@ class AlignedWindowOperator(KeyedWindowOperator):
             self._timers_are_over(window, window.max_timestamp() + self.lateness.allowed_ms, pane)
             self.backend.drop(CONTENTS, window)
         super().process_watermark(watermark)
+
+    def sort_keys(self, keys: Iterable[Any]) -> None:
+        """Puts the keys of all windows in an order; in batch mode, where records came in another one."""
+        place_of = {key: place for place, key in enumerate(keys)}
+        for pane in self.panes.values():
+            entries = [(key, pane[key]) for key in sorted(pane, key=place_of.__getitem__)]
+            pane.clear()
+            pane.update(entries)
 
     def _open(self, start: int, pane: MutableMapping[Any, Any]) -> None:
         self.panes[start] = pane

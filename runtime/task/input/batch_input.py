@@ -6,6 +6,9 @@ and in the order of arrival). When the next key comes, the timers of the last on
 dropped, unless the operator gives all its results at the end. Watermarks come behind all records. So a function sees in batch mode what Flink shows it there: complete keys, sorted
 by time, and no event time until a key ends. (Flink orders keys by the bytes of their serialized form.)
 
+A chain that gives the same results in any order of records gets them as they arrive. When all are read, the operator
+puts its keys in the order that sorting would have given.
+
 What is read waits in memory up to a limit, the rest as pickles that may go to disk. Memory
 also holds the records of one key group while its keys are processed.
 
@@ -23,11 +26,13 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
 from opchain.runtime.records.arrays import entries_at, stable_order
 from opchain.runtime.records.buffer_store import BufferStore
 from opchain.runtime.records.columns import JSON, JSON_AND_KEY, Columns
 from opchain.runtime.records.elements import Buffer, EndOfInput, RecordBatch, Watermark
 from opchain.runtime.records.record_pickle import dump_flat, dump_records, looks_flat
+from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
 from opchain.runtime.state.keys.key_identity import key_of
 from opchain.runtime.state.keys.key_router import KeyRouter
 from opchain.runtime.time import MIN_LONG_VALUE
@@ -80,7 +85,15 @@ class KeySortedInput:
         self._identity = backend.identity
         hasher = next(key.hasher for key in head.program.keys if key is not None)
         router = KeyRouter(backend.max_parallelism, 1, hasher)
+        self._router = router
         self._store = ArrivalStore(memory_bytes, router)
+        # Only windows in memory can have their keys sorted afterwards.
+        self._windows: AlignedWindowOperator | None = None
+        self._takes_any_order = chain.takes_any_order
+        if isinstance(head, AlignedWindowOperator) and type(backend) is HashMapKeyedStateBackend:
+            self._windows = head
+        self._keys_in_order: dict[Any, None] = {}
+        self._is_unsorted = False
         self._layouts: dict[int, Layout] = {}
         self._watermarks: dict[int, int] = {}
         self._batches: Iterator[Arrivals] | None = None
@@ -135,6 +148,12 @@ class KeySortedInput:
             self._layouts[number] = batch.values.layout
         if not self._identity.plain.issuperset(map(type, keys)):
             keys = list(map(self._identity.of, keys))
+        if self._windows is not None and self._takes_any_order is not None:
+            self._keys_in_order.update(dict.fromkeys(keys))
+            if self._takes_any_order(batch.values):
+                self._is_unsorted = True
+                self._chain.process_batch(number, batch.values, batch.timestamps)
+                return
         self._store.add(keys, Arrivals.of_batch(number, batch))
 
     def _feed(self, arrivals: Arrivals) -> None:
@@ -154,6 +173,10 @@ class KeySortedInput:
             first = end
 
     def _end(self) -> None:
+        if self._is_unsorted and self._windows is not None:
+            keys = list(self._keys_in_order)
+            groups = self._router.key_groups_of(list(map(key_of, keys)))
+            self._windows.sort_keys(entries_at(keys, stable_order(groups)))
         for number, watermark in sorted(self._watermarks.items()):
             self._chain.process_watermark(number, watermark)
         for number, select in enumerate(self._selectors):

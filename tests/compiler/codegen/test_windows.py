@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import FORMS, failure_of, notes_of, run_form, seen
@@ -11,6 +13,7 @@ from forms import FORMS, failure_of, notes_of, run_form, seen
 from opchain.common import Configuration, Types, WatermarkStrategy
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import OutputTag, StreamExecutionEnvironment
+from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 from opchain.datastream.functions import (
     AggregateFunction,
     ProcessAllWindowFunction,
@@ -26,6 +29,9 @@ from opchain.datastream.window import (
     TumblingProcessingTimeWindows,
 )
 from opchain.runtime.windows.triggers import EventTimeTrigger
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TEN = TumblingEventTimeWindows.of(10)
 
@@ -259,3 +265,176 @@ def test_a_failing_window_function_is_named_the_same_in_every_form() -> None:
     assert [type(error) for error in errors] == [ZeroDivisionError] * len(FORMS)
     assert len({notes_of(error) for error in errors}) == 1
     assert ", key 2" in notes_of(errors[0])
+
+
+LIMIT = 50
+
+
+class Greatest(AggregateFunction[Any, Any, Any]):
+    """Counts, and finds the least and the greatest, in three spellings."""
+
+    def create_accumulator(self) -> Any:
+        return 0, 1000, -1000
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        count, least, greatest = accumulator
+        return (
+            1 + count,
+            min(least, value[1]),
+            max(greatest, value[1]),
+        )
+
+    def get_result(self, accumulator: Any) -> Any:
+        return accumulator
+
+    def merge(self, acc_a: Any, acc_b: Any) -> Any:
+        return acc_a[0] + acc_b[0], min(acc_a[1], acc_b[1]), max(acc_a[2], acc_b[2])
+
+
+class Last(Greatest):
+    """Keeps the last value: the order of records matters."""
+
+    def create_accumulator(self) -> Any:
+        return 0, 0
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        return accumulator[0] + 1, value[1]
+
+
+class UpTo(Greatest):
+    """Reads a global name."""
+
+    def create_accumulator(self) -> Any:
+        return 0
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        return accumulator + 1 if LIMIT == 50 else value[1]
+
+
+IN_ANY_ORDER = "not sorted by time: its results do not depend on the order of records"
+SORTED = "sorted by time first: its results may depend on the order of records"
+ROW = Types.TUPLE([Types.LONG()] * 3)
+
+
+def rows_of(env: Any, *, declared: bool = True) -> Any:
+    """(key, value, time), with times out of order."""
+    strategy: Any = WatermarkStrategy.for_monotonous_timestamps()
+    rows = env.from_sequence(0, 99).map(
+        lambda x: (x % 5, x * 7 % 61, x * 13 % 40), output_type=ROW if declared else None
+    )
+    return rows.assign_timestamps_and_watermarks(
+        strategy.with_timestamp_assigner(lambda row, _: row[2])
+    ).key_by(lambda row: row[0], Types.LONG())
+
+
+@pytest.mark.parametrize(
+    ("draw", "remark"),
+    [
+        (lambda keyed: keyed.window(TEN).aggregate(Greatest()), IN_ANY_ORDER),
+        (lambda keyed: keyed.window(TEN).aggregate(Greatest(), Line()), IN_ANY_ORDER),
+        (lambda keyed: keyed.window(TEN).aggregate(Count()), IN_ANY_ORDER),
+        (
+            lambda keyed: keyed.window(SlidingEventTimeWindows.of(20, 10)).aggregate(Greatest()),
+            IN_ANY_ORDER,
+        ),
+        (
+            lambda keyed: keyed.window(TEN).reduce(
+                lambda a, b: (a[0], a[1] + b[1], max(a[2], b[2]))
+            ),
+            IN_ANY_ORDER,
+        ),
+        (lambda keyed: keyed.window(TEN).reduce(lambda a, b: (a[0], a[1] - b[1], a[2])), SORTED),
+        (lambda keyed: keyed.window(TEN).reduce(lambda a, b: (a[0], a[1] + b[1], a[2])), SORTED),
+        (lambda keyed: keyed.window(TEN).reduce(lambda a, b: (a[0], a[1] + b[2], a[2])), SORTED),
+        (lambda keyed: keyed.window(TEN).aggregate(Last()), SORTED),
+        (lambda keyed: keyed.window(TEN).aggregate(UpTo()), SORTED),
+    ],
+)
+@pytest.mark.parametrize("declared", [True, False])
+def test_windows_in_batch_mode_are_the_same_whether_records_are_sorted(
+    draw: Any, remark: str, declared: bool
+) -> None:
+    def drawn(env: Any) -> None:
+        seen(draw(rows_of(env, declared=declared)), "results")
+
+    ran = {form: run_form(drawn, form, mode="BATCH", parallelism=2, batch_size=7) for form in FORMS}
+    assert remark in str(ran["inlined"].job.vertices[1].remarks)
+    for form in FORMS[1:]:
+        assert ran[form].subtasks("results") == ran["interpreted"].subtasks("results")
+        assert ran[form].counters() == ran["interpreted"].counters()
+
+
+STEP = 2
+
+
+class Stepped(Count):
+    """Reads a global name that has changed since the job was compiled."""
+
+    def open(self, runtime_context: Any) -> None:
+        globals()["STEP"] = 3
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        return accumulator + STEP
+
+
+def test_records_are_sorted_where_a_function_is_not_the_compiled_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def drawn(env: Any) -> None:
+        seen(rows_of(env).window(TEN).aggregate(Stepped()), "counts")
+
+    found = []
+    for form in ("interpreted", "inlined"):
+        monkeypatch.setattr(sys.modules[__name__], "STEP", 2)
+        ran = run_form(drawn, form, mode="BATCH", parallelism=2, batch_size=7)
+        found.append(ran.subtasks("counts"))
+    assert IN_ANY_ORDER in str(ran.job.vertices[1].remarks)
+    assert found[1] == found[0]
+    assert {count % 3 for count in ran.records("counts")} == {0}
+
+
+def row_of(text: str) -> Any:
+    bid = json.loads(text)
+    return bid["user"], bid["price"], bid["ts"]
+
+
+def test_batches_of_another_form_are_sorted_behind_those_in_any_order(tmp_path: Path) -> None:
+    """A text that the fast reader of JSON does not take sends its batch through the fallback of the sender."""
+    lines = [
+        f'{{"user": {x % 5}, "price": {x * 7 % 61}, "ts": {x * 13 % 40}, '
+        f'"more": {"NaN" if x % 40 == 5 else 0}}}\n'
+        for x in range(200)
+    ]
+    (tmp_path / "bids").write_text("".join(lines))
+    text = FileSource.for_record_stream_format(
+        StreamFormat.text_line_format(), str(tmp_path / "bids")
+    )
+
+    def drawn(env: Any) -> None:
+        texts = env.from_source(text.build(), WatermarkStrategy.no_watermarks(), "bids")
+        strategy: Any = WatermarkStrategy.for_monotonous_timestamps()
+        rows = texts.map(row_of, output_type=ROW).assign_timestamps_and_watermarks(
+            strategy.with_timestamp_assigner(lambda row, _: row[2])
+        )
+        keyed = rows.key_by(lambda row: row[0], Types.LONG())
+        seen(keyed.window(TEN).aggregate(Greatest()), "results")
+
+    ran = {form: run_form(drawn, form, mode="BATCH", parallelism=2, batch_size=7) for form in FORMS}
+    assert IN_ANY_ORDER in str(ran["inlined"].job.vertices[1].remarks)
+    for form in FORMS[1:]:
+        assert ran[form].subtasks("results") == ran["interpreted"].subtasks("results")
+        assert ran[form].counters() == ran["interpreted"].counters()
+
+
+def test_windows_on_disk_get_sorted_records() -> None:
+    """The keys of a window on disk cannot be put in another order afterwards."""
+    pytest.importorskip("rocksdict")
+
+    def drawn(env: Any) -> None:
+        seen(rows_of(env).window(TEN).aggregate(Greatest()), "results")
+
+    found = [
+        run_form(drawn, mode="BATCH", parallelism=2, batch_size=7, state_backend=backend)
+        for backend in ("hashmap", "rocksdb")
+    ]
+    assert found[0].subtasks("results") == found[1].subtasks("results")

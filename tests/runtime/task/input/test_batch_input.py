@@ -51,6 +51,7 @@ class Chain:
     def __init__(self, harness: Any) -> None:
         self.head = harness.operator
         self.calls: list[Any] = []
+        self.takes_any_order = None
 
     def process_batch(self, number: int, values: list[Any], timestamps: Any) -> None:
         self.calls.append((number, values))
