@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opchain.common import Configuration, WatermarkStrategy
+from opchain.common import Configuration, Row, WatermarkStrategy
 from opchain.datastream import OutputTag, ProcessFunction, StreamExecutionEnvironment
 
 LATE = OutputTag("late")
@@ -46,6 +46,11 @@ def halves(batch: list[int]) -> Any:
     yield [x + 1 for x in batch[len(batch) // 2 :]]
 
 
+class Pair(NamedTuple):
+    key: int
+    number: int
+
+
 def spread(value: int) -> Any:
     yield from range(value % 4)
 
@@ -68,6 +73,23 @@ OPERATORS: dict[str, Any] = {
     ),
     "rebalance": lambda stream: stream.rebalance(),
     "keyed": lambda stream: stream.key_by(lambda x: x % 5).reduce(lambda a, b: (a + b) % 10007),
+    "rows": lambda stream: (
+        stream.map(lambda x: Row(x % 5, x))
+        .key_by(lambda row: row[0])
+        .reduce(lambda a, b: Row(a[0], a[1] + b[1]))
+        .map(lambda row: row[1] % 10007)
+    ),
+    "named tuples": lambda stream: (
+        stream.map(lambda x: Pair(x % 3, x))
+        .filter(lambda pair: pair.number % 7 != 1)
+        .key_by(lambda pair: pair.key)
+        .map(lambda pair: pair.key + pair[1] + len(pair))
+    ),
+    "dicts": lambda stream: (
+        stream.map(lambda x: {"key": x % 3, "number": x})
+        .rebalance()
+        .flat_map(lambda d: [d["key"], d.get("number"), d.get("none", 1)])
+    ),
     "timestamps": lambda stream: stream.assign_timestamps_and_watermarks(
         WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
             lambda value, _: value
@@ -78,7 +100,8 @@ OPERATORS: dict[str, Any] = {
 
 def sees_the_same_batches(names: list[str]) -> bool:
     """Whether functions of batches come before any exchange: after one, the forms divide records into other batches."""
-    exchanges = [place for place, name in enumerate(names) if name in ("keyed", "rebalance")]
+    exchanging = ("keyed", "rebalance", "rows", "named tuples", "dicts")
+    exchanges = [place for place, name in enumerate(names) if name in exchanging]
     after = names[exchanges[0] :] if exchanges else []
     return not {"batches", "yielded batches"} & {*after}
 
