@@ -14,10 +14,11 @@ anything, so a retried epoch reads the same input.
 from __future__ import annotations
 
 import pickle
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from opchain.runtime.connectors.unbounded_source import UnboundedSource
 
@@ -49,7 +50,7 @@ class SourcePositions:
         start: Offset,
         now_ms: int,
         due_ms: int | None = None,
-        waiting: Collection[int] = (),
+        waiting: Mapping[int, Collection[str]] = MappingProxyType({}),
         *,
         reads_all: bool = False,
     ) -> Offset:
@@ -59,21 +60,26 @@ class SourcePositions:
             start: Where the sources were.
             now_ms: The time, in milliseconds since 1970.
             due_ms: When the next timer is due; None where no timer waits.
-            waiting: The numbers of the sources that are ahead of those that they are aligned with.
+            waiting: The sources that are ahead of those that they are aligned with, by number, with the names of
+                the splits that wait; with no names if all of a source's splits wait.
             reads_all: Whether the job ends when there is nothing to read. It must not end while a source waits for
                 others.
         """
         is_due = due_ms is not None and due_ms <= now_ms
         positions = self._latest(start[POSITIONS], now_ms, waiting)
         if waiting and positions == start[POSITIONS] and not is_due and reads_all:
-            positions = self._latest(start[POSITIONS], now_ms, ())
+            positions = self._latest(start[POSITIONS], now_ms, {})
         return {POSITIONS: positions, DUE: max(now_ms, start[DUE] + 1) if is_due else start[DUE]}
 
-    def _latest(self, positions: Sequence[Any], now_ms: int, waiting: Collection[int]) -> list[Any]:
-        return [
-            position if number in waiting else source.latest_position(position, now_ms)
-            for (number, source, _), position in zip(self._sources, positions, strict=True)
-        ]
+    def _latest(
+        self, positions: Sequence[Any], now_ms: int, waiting: Mapping[int, Collection[str]]
+    ) -> list[Any]:
+        found = []
+        for (number, source, _), start in zip(self._sources, positions, strict=True):
+            source.waiting_splits = frozenset(waiting.get(number, ()))
+            waits = number in waiting and not source.waiting_splits
+            found.append(start if waits else source.latest_position(start, now_ms))
+        return found
 
     def splits(self, start: Offset, end: Offset) -> Iterator[tuple[int, int, bytes]]:
         """The input between two offsets: the number of the source, the subtask, and a pickled split for it."""
